@@ -51,10 +51,10 @@ def runner(framework: Framework, library: Any, workload: str) -> Runner:
     module = (TRAINING | LONG)[workload]
     problem = module.problem()
     if framework.name == "nnx":
-        return _training_in_jax(module.in_nnx(problem))
+        return training_in_jax(module.in_nnx(problem))
     if framework.library == "jax":
-        return _training_in_jax(module.in_jax(problem))
-    return _training_in_torch(framework, library, module.in_torch(library, problem))
+        return training_in_jax(module.in_jax(problem))
+    return training_in_torch(framework, library, module.in_torch(library, problem))
 
 
 def _transform(framework: Framework, library: Any) -> Transform:
@@ -120,7 +120,7 @@ def torch_step(framework: Framework, torch: Any, net: TorchTraining) -> Any:
     return step_fn
 
 
-def _training_in_torch(framework: Framework, torch: Any, net: TorchTraining) -> Runner:
+def training_in_torch(framework: Framework, torch: Any, net: TorchTraining) -> Runner:
     call = torch_step(framework, torch, net)
     parameters = list(net.model.parameters())
 
@@ -132,7 +132,7 @@ def _training_in_torch(framework: Framework, torch: Any, net: TorchTraining) -> 
     return Runner(lambda: call(net.x, net.y), _value, value=_value, finish=finish)
 
 
-def _training_in_jax(net: JaxTraining) -> Runner:
+def training_in_jax(net: JaxTraining) -> Runner:
     import jax
 
     params, opt_state = net.params, net.opt_state

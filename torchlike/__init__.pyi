@@ -112,6 +112,7 @@ from torchlike._core.dtypes import get_default_dtype as get_default_dtype
 from torchlike._core.dtypes import iinfo as iinfo
 from torchlike._core.dtypes import promote_types as promote_types
 from torchlike._core.dtypes import set_default_dtype as set_default_dtype
+from torchlike._core.errors import AcceleratorError as AcceleratorError
 from torchlike._core.errors import OutOfMemoryError as OutOfMemoryError
 from torchlike._core.layouts import channels_last as channels_last
 from torchlike._core.layouts import channels_last_3d as channels_last_3d

@@ -78,7 +78,7 @@ def in_torch(torch: Any, problem: Problem) -> TorchTraining:
             self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
 
         def forward(self, x: Any) -> Any:
-            x = self.tokens(x) + self.positions(torch.arange(x.shape[1]))
+            x = self.tokens(x) + self.positions(torch.arange(x.shape[1], device=x.device))
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))

@@ -11,13 +11,9 @@ from typing import Any
 import jax
 import module_cases
 import numpy as np
-import op_cases
-import op_cases_core
-import op_cases_linalg
-import op_cases_special
 import torch
-from nn_op_cases import CASES as NN_CASES
 from op_harness import Case, make, resolve, tensors_in
+from op_table import ALL
 
 import torchlike
 from torchlike._core.errors import JitCaptureError
@@ -25,8 +21,6 @@ from torchlike.porting.plan.leaves import default_rule
 from torchlike.porting.plan.step import captured, compiled
 from torchlike.porting.plan.topologies import topology
 
-ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_special.CASES,
-       *NN_CASES]  # fmt: skip
 TOPOLOGIES = {"tpu": "v5e:1x1", "cuda": "h100:1"}
 #: What ops raise for arguments that they cannot take. Anything else is a bug, and ends the run.
 REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)

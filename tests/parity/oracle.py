@@ -203,8 +203,8 @@ def close(
 
 
 def as_numpy(t: Any) -> np.ndarray:
-    """A tensor of either library; bfloat16 as float32, sparse ones dense."""
-    t = t.detach()
+    """A tensor of either library, wherever it is; bfloat16 as float32, sparse ones dense."""
+    t = t.detach().cpu()
     if t.layout not in (torch.strided, torchlike.strided):
         t = t.to_dense()
     if str(t.dtype) == "torch.bfloat16":

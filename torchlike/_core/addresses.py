@@ -19,6 +19,7 @@ from jax import core
 
 from torchlike._core import modes
 from torchlike._core.boxes import BOXES
+from torchlike._runtime import platforms
 
 _numbers = itertools.count(1)
 #: Synthetic addresses stand 1 TiB apart, a view's offset never reaches its neighbour, and begin
@@ -69,7 +70,7 @@ def _can_be_followed(cell: Any) -> bool:
     if isinstance(cell, core.Tracer) or type(cell) in BOXES or type(cell) is np.ndarray:
         return False
     devices = cell.sharding.device_set
-    return len(devices) == 1 and next(iter(devices)).platform == "cpu"
+    return len(devices) == 1 and platforms.is_cpu(next(iter(devices)))
 
 
 def _pointer(cell: Any) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from torchlike._core import modes
+from torchlike._core import errors, modes
 from torchlike._runtime import platforms
 from torchlike._runtime.meeting import coordination
 
@@ -142,23 +142,35 @@ def _jax_device(type: str, index: int | None) -> Any:
     if len(found) == 1 and index is not None and index == coordination.local_rank():
         return found[0]  # a rank has one device, and calls it by its own number
     if index is not None and index >= len(found):
-        raise RuntimeError(f"{type} error: invalid device ordinal {index} of {len(found)}")
+        raise errors.AcceleratorError(
+            f"{type.upper()} error: invalid device ordinal\nGPU device may be out of range, do you "
+            f"have enough GPUs? There are {len(found)} here."
+        )
     return found[index or 0]
 
 
 def to_jax(d: device) -> Any:
-    """The JAX device behind a device. RuntimeError naming JAX's backends when there is none."""
+    """The JAX device behind a device. RuntimeError naming JAX's backends when there is none,
+    AcceleratorError for an index beyond the last."""
     return _jax_device(d.type, d.index)
 
 
 @functools.cache
 def from_jax(d: Any) -> device:
     """The PyTorch-style device of a JAX device."""
-    if d.platform == "cpu":
+    if platforms.is_cpu(d):
         return CPU
     kind = "cuda" if d.platform in ("gpu", "cuda", "rocm") else "xla"
     own = coordination.local_rank()
     return device(kind, d.id if own is None else own)
+
+
+def accelerator_of(array: Any) -> device | None:
+    """The accelerator on which an array lies; None for the CPU, and for what is no array."""
+    if not isinstance(array, jax.Array) or isinstance(array, jax.core.Tracer):
+        return None
+    found = from_jax(next(iter(array.sharding.device_set)))
+    return None if found.type == "cpu" else found
 
 
 def resolve(d: Any) -> device:

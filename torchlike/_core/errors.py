@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 from torchlike._core import modes
@@ -283,6 +284,10 @@ def size_mismatch(a: int, b: int, dim: int) -> RuntimeError:
     )
 
 
+class AcceleratorError(RuntimeError):
+    """A device refused (``torch.AcceleratorError``)."""
+
+
 class OutOfMemoryError(RuntimeError):
     """A device has not the memory that was asked for (``torch.OutOfMemoryError``)."""
 
@@ -294,4 +299,18 @@ def uninitialized(op: str) -> str:
         "using a `LazyModule` or explicitly manipulating "
         "`torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
         "`forward` with a dummy batch to initialize the parameters before calling torch functions"
+    )
+
+
+INDICES_ELSEWHERE = (
+    "indices should be either on cpu or on the same device as the indexed tensor ({})"
+)
+
+
+def several_devices(devices: Iterable[object]) -> str:
+    """What PyTorch says of operands that are not on one device."""
+    first, second = list(dict.fromkeys(map(str, devices)))[:2]
+    return (
+        f"Expected all tensors to be on the same device, but found at least two devices, {first} "
+        f"and {second}!"
     )

@@ -1286,7 +1286,7 @@ reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do 
         """Dimensions in the given order."""
 
     def pin_memory(self, device: Any = None) -> Tensor:
-        """The tensor itself: JAX manages transfers."""
+        """The tensor itself: JAX manages transfers. RuntimeError for one that is not on the CPU."""
 
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """``linalg.pinv`` with ``rtol=rcond``."""

@@ -21,6 +21,9 @@ class _Modes(threading.local):
         self.multithreading: bool = True
         #: The torchlike.jit capture that runs in this thread, or None.
         self.capture: RunningCapture | None = None
+        #: The accelerator that the captured function has met (a torchlike.device), where everything
+        #: in its program is; None where it has met none.
+        self.place: Any = None
         #: What compiles the modules of a function that runs eagerly (a ModuleFallback), or None.
         self.module_fallback: Any = None
         #: Whether a jitted function's call runs eagerly in this thread to warm up: so do those that

@@ -239,7 +239,7 @@ class Storage:
         if self.host is not None or type(cell) is _ndarray:
             return devices.CPU
         if isinstance(cell, core.Tracer):
-            return devices.get_default_device()
+            return modes.current.place or devices.get_default_device()
         found = cell.sharding.device_set
         return devices.from_jax(next(iter(found)))
 

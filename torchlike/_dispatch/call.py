@@ -16,6 +16,7 @@ from jax import core
 
 from torchlike._core import boxes, errors, modes, protocol, sparse_array
 from torchlike._core.casts import NUMBERS
+from torchlike._core.devices import CPU, accelerator_of
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
 from torchlike._dispatch import old_signatures, recycling
@@ -24,6 +25,7 @@ from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute, execute_without_arrays, to_device
 from torchlike._dispatch.schema import StaticNumber
 from torchlike._dispatch.spec import OpSpec, group
+from torchlike._runtime import one_device
 from torchlike._runtime.first_calls import DECLINED
 
 _new = object.__new__
@@ -281,7 +283,12 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     if hasattr(error, "of_hook"):  # raised by the user's saved-tensor hook
         return error
     from_us = type(error) in (TypeError, ValueError) and not _from_jax(error)
-    if raised_by_us or (from_us and "incompatible devices" not in str(error)):
+    if one_device.refused(error):
+        found = [accelerator_of(a) or CPU for a in arrays if isinstance(a, jax.Array)]
+        if name in one_device.INDEXING:
+            return RuntimeError(errors.INDICES_ELSEWHERE.format(found[0]))
+        return RuntimeError(errors.several_devices(found)).with_traceback(None)
+    if raised_by_us or from_us:
         # JAX notes that it removed frames of its own; so do we, and say nothing of it.
         error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX" not in n]
         error.__cause__ = None
@@ -294,8 +301,6 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
         f"{list(a.shape)} {a.dtype}" if hasattr(a, "shape") else repr(a) for a in arrays
     )
     text = str(error).split("\n--------------------")[0]
-    if "incompatible devices" in text:
-        text = f"Expected all tensors to be on the same device. {text}"
     kind = errors.OutOfMemoryError if "RESOURCE_EXHAUSTED" in text else RuntimeError
     clear = kind(f"{name}() failed on operands ({shapes}): {text}")
     clear.__cause__ = None

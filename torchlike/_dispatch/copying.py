@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import casts, devices, errors, modes, views
+from torchlike._core import casts, errors, modes, views
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.inplace import assign
+from torchlike._dispatch.moving import moved, placed
 from torchlike._dispatch.record import execute
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
@@ -71,7 +72,7 @@ def copy_(
             raise NotImplementedError(errors.NO_DATA)
         value = source._value_now()
         if source.device != target.device:
-            value = jax.device_put(value, devices.to_jax(target.device))
+            value = placed(value, target.device)
     else:
         value = source
     if target._view is None:
@@ -101,6 +102,8 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
             free=(0, 1), library=True,
         )  # fmt: skip
         exe.op = "copy_"
+    if not number and source.device != target.device:
+        source = moved(source, target.device)
     value = source if number else source._read()
     assign(target, execute(exe, [target._read(), value], [target, source]))
 

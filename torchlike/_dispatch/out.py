@@ -8,6 +8,7 @@ from typing import Any
 from torchlike._core import boxes, casts, dtypes, errors, modes, views
 from torchlike._core.tape import check_inference
 from torchlike._core.tensor import Tensor
+from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.mixed_operands import installed
 
 
@@ -94,6 +95,8 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
             "differentiation, but one of the arguments requires grad."
         )
     value = installed.into_out(name, target, value)
+    if not host().is_default and target.device != value.device:
+        raise RuntimeError(errors.several_devices((value.device, target.device)))
     if target.dtype is not value.dtype:
         if cast == "truth":
             if target.dtype.name not in ("bool", "uint8"):

@@ -35,3 +35,12 @@ def unfused(
         return jax.tree.map(lambda aval: jnp.zeros(aval.shape, aval.dtype), avals)
 
     return lax.cond(lax.optimization_barrier(np.True_), function, otherwise or never, *operands)
+
+
+def settled(x: jax.Array) -> jax.Array:
+    """``x``, which is compared with an extremum of its own, in programs for accelerators.
+
+    XLA computes it again in each loop that reads it, and a GPU's loops round differently: then no
+    element equals the largest, and the gradient, shared among those that do, is NaN.
+    """
+    return lax.optimization_barrier(x) if targets.is_accelerator() else x

@@ -22,6 +22,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._runtime import platforms
+
 
 @functools.cache
 def _fence_of(device: Any) -> Any:
@@ -35,7 +37,7 @@ def _fence_of(device: Any) -> Any:
 def _devices() -> list[Any]:
     """The devices that tensors can be on: those of JAX's default backend, and the CPU."""
     found = jax.local_devices()
-    return found if found[0].platform == "cpu" else found + jax.local_devices(backend="cpu")
+    return found if platforms.cpu_is_default() else [*found, platforms.cpu_device()]
 
 
 def _alive() -> list[Any]:

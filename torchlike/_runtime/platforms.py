@@ -35,6 +35,23 @@ def only_cpu() -> bool:
     return said == "cpu" if said else not _has_plugins()
 
 
+def cpu_is_default() -> bool:
+    """Whether arrays that say nothing of a device are made on the CPU; starts a backend where that
+    is the only way to know."""
+    return only_cpu() or is_cpu(jax.local_devices()[0])
+
+
+@functools.cache
+def cpu_device() -> Any:
+    """The CPU, as JAX's device of this process; starts its backend."""
+    return jax.local_devices(backend="cpu")[0]
+
+
+def is_cpu(device: Any) -> bool:
+    """Whether a JAX device is the CPU."""
+    return device.platform == "cpu"
+
+
 def hide_absent() -> None:
     """Have JAX start the CPU alone where plugins are installed and none has a device here. Leaves
     what the user said (``JAX_PLATFORMS``) as it is."""

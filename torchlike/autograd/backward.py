@@ -25,8 +25,10 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.asking import asks
 from torchlike._dispatch.boxed import VmapLevel
+from torchlike._dispatch.moving import placed
 from torchlike._dispatch.record import still
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
 from torchlike.autograd.partial import Partial, array_of
 
@@ -71,7 +73,8 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
                 cotangents.append(NAMESPACES[""]["ones_like"](t, memory_format=preserve_format))
             continue
         on_host = t._view is None and type(t._storage.cell) is np.ndarray
-        cotangents.append(engine.gradient_like(t.shape, t.dtype, g, i, on_host))
+        start = engine.gradient_like(t.shape, t.dtype, g, i, on_host)
+        cotangents.append(start if g is not None or host().is_default else placed(start, t.device))
     return edges, cotangents
 
 

@@ -21,6 +21,7 @@ from torchlike._core.storage import host_value
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import unwatched
 from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.unfused import unfused
 from torchlike._runtime import first_calls, mixed_operands, targets, x64
@@ -257,7 +258,9 @@ def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
     aval = tuple(p.shape) if shape is None else shape
     kind = dtype or p.dtype.numpy
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.
-    array: Any = meta.MetaArray(aval, kind) if p.is_meta else host_value(np.full(aval, value, kind))
+    array: Any = meta.MetaArray(aval, kind)
+    if not p.is_meta:
+        array = beside(host_value(np.full(aval, value, kind)), p)
     storage = p._storage.alike(array)
     if shape is None and not p.is_contiguous():
         storage.strides = strides_like(p._geometry)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from safetensors import numpy as safetensors_numpy
 
+from torchlike._core.storage import device_array
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime import x64
 
@@ -28,4 +28,4 @@ def load_safetensors(filename: Any) -> dict[str, Tensor]:
     """Load named tensors."""
     x64.require()
     arrays = safetensors_numpy.load_file(os.fspath(filename))
-    return {name: wrap(jnp.asarray(a)) for name, a in arrays.items()}
+    return {name: wrap(device_array(a)) for name, a in arrays.items()}

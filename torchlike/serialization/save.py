@@ -40,10 +40,10 @@ class _Global:
 class _StorageKey:
     """Stands for a storage: pickled as PyTorch's persistent id."""
 
-    def __init__(self, key: str, kind: str | None, size: int, old: bool) -> None:
+    def __init__(self, key: str, kind: str | None, place: str, size: int, old: bool) -> None:
         name = ("torch", kind) if kind else ("torch.storage", "UntypedStorage")
         view = (None,) if old else ()  # the legacy format could say that it is part of another
-        self.id = ("storage", _Global(*name), key, "cpu", size, *view)
+        self.id = ("storage", _Global(*name), key, place, size, *view)
 
 
 _NAMED = (Tensor, Size, devices.device, layouts.layout)
@@ -144,7 +144,9 @@ class _Pickler(_PythonPickler):
                 "Cannot save multiple tensors or storages that view the same data as different "
                 "types"
             )
-        return _StorageKey(key, None if d is None else STORAGE_OF.get(d),
+        # PyTorch reads no other accelerator's name than that of a GPU.
+        place = str(storage.device) if storage.device.type == "cuda" else "cpu"
+        return _StorageKey(key, None if d is None else STORAGE_OF.get(d), place,
                            memory.nbytes // seen.itemsize, self._legacy)  # fmt: skip
 
     def count(self, key: str, memory: np.ndarray) -> int:

@@ -7,13 +7,12 @@ import zipfile
 from mmap import mmap
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import devices, dtypes
 from torchlike._core.mapped_files import is_mapped
-from torchlike._core.storage import Storage
+from torchlike._core.storage import Storage, device_array
+from torchlike._dispatch.moving import placed
 from torchlike._runtime import x64
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGES
@@ -70,10 +69,7 @@ class Storages:
         if device.type == "cpu" and is_mapped(flat):
             return Storage(None, flat)
         x64.require()
-        array = jnp.asarray(flat)
-        if device.type != "cpu":
-            array = jax.device_put(array, devices.to_jax(device))
-        return Storage(array)
+        return Storage(device_array(flat) if device.type == "cpu" else placed(flat, device))
 
     def _device(self, flat: np.ndarray, location: str) -> devices.device:
         target = self.map_location

@@ -26,6 +26,7 @@ from jax import core, lax
 from jax.sharding import NamedSharding
 
 from torchlike._core import errors, modes, tape
+from torchlike._core.devices import accelerator_of
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
@@ -111,6 +112,8 @@ class Capture:
         self._hooked: dict[int, tuple[Tensor, Any]] = {}
         #: Arguments of which code asked on which devices they lie, and what it was told.
         self.places_asked: dict[int, Any] = {}
+        #: The accelerator that the program is on (a torchlike.device); None for the CPU.
+        self.place: Any = None
         #: The ranks that run the program together, once it has a collective (distributed/captured).
         self.ranks: Any = None
         #: What else may refuse the capture once the body has run.
@@ -152,6 +155,7 @@ class Capture:
         if found is None:
             with self.outside():
                 found = storage.concrete()
+                modes.current.place = modes.current.place or accelerator_of(found)
                 if id(found) in self._seen_arrays:
                     found = _another_handle(found)  # two cells may hold one array
             self._seen_arrays.add(id(found))

@@ -160,6 +160,7 @@ class Tracing:
             return self.body()
 
         modes.current.capture = capture
+        place, modes.current.place = modes.current.place, None
         before = ThreadModes()
         # Hooks on saved tensors around a call are not the program's: a later call may have others.
         hooks, tape.saving.hooks = tape.saving.hooks, ()
@@ -180,6 +181,7 @@ class Tracing:
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
+            capture.place, modes.current.place = modes.current.place, place
             modes.current.capture = None
             # A second capture begins as the first did.
             self.modes_left = ThreadModes() if before.changed() else None

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._core.devices import CPU, to_jax
 from torchlike._core.tensor import Tensor
 from torchlike._jit.capture import given
 from torchlike._jit.capture.capture import Capture
@@ -23,6 +24,8 @@ from torchlike._jit.compile.scheduling import compiled
 from torchlike._jit.guards.collect import guards_of
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._jit.guards.slots import SlotGuard
+from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.one_device import Placed
 from torchlike.autograd.partial import When
 
 #: Where inputs come from, in the order in which the compiled function takes them.
@@ -106,6 +109,8 @@ class ProgramBuilder:
                 evaluate, split.backward[0], (), ranks, f"backward of {capture.name}"
             )
         inputs = constants.inputs([getter for getter, _ in capture.host_values], donated)
+        if not host().is_default and ranks is None:
+            executable = Placed(executable, to_jax(capture.place or CPU))
         return Program(
             forward=executable,
             inputs=inputs,

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from torchlike._runtime import mixed_operands, targets, x64
+from torchlike._runtime import mixed_operands, one_device, targets, x64
 from torchlike._runtime.first_calls.internals import internals
 
 
@@ -52,7 +52,7 @@ def _looked_at(jitted: Any, function: Any, part: Any, drawn: frozenset[int]) -> 
             mixed_operands.met_in_program(part, args, drawn)
         ):
             return jitted._cache_miss(*args)[0], None, True  # allowed here: asked again
-        return jitted._cache_miss(*args)
+        return one_device.call(jitted._cache_miss, args, is_program=True)
 
     return internals.hooked(function, jitted, miss)
 

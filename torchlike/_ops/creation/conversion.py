@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,6 +14,7 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.copying import copy_
 from torchlike._dispatch.memory_order import suggested_order
+from torchlike._dispatch.moving import moved
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Fill, Input, Static
 from torchlike._ops.creation.creation import finish, numpy_dtype, preserve_strides
@@ -82,10 +82,11 @@ def _move(t: Tensor, device: devices.device) -> Tensor:
         return t if t.is_meta else _without_values(t)
     if t.is_meta:
         raise NotImplementedError(errors.NO_DATA)
-    target = devices.to_jax(device)
-    if t.device == device or (t._storage.host is not None and device.type == "cpu"):
+    devices.to_jax(device)
+    own = t.device
+    if own == device or (device.index is None and own.type == device.type and not own.index):
         return t
-    return move_op(t, target)
+    return moved(t, device)
 
 
 def _without_values(t: Tensor) -> Tensor:
@@ -94,12 +95,6 @@ def _without_values(t: Tensor) -> Tensor:
     preserve_strides(made, t)
     made._requires_grad = t.requires_grad and modes.current.grad_enabled
     return made
-
-
-@op("move_op", namespaces=(), method=False, needs="nothing", grad_name="ToCopyBackward0")
-def move_op(input: Input, device: Static):
-    """Copy to another JAX device."""
-    return jax.device_put(input, device)
 
 
 _TO = frozenset(("tensor", "device", "dtype", "non_blocking", "copy", "memory_format"))
@@ -202,7 +197,7 @@ def cuda(input: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor
 def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
     """The type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
     if dtype is None:
-        place = "meta." if input.is_meta else ""
+        place = "" if input.device.type == "cpu" else f"{input.device.type}."
         return f"torch.{place}{_LEGACY_NAMES[input.dtype.name]}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
@@ -306,7 +301,9 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
 
 @composite(namespaces=())
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: JAX manages transfers."""
+    """The tensor itself: JAX manages transfers. RuntimeError for one that is not on the CPU."""
+    if input.device.type not in ("cpu", "meta"):
+        raise RuntimeError(f"cannot pin '{input.type()}' only dense CPU tensors can be pinned")
     return input
 
 

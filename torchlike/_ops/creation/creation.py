@@ -35,6 +35,7 @@ from torchlike._core.sparse_array import KINDS as SPARSE_KINDS
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.moving import placed
 from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite
 from torchlike._ops.creation.inferring import infer
@@ -88,7 +89,7 @@ def finish(
     if target.type == "meta":
         array = MetaArray(array.shape, array.dtype)
     elif target.type != "cpu" or not host().is_default:
-        array = jax.device_put(array, devices.to_jax(target))
+        array = placed(array, target)
     t = tensors.wrap(array)
     if modes.current.inference:
         t._inference = True

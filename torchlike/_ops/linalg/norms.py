@@ -29,6 +29,7 @@ from torchlike._ops.linalg.solving import inv_ex_op
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32, promoted
 from torchlike._ops.reduce.reduction import axes, in_norm_dtype, norm_op
+from torchlike._ops.unfused import settled
 
 
 @composite("vector_norm", namespaces=("linalg",), method=False)
@@ -81,10 +82,10 @@ def matrix_norm_op(input: Input, order: Number, rows: Int, columns: Int, keepdim
         zeros = jnp.zeros(sizes, x.real.dtype)
         return zeros if keepdim else zeros.squeeze((rows, columns))
     if abs(p) == 2:
-        s = svdvals_op.spec.fn(jnp.moveaxis(x, (rows, columns), (-2, -1)))
+        s = settled(svdvals_op.spec.fn(jnp.moveaxis(x, (rows, columns), (-2, -1))))
         found = jnp.max(s, -1) if p > 0 else jnp.min(s, -1)
         return jnp.expand_dims(found, (rows, columns)) if keepdim else found
-    sums = jnp.sum(absolute(x), along, keepdims=True)
+    sums = settled(jnp.sum(absolute(x), along, keepdims=True))
     best = (jnp.max if p > 0 else jnp.min)(sums, across, keepdims=True)
     return best if keepdim else best.squeeze((rows, columns))
 

@@ -16,6 +16,7 @@ from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.moving import beside
 from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite
 from torchlike._ops.outputs import given
@@ -108,7 +109,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     if kind.is_complex and input.numel():
         scalar = dtypes.scalar_type(kind)
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'")
-    result = drawn(wrap(_bernoulli_each(input, generator, kind.numpy)), input)
+    result = drawn(wrap(beside(_bernoulli_each(input, generator, kind.numpy), input)), input)
     return given(out, result, resizes=True)
 
 

@@ -25,11 +25,13 @@ from torchlike._core.tape import check_in_place, check_inference
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import op
 from torchlike._dispatch.schema import Input, Inputs
 from torchlike._ops.creation.creation import finish_into
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.first_calls.program import host
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
 
@@ -65,7 +67,8 @@ def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
     cells = [p._value_now() for p in parameters]
     level: Any = boxes.top(cells)
     if level is None:
-        return sample(*parameters)
+        drawn = sample(*parameters)
+        return drawn if host().is_default else wrap(beside(drawn._read(), parameters[0]))
     boxed = [type(c) in boxes.BOXES and c.level is level for c in cells]
     inside = [c.value if b else p for c, b, p in zip(cells, boxed, parameters, strict=True)]
     rows = [b and getattr(c, "batched", False) for c, b in zip(cells, boxed, strict=True)]
@@ -99,7 +102,8 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
     if capture is None:
         if _is_staged():
             return _drawn_at_each_run(numbers, fill)
-        return host_value(numbers())
+        # Uncommitted where the CPU is not JAX's default: an op takes them to its operands.
+        return host_value(numbers()) if host().is_default else jax.device_put(numbers())
     source.to_be_undone()
     return capture.host_value(numbers)
 
@@ -163,6 +167,7 @@ _RECORDED = {
 def replace(t: Tensor, values: Any, node: str) -> Tensor:
     """``values`` in place of what ``t`` held. It stays in the graph where it was, with gradient
     zero before."""
+    values = beside(values, t)
     if t.requires_grad and modes.current.grad_enabled:
         return _RECORDED[node](t, wrap(values))
     assign(t, wrap(values))

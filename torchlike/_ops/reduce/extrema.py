@@ -20,6 +20,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
+from torchlike._ops.unfused import settled
 from torchlike._runtime import targets
 
 
@@ -58,7 +59,7 @@ def extremum_of_all(x: Any, largest: bool) -> jax.Array:
 
 @extremum_of_all.defjvp
 def _extremum_of_all_jvp(largest: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
-    (x,), (dx,) = primals, tangents
+    (x,), (dx,) = (settled(primals[0]),), tangents
     found = extremum_of_all(x, largest)
     chosen = (x == found) | ((x != x) & (found != found))
     total = jnp.sum(jnp.where(chosen, dx, jnp.zeros((), dx.dtype)))
@@ -76,7 +77,7 @@ def extreme_size(x: Any, over: tuple[int, ...], largest: bool) -> jax.Array:
 def _extreme_size_jvp(
     over: tuple[int, ...], largest: bool, primals: Any, tangents: Any
 ) -> tuple[Any, ...]:
-    (x,), (dx,) = primals, tangents
+    (x,), (dx,) = (settled(primals[0]),), tangents
     found = extreme_size(x, over, largest)
     chosen = x == found
     total = jnp.sum(jnp.where(chosen, dx, jnp.zeros((), dx.dtype)), over, keepdims=True)

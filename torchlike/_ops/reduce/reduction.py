@@ -26,6 +26,7 @@ from torchlike._ops.promotion import in_float32, promoted_float
 from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_all
 from torchlike._ops.reduce.spread import variance
 from torchlike._ops.reduce.sums import added
+from torchlike._ops.unfused import settled
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -156,7 +157,7 @@ def _require_elements(x: Any, name: str, dim: Any = None) -> None:
 def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """The maximum over ``dim``; the gradient is shared evenly between ties."""
     _require_elements(input, "amax", dim)
-    return jnp.max(input, axes(dim, input.ndim), keepdims=keepdim)
+    return jnp.max(settled(input), axes(dim, input.ndim), keepdims=keepdim)
 
 
 @op(residuals=True)
@@ -164,7 +165,7 @@ def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
 def amin(input: Input, dim: Dims = None, keepdim: Bool = False):
     """The minimum over ``dim``; the gradient is shared evenly between ties."""
     _require_elements(input, "amin", dim)
-    return jnp.min(input, axes(dim, input.ndim), keepdims=keepdim)
+    return jnp.min(settled(input), axes(dim, input.ndim), keepdims=keepdim)
 
 
 def _check_order(x: Any, name: str) -> None:

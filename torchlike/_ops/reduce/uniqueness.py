@@ -13,8 +13,10 @@ import numpy as np
 
 from torchlike._core import dtypes, errors
 from torchlike._core import tensor as tensors
+from torchlike._core.storage import device_array
 from torchlike._core.tensor import Tensor
 from torchlike._core.views.geometry import contiguous_strides
+from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Operand
 from torchlike._ops.indexing.gathering import type_name
@@ -30,9 +32,9 @@ def _on_host(t: Tensor, name: str) -> np.ndarray:
     return values.astype(np.float32) if values.dtype.kind == "V" else values
 
 
-def _back(values: np.ndarray, dtype: dtypes.dtype = dtypes.int64) -> Tensor:
+def _back(values: np.ndarray, like: Tensor, dtype: dtypes.dtype = dtypes.int64) -> Tensor:
     x64.require()
-    return tensors.wrap(jnp.asarray(values.astype(dtype.numpy)))
+    return tensors.wrap(beside(device_array(values.astype(dtype.numpy)), like))
 
 
 def _along(values: Tensor, d: int) -> Tensor:
@@ -47,9 +49,9 @@ def _along(values: Tensor, d: int) -> Tensor:
 def _results(values: Tensor, inverse: Any, counts: Any, wanted: tuple[Any, Any]) -> Any:
     found = [values]
     if wanted[0]:
-        found.append(_back(inverse))
+        found.append(_back(inverse, values))
     if wanted[1]:
-        found.append(_back(counts))
+        found.append(_back(counts, values))
     return tuple(found) if len(found) > 1 else values
 
 
@@ -75,7 +77,7 @@ def unique(input: Tensor, sorted: Any = True, return_inverse: Any = False,
             values, return_inverse=True, return_counts=True, axis=d, equal_nan=False
         )
         inverse = inverse.reshape(-1)
-    distinct = _back(found, input.dtype)
+    distinct = _back(found, input, input.dtype)
     if dim is None:
         distinct = underived(distinct, "_unique2", input)
     else:
@@ -120,7 +122,7 @@ def unique_consecutive(input: Tensor, return_inverse: Any = False, return_counts
         inverse = inverse.reshape(values.shape)
     else:
         kept = np.moveaxis(kept, 0, d)
-    firsts = underived(_back(kept, input.dtype), "unique_consecutive", input)
+    firsts = underived(_back(kept, input, input.dtype), "unique_consecutive", input)
     return _results(_along(firsts, d), inverse, counts, (return_inverse, return_counts))
 
 
@@ -138,11 +140,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if values.ndim != 1 or (values < 0).any():
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is None:
-        return _back(np.bincount(values, minlength=minlength))
+        return _back(np.bincount(values, minlength=minlength), input)
     if weights.dim() != 1 or weights.numel() != input.numel():
         raise RuntimeError("weights should be 1-d and have the same length as input")
     total = np.bincount(values, _on_host(weights, "bincount"), minlength)
-    summed = _back(total, dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64)
+    summed = _back(
+        total, input, dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64
+    )
     return underived(summed, "aten::bincount", weights)
 
 

@@ -13,6 +13,7 @@ from torchlike._core import tensor as tensors
 from torchlike._core.storage import device_array
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_first
+from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Dims, Input, Int, Shape
 from torchlike._ops.indexing.gathering import index_select, type_name
@@ -97,7 +98,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         counts = _counts(input)
         positions = np.repeat(np.arange(len(counts)), counts)
-        return tensors.wrap(device_array(positions.astype(input.dtype.numpy)))
+        return tensors.wrap(beside(device_array(positions.astype(input.dtype.numpy)), input))
     x, d = (input.reshape(-1), 0) if dim is None else (input, errors.wrap_dim(dim, input.dim()))
     n = x.shape[d] if x.dim() else 1
     if isinstance(repeats, (list, tuple)):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from torchlike._runtime import mixed_operands
+from torchlike._runtime import mixed_operands, one_device
 from torchlike._runtime.first_calls import cost
 from torchlike._runtime.first_calls.families import Family, Template
 from torchlike._runtime.first_calls.internals import internals, log
@@ -153,11 +153,12 @@ class FirstCalls:
             mixed_operands.met(self._op(), jax.tree.leaves((args, kwargs)))
         ):  # fmt: skip
             return self._compiled(*args, **kwargs)[0], None, True  # allowed here: asked again
+        if not host().is_default:
+            op = None if self._op is None else self._op()
+            return one_device.call(self._compiled, args, kwargs, op=op)
         if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
             return self._compiled(*args, **kwargs)
         if not _config.jax_enable_x64:  # where it is traced, it refuses
-            return self._compiled(*args)
-        if not host().is_default:
             return self._compiled(*args)
         leaves, tree = jax.tree.flatten(args)
         key = signature(leaves, tree)

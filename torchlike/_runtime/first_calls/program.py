@@ -26,7 +26,7 @@ class Host:
 
     @functools.cached_property
     def device(self) -> Any:
-        return jax.local_devices(backend="cpu")[0]
+        return platforms.cpu_device()
 
     @functools.cached_property
     def sharding(self) -> Any:
@@ -39,7 +39,7 @@ class Host:
     @functools.cached_property
     def is_default(self) -> bool:
         """Whether arrays are made there; a process that only loads data says so by itself."""
-        return platforms.only_cpu() or jax.default_backend() == "cpu"
+        return platforms.cpu_is_default()
 
 
 host = functools.cache(Host)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from torchlike._core import dtypes
 from torchlike._core.layouts import contiguous_format
+from torchlike._core.storage import device_array
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.joining import cat
 from torchlike._runtime import x64
@@ -23,7 +23,7 @@ _UNKNOWN_LENGTHS = "packing outside the jitted function"
 
 def _from_numpy(values: Any) -> Tensor:
     x64.require()
-    return wrap(jax.device_put(np.asarray(values, np.int64)))
+    return wrap(device_array(np.asarray(values, np.int64)))
 
 
 class _Fields(NamedTuple):

@@ -1,0 +1,72 @@
+"""From one device to another.
+
+JAX's programs run on one device, so that no op can do this: values are moved between programs,
+and a node of its own brings the gradient back. In a program that is captured all is on the device
+of its operands: moving there changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike._core import boxes, devices, modes
+from torchlike._core.storage import Storage
+from torchlike._core.tape import Node, gradient_edge
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.first_calls.program import host
+
+
+class MoveNode(Node):
+    """A tensor's way to another device: its gradient goes to the device that it came from."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, t: Tensor, source: devices.device) -> None:
+        super().__init__("ToCopyBackward0", [gradient_edge(t)])
+        self.source = source
+
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+        return [placed(cotangents[0], self.source)]
+
+    def run_graph(self, cotangents: list[Any]) -> Sequence[Any]:
+        return [moved(cotangents[0], self.source)]
+
+
+def placed(value: Any, device: devices.device) -> Any:
+    """An array on a device; as it is in a trace, whose program has one device."""
+    if isinstance(value, jax.core.Tracer) or not internals.trace_state_clean():
+        if device.type != "cpu":
+            modes.current.place = device
+        return value
+    if not isinstance(value, (jax.Array, np.ndarray)):
+        return value  # without values, or of a transform
+    return jax.device_put(value, devices.to_jax(device))
+
+
+def beside(value: Any, t: Tensor) -> Any:
+    """What was computed on the host, on the device where a tensor is."""
+    return value if host().is_default or t.is_meta else placed(value, t.device)
+
+
+def moved(t: Tensor, device: devices.device) -> Tensor:
+    """A copy of a dense tensor on another device, recorded.
+
+    NotImplementedError within vmap, jvp and kin for a tensor of theirs.
+    """
+    value = t._read()
+    if boxes.involved((value,)):
+        raise NotImplementedError(
+            f"to({str(device)!r}) within a transform of torch.func: move the tensors before it"
+        )
+    made = Storage(placed(value, device))
+    result = wrap(made.cell)
+    if t.requires_grad and modes.current.grad_enabled:
+        result._node = MoveNode(t, t.device)
+        result._requires_grad = True
+    result._inference = bool(modes.current.inference)
+    return result
