@@ -1,11 +1,17 @@
-"""The marker of the parity tests, and what the summary of a run says of them."""
+"""The marker of the parity tests, and what the summary of a run says of them.
 
+Without PyTorch (the extra ``parity``) none of them is collected.
+"""
+
+import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+if importlib.util.find_spec("torch") is None:
+    collect_ignore_glob = ["*"]
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked
