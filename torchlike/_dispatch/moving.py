@@ -40,7 +40,7 @@ class MoveNode(Node):
 def placed(value: Any, device: devices.device) -> Any:
     """An array on a device; as it is in a trace, whose program has one device."""
     if isinstance(value, jax.core.Tracer) or not internals.trace_state_clean():
-        if device.type != "cpu":
+        if device.type != "cpu" and modes.current.capture is not None:
             modes.current.place = device
         return value
     if not isinstance(value, (jax.Array, np.ndarray)):

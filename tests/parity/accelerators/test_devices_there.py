@@ -101,6 +101,12 @@ def test_a_tensor_that_is_there_is_itself(device):
     assert x.cpu().to("cpu").tolist() == [1.0, 1.0, 1.0]
 
 
+def test_strides_are_kept(device):
+    x = torch.ones(2, 3).t().to(device)
+    assert x.stride() == (1, 3)
+    assert x.cpu().stride() == (1, 3)
+
+
 REFUSED = {
     "+": lambda d: there(d) + torch.ones(3),
     "matmul": lambda d: there(d, 2, 2) @ torch.ones(2, 2),

@@ -86,7 +86,10 @@ def _move(t: Tensor, device: devices.device) -> Tensor:
     own = t.device
     if own == device or (device.index is None and own.type == device.type and not own.index):
         return t
-    return moved(t, device)
+    made = moved(t, device)
+    if t._view is not None or t._storage.strides is not None:
+        preserve_strides(made, t)
+    return made
 
 
 def _without_values(t: Tensor) -> Tensor:

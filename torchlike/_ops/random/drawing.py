@@ -67,8 +67,8 @@ def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
     cells = [p._value_now() for p in parameters]
     level: Any = boxes.top(cells)
     if level is None:
-        drawn = sample(*parameters)
-        return drawn if host().is_default else wrap(beside(drawn._read(), parameters[0]))
+        made = sample(*parameters)
+        return made if host().is_default else wrap(beside(made._read(), parameters[0]))
     boxed = [type(c) in boxes.BOXES and c.level is level for c in cells]
     inside = [c.value if b else p for c, b, p in zip(cells, boxed, parameters, strict=True)]
     rows = [b and getattr(c, "batched", False) for c, b in zip(cells, boxed, strict=True)]

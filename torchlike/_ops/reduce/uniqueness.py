@@ -144,9 +144,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights.dim() != 1 or weights.numel() != input.numel():
         raise RuntimeError("weights should be 1-d and have the same length as input")
     total = np.bincount(values, _on_host(weights, "bincount"), minlength)
-    summed = _back(
-        total, input, dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64
-    )
+    kind = dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64
+    summed = _back(total, input, kind)
     return underived(summed, "aten::bincount", weights)
 
 
