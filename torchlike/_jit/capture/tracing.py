@@ -343,6 +343,7 @@ class Tracing:
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )
         builder.n_made = len(returned.made)
+        builder.ordinary = tuple(i for i, s in enumerate(returned.made) if s.is_ordinary)
         self.n_forward = len(outputs)
         self.first_values = capture.first_values
         return outputs + gradients
