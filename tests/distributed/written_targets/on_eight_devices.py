@@ -156,6 +156,37 @@ def test_what_a_program_writes_stays_plain():
     assert step.compiles == 1
 
 
+def test_arguments_that_a_program_wrote_stay_plain():
+    @torch.jit
+    def step(t, d):
+        assert not isinstance(t, DTensor)
+        t.add_(d * 2)
+
+    t = plain()
+    for turn in range(4):
+        step(t, D)
+        assert t.equal(1 + 2 * (turn + 1) * W)
+    assert step.compiles == 1
+    with mixed("aten.copy_.default"):
+        t.copy_(D)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+def test_optimizers_leave_plain_parameters_plain(kind):
+    p, expected = nn.Parameter(plain()), nn.Parameter(plain())
+    cut = nn.Parameter(distribute_tensor(W, LINE, [Shard(0)]))
+    optimizer, other = kind([p, cut], lr=0.1), kind([expected], lr=0.1)
+    for _ in range(2):
+        for o, leaf, factor in ((optimizer, p, D + cut * 0), (other, expected, W)):
+            o.zero_grad()
+            (leaf * factor).sum().backward()
+            o.step()
+    assert not isinstance(p, DTensor)
+    assert not any(isinstance(s, DTensor) for s in optimizer.state[p].values())
+    assert isinstance(cut, DTensor)
+    assert torch.allclose(p, expected)
+
+
 def test_a_fully_sharded_modules_buffers_stay_plain():
     torch.manual_seed(0)
     expected = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8))

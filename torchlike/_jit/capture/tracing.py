@@ -129,7 +129,8 @@ class Tracing:
             storage = storages.get(id(original))
             if storage is None:
                 array = original.concrete()
-                storage = original.alike(array) if original.is_placed else Storage(array)
+                special = original.is_placed or original.is_ordinary
+                storage = original.alike(array) if special else Storage(array)
                 storages[id(original)] = storage
                 storage.strides = original.strides
             edge = tape.gradient_edge(t)
