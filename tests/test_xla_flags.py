@@ -91,3 +91,26 @@ def test_xla_starts_with_them(switch, tmp_path):
 
 def test_importing_twice_adds_them_once():
     assert xla_flags.extended(os.environ["XLA_FLAGS"]) == os.environ["XLA_FLAGS"]
+
+
+@pytest.mark.parametrize(
+    ("said", "threads"),
+    [
+        ({}, None),
+        ({"XLA_FLAGS": "--xla_force_host_platform_device_count=1"}, None),
+        ({"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}, "32"),
+        ({"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "PJRT_NPROC": "3"}, "8"),
+        ({"JAX_NUM_CPU_DEVICES": "4"}, "16"),
+        ({"JAX_NUM_CPU_DEVICES": "4", "NPROC": "64"}, "64"),
+        ({"JAX_NUM_CPU_DEVICES": "4", "TORCHLIKE_XLA_FLAGS": "system"}, None),
+    ],
+)
+def test_several_devices_have_threads_enough(monkeypatch, said, threads):
+    for name in ("XLA_FLAGS", "PJRT_NPROC", "NPROC", "JAX_NUM_CPU_DEVICES", "TORCHLIKE_XLA_FLAGS"):
+        monkeypatch.setenv(name, "")  # so that what `enable` sets is taken back, too
+        monkeypatch.delenv(name)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(xla_flags, "FOUND", said.get("XLA_FLAGS", ""))
+    xla_flags.enable()
+    assert os.environ.get("PJRT_NPROC") == threads

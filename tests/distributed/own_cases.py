@@ -492,7 +492,7 @@ def case_plain_tensors_beside_dtensors():
         assert (d + d).full_tensor().equal(2 * plain)
         with mixed("aten.add.Tensor"):
             d + own
-        with mixed("aten.add.Tensor"):
+        with mixed("aten.add_.Tensor"):
             own.clone().add_(d)
     with implicit_replication():
         assert (d + plain).full_tensor().equal(2 * plain)
@@ -561,6 +561,24 @@ def case_plain_tensors_in_compiled_steps():
     dropped = torch.compile(lambda a: F.dropout(a, 0.5))(d).full_tensor()
     torch.manual_seed(0)
     assert dropped.equal(F.dropout(plain, 0.5))
+
+
+def case_full_tensor_in_a_compiled_step():
+    """What a program gives of it is each rank's; inside, it is of all ranks."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    plain, own = torch.arange(8.0).reshape(4, 2), torch.ones(4, 2) * dist.get_rank()
+    d = distribute_tensor(plain, mesh, [Shard(0)])
+    step = torch.compile(lambda a: (a + 1).sum() * a.full_tensor())
+    for _ in range(3):
+        whole = step(d).full_tensor() if isinstance(step(d), DTensor) else step(d)
+        assert whole.equal((plain + 1).sum() * plain)
+    give = torch.compile(lambda a: a.full_tensor())
+    for _ in range(3):
+        whole = give(d)
+        assert not isinstance(whole, DTensor)
+        assert (whole + own).equal(plain + own)
+    with mixed("aten.mul.Tensor"):
+        torch.compile(lambda a, b: a.full_tensor() * b)(d, own)
 
 
 def case_an_optimizer_of_both_kinds():

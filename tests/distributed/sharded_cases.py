@@ -9,6 +9,7 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.experimental import local_map, register_sharding
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -256,4 +257,145 @@ def case_writing_between_plain_tensors_and_dtensors():
             for assign in (True, False):
                 tried(f"load_state_dict({assign=}) of {of} into {into}",
                       lambda _, i=into, o=of, a=assign: loaded(i, o, assign=a), None)  # fmt: skip
+    return found
+
+
+def case_full_tensor():
+    """Values and gradients are each rank's own."""
+    mesh, rank, found = line(), dist.get_rank(), []
+    plain = torch.arange(24.0).reshape(4, 6) + 10 * rank
+    for placement in (Shard(0), Shard(1), Replicate()):
+        for given in (None, [Replicate()], [Partial()]):
+            torch.manual_seed(3)
+            d = distribute_tensor(torch.randn(4, 6), mesh, [placement]).requires_grad_()
+            y = (d * 2).full_tensor(grad_placements=given)
+            (y * plain).sum().backward()
+            found.append([
+                isinstance(y, DTensor), y.tolist(), (y + plain).tolist(), str(d.grad.placements),
+                d.grad.to_local().tolist(),
+            ])  # fmt: skip
+    total = (d * d).sum().full_tensor() * (rank + 1)
+    return found, total.item(), str(d.detach()).split(", device_mesh")[0]
+
+
+def case_gradients_of_local_gradients():
+    mesh, rank, found = line(), dist.get_rank(), []
+    plain = torch.arange(16.0).reshape(4, 4) / 8 + rank
+    for local in (DTensor.full_tensor, DTensor.to_local):
+        d = distribute_tensor(torch.arange(16.0).reshape(4, 4) / 16, mesh, [Shard(0)])
+        d.requires_grad_()
+        y = local(d)
+        own = plain[: y.shape[0]]
+        (g,) = torch.autograd.grad((y**3 * own).sum(), d, create_graph=True)
+        found.append([str(g.placements), g.to_local().tolist()])
+        x = own.clone().requires_grad_()
+        whole = DTensor.from_local(x, mesh, [Shard(0)])
+        (g,) = torch.autograd.grad((whole**3).to_local().sum(), x, create_graph=True)
+        (g * g).sum().backward()
+        found.append([g.tolist(), x.grad.tolist()])
+    return found
+
+
+def case_terms_of_gradients():
+    """``to_local`` of what all ranks have, where each computes something else with it."""
+    mesh, rank = line(), dist.get_rank()
+    w = distribute_tensor(torch.arange(8.0).reshape(4, 2), mesh, [Replicate()]).requires_grad_()
+    own = w.to_local(grad_placements=[Partial()])
+    (own * own * (rank + 1)).sum().backward()
+    return w.grad.full_tensor().tolist()
+
+
+def _of_error(call):
+    try:
+        call()
+    except (AssertionError, ValueError) as error:
+        return [type(error).__name__, str(error).split(" {")[0].split("arg DTensor")[0][:30]]
+    return "nothing"
+
+
+def case_local_map():
+    mesh, rows, columns = line(), [Shard(0)], [Shard(1)]
+    torch.manual_seed(3)
+    w = distribute_tensor(torch.randn(4, 6), mesh, columns).requires_grad_()
+    x = distribute_tensor(torch.randn(6, 4), mesh, rows)
+
+    product = local_map(torch.mm, out_placements=[Partial()], in_placements=(columns, rows))
+    y = product(w, x).full_tensor()
+    (y * torch.arange(4.0)).sum().backward()
+
+    @local_map(out_placements=(rows, None, [Replicate()]), redistribute_inputs=True,
+               in_placements=(rows, None))  # fmt: skip
+    def scaled(t, factor):
+        return t * factor, t.shape[0], t.new_ones(2)
+
+    part, n, ones = scaled(w.detach(), 3)
+    wrong = local_map(torch.neg, out_placements=rows, in_placements=(rows,))
+    short = local_map(torch.neg, out_placements=(rows, rows))
+
+    bias = distribute_tensor(torch.arange(4.0), mesh, [Replicate()]).requires_grad_()
+    shifted = local_map(
+        lambda t, b: (t.t() + b) * (dist.get_rank() + 1), out_placements=rows,
+        in_placements=(columns, [Replicate()]), in_grad_placements=(columns, [Partial()]),
+    )  # fmt: skip
+    z = shifted(w, bias)
+    w.grad = None
+    z.full_tensor().sum().backward()
+    return [
+        y.tolist(), part.full_tensor().tolist(), n,
+        ones.full_tensor().tolist(), product(torch.ones(2, 2), torch.ones(2, 2)).tolist(),
+        _of_error(lambda: wrong(w)), _of_error(lambda: product(w)), _of_error(lambda: short(w)),
+        z.full_tensor().tolist(), w.grad.full_tensor().tolist(), bias.grad.full_tensor().tolist(),
+    ]  # fmt: skip
+
+
+@torch.library.custom_op("sharded_cases::scaled", mutates_args=())
+def _scaled(x: torch.Tensor, w: torch.Tensor, factor: float) -> torch.Tensor:
+    return x * w * factor
+
+
+@torch.library.custom_op("sharded_cases::total", mutates_args=())
+def _total(x: torch.Tensor) -> torch.Tensor:
+    return x.sum(0)
+
+
+def _prepare_operators():
+    _scaled.register_fake(lambda x, w, factor: torch.empty_like(x))
+    _total.register_fake(lambda x: x.new_empty(x.shape[1:]))
+
+    def keep(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+        ctx.factor = inputs[2]
+
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w * ctx.factor, (g * x * ctx.factor).sum(0), None
+
+    _scaled.register_autograd(backward, setup_context=keep)
+
+    @register_sharding(torch.ops.sharded_cases.scaled.default)
+    def rows_or_whole(x, w, factor):
+        assert (x.ndim, tuple(w.shape), factor) == (2, (6,), 2.0)
+        whole = [Replicate()], [Replicate(), Replicate(), None]
+        return [whole, ([Shard(0)], [Shard(0), Replicate(), None])]
+
+    @register_sharding(torch.ops.sharded_cases.total.default)
+    def terms_or_columns(x):
+        columns = [([Shard(i - 1)], [Shard(i)]) for i in range(1, x.ndim)]
+        return [([Replicate()], [Replicate()]), ([Partial()], [Shard(0)]), *columns]
+
+
+def case_register_sharding():
+    mesh, found = line(), []
+    _prepare_operators()
+    for placement in (Shard(0), Shard(1), Replicate()):
+        torch.manual_seed(3)
+        x = distribute_tensor(torch.randn(4, 6), mesh, [placement]).requires_grad_()
+        w = distribute_tensor(torch.arange(6.0), mesh, [Replicate()]).requires_grad_()
+        y = torch.ops.sharded_cases.scaled(x, w, 2.0)
+        (y * y).sum().full_tensor().backward()
+        total = torch.ops.sharded_cases.total(x.detach())
+        found.append([
+            y.full_tensor().tolist(), x.grad.full_tensor().tolist(), w.grad.full_tensor().tolist(),
+            total.full_tensor().tolist(), str(y.placements) if placement == Shard(0) else "",
+        ])  # fmt: skip
     return found

@@ -34,6 +34,13 @@ assert (d * 2).sum().full_tensor() == 992
 part = DTensor.from_local(torch.full((4, 2), float(rank)), mesh, [Shard(0), Replicate()])
 assert part.shape == (8, 2)
 assert part.full_tensor()[:, 0].tolist() == [0.0] * 4 + [1.0] * 4
+for placements in ([Shard(0), Replicate()], [Replicate(), Shard(1)], [Shard(1), Shard(0)]):
+    leaf = distribute_tensor(w, mesh, placements).requires_grad_()
+    whole = (leaf * 2).full_tensor()
+    assert not isinstance(whole, DTensor)
+    (whole * torch.full((8, 4), 3.0)).sum().backward()
+    assert leaf.grad.placements == tuple(placements)
+    assert leaf.grad.full_tensor().equal(torch.full((8, 4), 6.0))
 
 
 def build():

@@ -84,6 +84,63 @@ def case_bucket_views():
     return trained(DDP(mlp(), gradient_as_bucket_view=True))
 
 
+def case_what_shows_of_bucket_views():
+    """Which gradients share memory, and what is seen of a write into one of them or all. PyTorch
+    makes its buckets anew after a first pass, which is left out."""
+    found = []
+    model = DDP(mlp(), gradient_as_bucket_view=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.5)
+
+    def backward(i):
+        x, y = batch(i)
+        ((model(x) - y) ** 2).mean().backward()
+
+    def seen():
+        grads = [p.grad for p in model.parameters()]
+        return [[g._is_view(), g.storage_offset(), g.stride(), g.sum().item()] for g in grads]
+
+    backward(4)
+    optimizer.zero_grad()
+    for clears in (False, True):
+        for i in range(2):
+            backward(i)
+            optimizer.step()
+            grads = [p.grad for p in model.parameters()]
+            found.append([seen(), len({g.untyped_storage().data_ptr() for g in grads}),
+                          [g.data_ptr() - grads[-1].data_ptr() for g in grads]])  # fmt: skip
+            whole = torch.as_strided(grads[0], (sum(g.numel() for g in grads),), (1,), 0)
+            whole.mul_(2.0)
+            found.append(seen())
+            optimizer.zero_grad(set_to_none=clears)
+            found.append([p.grad is None or p.grad.abs().sum().item() for p in model.parameters()])
+    with model.no_sync():
+        backward(2)
+    found.append(seen())
+    backward(3)
+    found.append(seen())
+    try:
+        grads[0].detach_()
+    except RuntimeError as error:
+        found.append(str(error)[:30])
+    return found
+
+
+def case_unused_parameters_and_bucket_views():
+    torch.manual_seed(0)
+    model = DDP(Branches(), find_unused_parameters=True, gradient_as_bucket_view=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    found = []
+    for i in range(6):
+        x, y = batch(i)
+        if i % 2:
+            optimizer.zero_grad(set_to_none=i == 3)
+        left = (i + dist.get_rank()) % 2 == 0 if i < 2 else i == 2
+        ((model(x, left) - y) ** 2).mean().backward()
+        optimizer.step()
+        found.append([None if p.grad is None else p.grad.sum().item() for p in model.parameters()])
+    return found, told(model, [])
+
+
 def case_no_sync():
     model = DDP(mlp())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -10,7 +10,7 @@ from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -181,3 +181,24 @@ def case_mixed_precision():
         short.backward()
         found.append(0 < abs(short.item() - loss_of(exact, x, y).item()) < 0.05)
     return found, str(net.blocks[0].up.weight.grad.dtype)
+
+
+def case_full_tensor():
+    """Of DTensors on the whole mesh and on a slice; each rank has a gradient of its own. (Here
+    results of ops on a slice lie on the whole mesh.)"""
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    plain, found = torch.arange(16.0).reshape(4, 4) * (dist.get_rank() + 1), []
+
+    def told(at, placements, given):
+        d = distribute_tensor(torch.arange(16.0).reshape(4, 4), at, placements).requires_grad_()
+        y = (d * 2 if at is mesh else d).full_tensor(grad_placements=given)
+        (y * plain).sum().backward()
+        found.append([isinstance(y, DTensor), y.tolist(), d.grad.to_local().tolist()])
+
+    for placements in ([Shard(0), Replicate()], [Shard(0), Shard(1)], [Replicate(), Shard(0)],
+                       [Shard(1), Shard(1)]):  # fmt: skip
+        for given in (None, [Partial(), Replicate()], [Partial(), Partial()]):
+            told(mesh, placements, given)
+    for given in (None, [Partial()]):
+        told(mesh["tp"], [Shard(0)], given)
+    return found

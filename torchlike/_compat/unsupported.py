@@ -125,8 +125,7 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.rpc.functions": {"async_execution": _PEERS},
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": {"DistributedOptimizer": _PEERS},
-    "distributed.tensor.experimental": dict.fromkeys(
-        ("local_map", "context_parallel", "register_sharding"), _WORLD),
+    "distributed.tensor.experimental": {"context_parallel": _WORLD},
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),

@@ -67,6 +67,8 @@ class Storage:
     __slots__ = ("__weakref__", "_address", "abandoned", "cell", "host", "strides", "version")
     #: Whether the contents have a place on a mesh of devices, which writes keep.
     is_placed = False
+    #: Whether its tensor is no DTensor though the array may lie on a mesh: a program put it there.
+    is_ordinary = False
     #: What only a wrapper subclass says otherwise: its first element's place, and its layout.
     offset: int = 0
     layout: Any = strided

@@ -71,6 +71,8 @@ def copy_(
         if source.is_meta:
             raise NotImplementedError(errors.NO_DATA)
         value = source._value_now()
+        if mixed_operands.installed.copied is not None:
+            value = mixed_operands.installed.copied(target, source, value)
         if source.device != target.device:
             value = placed(value, target.device)
     else:
@@ -105,6 +107,8 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
     if not number and source.device != target.device:
         source = moved(source, target.device)
     value = source if number else source._read()
+    if mixed_operands.installed.copied is not None and not number:
+        value = mixed_operands.installed.copied(target, source, value)
     assign(target, execute(exe, [target._read(), value], [target, source]))
 
 
@@ -130,8 +134,6 @@ _fits: dict[Any, Any] = {}
 
 def _fitted(value: Any, target: Tensor) -> Any:
     """``value`` broadcast and cast to the size and dtype of ``target``; itself where they agree."""
-    if mixed_operands.installed.refuse is not None:
-        mixed_operands.met("copy_", (target._storage.cell, value))
     size, dtype = target._geometry.size, target.dtype.numpy
     if isinstance(value, _ARRAYS) and value.shape == size and value.dtype == dtype:
         return value

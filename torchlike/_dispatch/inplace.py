@@ -40,7 +40,7 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
                 f"{type(target).__name__}"
             )
         statics = schema.canonical_statics(tuple([args[i] for i in static_positions]))
-        return update(spec, target, [args[i] for i in operand_positions], statics)
+        return _update(spec, target, [args[i] for i in operand_positions], statics)
 
     return call.dress(twin, spec, "_")
 
@@ -57,12 +57,19 @@ def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
         )
 
 
+def watched_by(watching: Callable[[Callable[..., Tensor]], Callable[..., Tensor]]) -> None:
+    """From now on ``watching(update)`` stands in the place of ``update``, for what has to be looked
+    at in programs with a mesh of devices alone: others look at nothing."""
+    global _update
+    _update = watching(_update)
+
+
 def update_with_sequences(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
 ) -> Tensor:
     """``update`` for an op with list operands."""
     flat, lengths = call.flatten_sequences(spec, operands)
-    return update(spec, target, flat, statics, lengths)
+    return _update(spec, target, flat, statics, lengths)
 
 
 def update(
@@ -105,6 +112,10 @@ def update(
     del arrays
     assign(target, result)
     return target
+
+
+#: What runs in-place forms: `update`, or what watches it.
+_update: Callable[..., Tensor] = update
 
 
 def _update_cell(

@@ -33,6 +33,7 @@ def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) ->
     """RuntimeError where ``out`` has one element twice, or memory that the op still has to read:
     any of an operand's where it ``reorders``."""
     targets = check_targets(out, name)
+    installed.before_out(name, targets, operands)
     if modes.current.levels and any(map(_has_tangent, (*targets, *operands))):
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an "

@@ -39,10 +39,17 @@ def replicating() -> Iterator[None]:
         _allowed.depth -= 1
 
 
+def is_replicating() -> bool:
+    """Whether this thread is inside `replicating`."""
+    return _allowed.depth > 0
+
+
 class _Installed:
     """What refuses."""
 
-    __slots__ = ("alike", "into_out", "refuse")
+    __slots__ = (
+        "alike", "before_out", "copied", "delivered", "into_out", "leave_mesh", "refuse",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         #: ``refuse(op)`` raises, or returns where such operands are allowed now.
@@ -51,21 +58,23 @@ class _Installed:
         self.alike: Callable[[Any, Any], Any] = lambda made, model: made
         #: ``into_out(op, target, value)`` is what is written into a tensor of ``out=``, or raises.
         self.into_out: Callable[[str, Any, Any], Any] = lambda op, target, value: value
+        #: ``before_out(op, targets, operands)`` raises, or returns, before the op is computed.
+        self.before_out: Callable[[str, Any, Any], None] = lambda op, targets, operands: None
+        #: ``copied(target, source, value)`` is what `copy_` writes of the value, or raises.
+        self.copied: Callable[[Any, Any, Any], Any] | None = None
+        #: ``delivered(storages, arrays)`` sees what a program is about to write into cells.
+        self.delivered: Callable[[Any, Any], None] | None = None
+        #: ``leave_mesh(storage)`` has an ordinary tensor's contents leave the mesh.
+        self.leave_mesh: Callable[[Any], None] = lambda storage: None
 
 
 installed = _Installed()
 
 
-def places_new(alike: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Decorator: the function is `_Installed.alike` from now on."""
-    installed.alike = alike
-    return alike
-
-
-def checks_out(into_out: Callable[[str, Any, Any], Any]) -> Callable[[str, Any, Any], Any]:
-    """Decorator: the function is `_Installed.into_out` from now on."""
-    installed.into_out = into_out
-    return into_out
+def install(**functions: Callable[..., Any]) -> None:
+    """Make these functions those of `installed`, by their names there."""
+    for name, function in functions.items():
+        setattr(installed, name, function)
 
 
 def spans_processes(x: Any) -> bool:

@@ -33,6 +33,14 @@ numbers wrong in most of them. And not oneDNN for products (``xla_cpu_use_onednn
 but small ones longer (an LSTM step 1.9 times, a jitted GPT step 1.03), and the hand-written CNN and
 GPT steps of ``benchmarks`` ended the process at an illegal instruction.
 
+``PJRT_NPROC``: several devices on the CPU (``--xla_force_host_platform_device_count``) have as many
+threads as there are devices, or cores. A collective holds one for each device until all have come.
+Handing a program to a device takes one, too, and keeps it while 32 programs are under way there,
+which is soon the case where Python is ahead of busy cores. Then those that hand over and a part of
+the oldest collective hold all threads, the other part gets none, and after 40 s XLA ends the
+process by SIGABRT. With four threads for each device three Python threads may hand programs over
+at once.
+
 Where the environment sets the same flag it is left as it is; ``TORCHLIKE_XLA_FLAGS=system`` leaves
 all of them. Setting flags once XLA has started changes nothing.
 """
@@ -40,6 +48,7 @@ all of them. Setting flags once XLA has started changes nothing.
 from __future__ import annotations
 
 import os
+import re
 
 import jaxlib.version
 
@@ -51,6 +60,8 @@ FOUND = os.environ.get("XLA_FLAGS", "")
 
 _TILES = "--xla_backend_extra_options", "xla_cpu_disable_tiled_emitter"
 _EIGEN = "--xla_cpu_experimental_ynn_fusion_type", "-individual_convolution"
+#: So many that a program on all devices cannot be kept from the threads that it needs: see above.
+_THREADS_OF_A_DEVICE = 4
 #: The versions of jaxlib that are known to have the second.
 MEASURED = ("0.10.2", "0.12.0")
 
@@ -108,7 +119,17 @@ def convolves_by_eigen() -> bool:
     return _started_with(_EIGEN)
 
 
+def cpu_devices() -> int:
+    """How many devices XLA's CPU backend is told to have."""
+    said = re.findall(r"--xla_force_host_platform_device_count=(\d+)", FOUND)
+    said += re.findall(r"^\d+$", os.environ.get("JAX_NUM_CPU_DEVICES", ""))
+    return max(map(int, said), default=1)
+
+
 def enable() -> None:
     """Put our flags into the environment, where XLA reads it when it starts."""
-    if not XLA_FLAGS.said():
-        os.environ["XLA_FLAGS"] = extended(FOUND)
+    if XLA_FLAGS.said():
+        return
+    os.environ["XLA_FLAGS"] = extended(FOUND)
+    if (devices := cpu_devices()) > 1:
+        os.environ["PJRT_NPROC"] = str(max(cpu_threads(), _THREADS_OF_A_DEVICE * devices))

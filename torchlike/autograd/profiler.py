@@ -7,11 +7,11 @@ from typing import Any
 from torchlike import profiler
 from torchlike._compat.unsupported import Gap, raising
 from torchlike.profiler import record_function
+from torchlike.profiler.events import EventList
 
 __all__ = ["EventList", "emit_nvtx", "profile", "record_function"]
 
-_EVENTS = Gap("profiles are JAX's, without a list of events", "torch.profiler.profile")
-EventList: Any = raising("autograd.profiler.EventList", _EVENTS)
+_EVENTS = Gap("profiles are JAX's", "torch.profiler.profile")
 emit_nvtx: Any = raising("autograd.profiler.emit_nvtx", _EVENTS)
 
 

@@ -10,6 +10,7 @@ from typing import Any as _Any
 from torchlike.distributed import device_mesh as device_mesh
 from torchlike.distributed import out_targets as _out_targets
 from torchlike.distributed import tensor as tensor
+from torchlike.distributed import written_targets as _written_targets
 from torchlike.distributed.collectives import (
     all_gather,
     all_gather_into_tensor,

@@ -44,6 +44,16 @@ _active = _Active()
 _roots: dict[Any, DeviceMesh] = {}
 
 
+def mesh_of_tracer(array: Any) -> DeviceMesh | None:
+    """The mesh that what is computed inside a program that is being captured will lie on; None for
+    none, and where several meshes look the same."""
+    abstract = getattr(getattr(array.aval, "sharding", None), "mesh", None)
+    if abstract is None or abstract.empty:
+        return None
+    found = [root for mesh, root in _roots.items() if mesh.abstract_mesh == abstract]
+    return found[0] if len(found) == 1 else None
+
+
 class DeviceMesh:
     """An array of ranks, which are devices, with names for its dimensions.
 
@@ -81,6 +91,7 @@ class DeviceMesh:
         #: For each dimension the axes of JAX's mesh that it runs over: several, once flattened.
         self.axes: tuple[tuple[str, ...], ...] = tuple((name,) for name in names)
         self._become_root(ranks)
+        mixed_operands.mesh_made()
         if not self.is_local:
             mixed_operands.watch()
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchlike._aten import schemas
-from torchlike._runtime.mixed_operands import installed, replicating
+from torchlike._runtime.mixed_operands import install, replicating
 
 #: Ops that users do not call, whose second operand torchlike made: random numbers.
 _OWN_OPERANDS = frozenset((
@@ -31,13 +31,33 @@ def implicit_replication() -> Iterator[None]:
 
 def watch() -> None:
     """From now on plain tensors beside DTensors of several processes are refused."""
-    installed.refuse = _refuse
+    install(refuse=_refuse)
+
+
+_waiting: list[Callable[[], None]] = []
+_is_made = False
+
+
+def at_first_mesh(begin: Callable[[], None]) -> None:
+    """Have ``begin()`` called once there is a mesh: what it has looked at nobody else pays for."""
+    if _is_made:
+        begin()
+    else:
+        _waiting.append(begin)
+
+
+def mesh_made() -> None:
+    """There is a mesh."""
+    global _is_made
+    _is_made = True
+    while _waiting:
+        _waiting.pop()()
 
 
 def _refuse(op: str) -> None:
     """RuntimeError in PyTorch's words, for an op by its name."""
     if op not in _OWN_OPERANDS:
-        raise mixed(_in_aten(op))
+        raise mixed(in_aten(op))
 
 
 def mixed(op: str) -> RuntimeError:
@@ -49,7 +69,7 @@ def mixed(op: str) -> RuntimeError:
     )
 
 
-def _in_aten(op: str) -> str:
+def in_aten(op: str) -> str:
     """``aten.add.Tensor`` for ``add``; other names as they are."""
     overloads = schemas.overloads_of(op)
     if not overloads:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
-from torchlike._runtime.mixed_operands import checks_out
+from torchlike._runtime.mixed_operands import install
 from torchlike.distributed.mixed_operands import mixed
 from torchlike.distributed.tensor._api import full_tensor, where
+from torchlike.distributed.written_targets import has_dtensor, is_known_ordinary
 
 
-@checks_out
 def into_out(op: str, target: Tensor, value: Tensor) -> Tensor:
-    """What is written into a tensor of ``out=``: an ordinary tensor of no dimension gets the value.
+    """What is written into a tensor of ``out=``: an ordinary tensor of one element gets the value.
 
     PyTorch's errors: RuntimeError for another ordinary tensor, ValueError for a DTensor as the
-    target of ordinary ones. While a program is captured nobody knows where results lie.
+    target of ordinary ones. While a program is captured nobody knows where results lie; see
+    `before_out`.
     """
     if modes.current.capture is not None or target.is_meta or value.is_meta:
         return value
@@ -23,6 +27,24 @@ def into_out(op: str, target: Tensor, value: Tensor) -> Tensor:
         return value
     if is_on_mesh:
         raise ValueError(f"Cannot find device mesh from args for op : aten::{op}.out")
-    if target.dim():
+    if target.numel() != 1:
         raise mixed(f"aten.{op}.out")
     return full_tensor(value)
+
+
+def before_out(op: str, targets: Sequence[Tensor], operands: Sequence[Any]) -> None:
+    """The same errors while a program is captured, as far as the operands are known."""
+    if modes.current.capture is None:
+        return
+    flat = [x for o in operands for x in (o if isinstance(o, (tuple, list)) else (o,))]
+    for target in targets:
+        if is_known_ordinary(target):
+            if target.numel() != 1 and has_dtensor(flat):
+                raise mixed(f"aten.{op}.out")
+        elif target._storage.is_placed and all(
+            is_known_ordinary(x) for x in flat if isinstance(x, Tensor)
+        ):
+            raise ValueError(f"Cannot find device mesh from args for op : aten::{op}.out")
+
+
+install(into_out=into_out, before_out=before_out)

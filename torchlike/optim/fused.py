@@ -194,6 +194,8 @@ def update_group(
         new = meta.call(plain, owned, gradients, values)
     if capture is not None and capture.conditions:
         new = _where_there_is_one(capture, params, owned, new)
+    if mixed_operands.installed.delivered is not None:  # a program on a mesh may give plain ones
+        mixed_operands.installed.delivered([t._storage for t in owners], new)
     for t, array in zip(owners, new, strict=True):
         t._write(array)
 

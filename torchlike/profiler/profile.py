@@ -15,6 +15,11 @@ from typing import Any
 import jax
 
 from torchlike._runtime import pending
+from torchlike.profiler.events import EventList, nest
+from torchlike.profiler.recorded import read
+
+#: The names of the regions that there were.
+_regions: set[str] = set()
 
 
 class ProfilerActivity(enum.Enum):
@@ -94,6 +99,7 @@ class record_function:
         self._region: Any = None
 
     def __enter__(self) -> record_function:
+        _regions.add(self.name)
         self._region = jax.profiler.TraceAnnotation(self.name)
         self._region.__enter__()
         return self
@@ -117,8 +123,9 @@ class profile:
       schedule: which steps (``step()`` ends one) are recorded; all without one.
       on_trace_ready: called with the profile when a recording ends; ``save(folder)`` keeps it.
 
-    Other arguments are accepted. There is no table of ops (``key_averages`` is
-    NotImplementedError): XLA fuses them; open the trace in Perfetto or TensorBoard.
+    Other arguments are accepted. Differs from PyTorch: what is recorded are regions
+    (``record_function``), calls of compiled programs, and the operations that XLA has made of each,
+    fused and by XLA's names; what NumPy computes for small tensors is not.
     """
 
     def __init__(
@@ -132,6 +139,7 @@ class profile:
         self.current_action = ProfilerAction.NONE
         self._folder: str | None = None
         self._running = False
+        self._found: EventList | None = None
 
     def __enter__(self) -> profile:
         self.start()
@@ -194,16 +202,32 @@ class profile:
         with gzip.open(found[-1], "rb") as source, open(path, "wb") as target:
             shutil.copyfileobj(source, target)
 
-    def key_averages(self, *args: Any, **kwargs: Any) -> Any:
-        """NotImplementedError."""
-        raise NotImplementedError(
-            "torch.profiler.profile.key_averages: XLA fuses ops, so there is no table of them. Use "
-            "instead: export_chrome_trace(path), and Perfetto."
+    def events(self) -> EventList:
+        """What ran: regions, programs, XLA's operations. RuntimeError without a recording.
+
+        Times are in microseconds. Shapes, memory, numbers of operations and lines of code are not
+        recorded: empty, or 0.
+        """
+        if self._found is None:
+            events = nest(read(self._traced(), frozenset(_regions)))
+            self._found = EventList(events, self.export_chrome_trace)
+        return self._found
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:  # fmt: skip
+        """``events()`` by name: how many there are, and the sums of their times;
+        ``print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))``.
+
+        RuntimeError without a recording. Shapes, lines of code and overloads group nothing.
+        """
+        return self.events().key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
-    events = key_averages
-
     def _forget(self) -> None:
+        self._found = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None

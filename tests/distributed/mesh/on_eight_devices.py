@@ -7,6 +7,7 @@ import pytest
 import torchlike as torch
 from torchlike import distributed as dist
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torchlike.distributed.tensor import Shard, distribute_tensor
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +104,13 @@ def test_a_name_that_is_not_there(mesh):
 
 def test_one_tensor_of_ranks():
     assert DeviceMesh("cpu", torch.arange(8).reshape(4, 2)).shape == (4, 2)
+
+
+def test_more_programs_than_a_device_takes_at_once(mesh):
+    """With as many threads as devices, XLA ended the process after 40 s: each held one that a
+    collective needed (xla_flags.py)."""
+    line = init_device_mesh("cpu", (8,))
+    x = distribute_tensor(torch.ones(64, 64), line, [Shard(0)])
+    for _ in range(3):
+        totals = [torch.tanh(x @ x.t()).sum() for _ in range(200)]  # nobody waits for them
+        assert {t.item() for t in totals} == {64.0 * 64}

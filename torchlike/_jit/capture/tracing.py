@@ -129,7 +129,8 @@ class Tracing:
             storage = storages.get(id(original))
             if storage is None:
                 array = original.concrete()
-                storage = original.alike(array) if original.is_placed else Storage(array)
+                special = original.is_placed or original.is_ordinary
+                storage = original.alike(array) if special else Storage(array)
                 storages[id(original)] = storage
                 storage.strides = original.strides
             edge = tape.gradient_edge(t)
@@ -345,6 +346,7 @@ class Tracing:
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )
         builder.n_made = len(returned.made)
+        builder.ordinary = tuple(i for i, s in enumerate(returned.made) if s.is_ordinary)
         self.n_forward = len(outputs)
         self.first_values = capture.first_values
         return outputs + gradients

@@ -47,6 +47,7 @@ class ProgramBuilder:
         # Outputs.
         self.written: list[tuple[str, Any]] = []
         self.n_made = 0
+        self.ordinary: tuple[int, ...] = ()
         self.slot_outputs: list[tuple[Slot, Template | None]] = []
         self.slot_conditions: dict[int, int] = {}
         self.flags: list[tuple[Any, Any, Any]] = []
@@ -131,9 +132,10 @@ class ProgramBuilder:
         cells = [what for kind, what in written if kind == "fixed"]
         return Outputs(
             written=written, written_cells=cells if len(cells) == len(written) else None,
-            n_made=self.n_made, slots=self.slot_outputs, slot_conditions=self.slot_conditions,
-            flags=self.flags, result=self.result, changes=self.changes, repeats=self.repeats,
-            views=self.views, held=self.held, kept=self.kept,
+            n_made=self.n_made, ordinary=self.ordinary, slots=self.slot_outputs,
+            slot_conditions=self.slot_conditions, flags=self.flags, result=self.result,
+            changes=self.changes, repeats=self.repeats, views=self.views, held=self.held,
+            kept=self.kept,
         )  # fmt: skip
 
     def _guards(

@@ -23,6 +23,7 @@ from torchlike._jit.compile.output_templates import (
     number,
     once_each,
 )
+from torchlike._runtime import mixed_operands
 
 
 def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
@@ -48,6 +49,8 @@ def deliver(
     cells = what.written_cells
     if cells is None:
         cells = [_target(where, arguments) for where in what.written]
+    if mixed_operands.installed.delivered is not None:
+        mixed_operands.installed.delivered(cells, outputs)
     for storage, array in zip(cells, outputs, strict=False):
         if storage.host is None:
             storage.cell = array
@@ -59,6 +62,8 @@ def deliver(
     else:
         for storage, array in zip(made, outputs[n : n + what.n_made], strict=True):
             storage.cell = array
+    for i in what.ordinary:
+        mixed_operands.installed.leave_mesh(made[i])
     node = None
     # What was recorded for a leaf reaches it, whether the flag was on before or is on now.
     _switch(what, arguments, True)

@@ -60,6 +60,7 @@ def generate_call(program: Any) -> Callable[..., Any]:
         program.gradient.cotangent_avals
         or program.outputs.flags
         or program.outputs.slot_conditions
+        or program.outputs.ordinary
         or len(program.inputs.avals) > MOST
     )
     held = [leaf for _, _, leaf in program.outputs.held]

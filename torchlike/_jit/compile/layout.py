@@ -61,6 +61,8 @@ class Outputs:
     #: The cells, where they are the same at each call.
     written_cells: list[Storage] | None
     n_made: int
+    #: Which of those are of ordinary tensors, whose arrays leave the mesh that the program ran on.
+    ordinary: tuple[int, ...]
     #: The slots that are bound, and to what; None to None.
     slots: list[tuple[Slot, Template | None]]
     #: Which of these are None unless a bool says so, one of the storages made.

@@ -25,7 +25,8 @@ class PlaceGuard(Guard):
         return self._now(arguments) == self.sharding
 
     def _now(self, arguments: Sequence[Tensor]) -> NamedSharding | None:
-        found = getattr(arguments[self.position]._storage.cell, "sharding", None)
+        storage = arguments[self.position]._storage
+        found = None if storage.is_ordinary else getattr(storage.cell, "sharding", None)
         return found if isinstance(found, NamedSharding) else None
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:

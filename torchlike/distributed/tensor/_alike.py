@@ -9,12 +9,11 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
-from torchlike._runtime.mixed_operands import places_new
+from torchlike._runtime.mixed_operands import install
 from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._storage import PlacedStorage
 
 
-@places_new
 def alike(made: Tensor, model: Tensor) -> Tensor:
     """``made`` where ``model`` lies, if that spans processes; replicated if of another size
     and after a view."""
@@ -28,3 +27,6 @@ def alike(made: Tensor, model: Tensor) -> Tensor:
     made._storage = PlacedStorage(value, sharding, mesh)
     made._storage.strides = strides
     return made
+
+
+install(alike=alike)

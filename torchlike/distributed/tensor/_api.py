@@ -18,11 +18,11 @@ from jax.sharding import NamedSharding
 from torchlike._core import modes
 from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor, wrap
+from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation import creation
-from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of
-from torchlike.distributed.tensor import _local
+from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of, mesh_of_tracer
+from torchlike.distributed.tensor import _local, _whole
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, placements_of, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
@@ -44,6 +44,8 @@ def _where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     storage = t._storage
     if isinstance(storage, PlacedStorage) and t._view is None:
         return storage.sharding, storage.mesh
+    if storage.is_ordinary:
+        return None
     found = getattr(storage.cell, "sharding", None)
     if not isinstance(found, NamedSharding) or isinstance(storage.cell, core.Tracer):
         return None
@@ -100,17 +102,20 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
 
 
 class _OnMesh:
-    """A method or property that only tensors on a mesh have."""
+    """A method or property that only tensors on a mesh have, and with ``of_results`` also what is
+    computed from them inside a program that is being captured."""
 
-    def __init__(self, function: Callable[..., Any], is_property: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], is_property: bool = False, of_results: bool = False
+    ) -> None:
         self._function = function
-        self._is_property = is_property
+        self._is_property, self._of_results = is_property, of_results
         self.__doc__ = function.__doc__
 
     def __get__(self, instance: Any, owner: Any = None) -> object:
         if instance is None:
             return self if self._is_property else self._function
-        if where(instance) is None:
+        if where(instance) is None and not (self._of_results and _mesh_to_be(instance)):
             self._refuse(instance)
         if self._is_property:
             return self._function(instance)
@@ -126,6 +131,17 @@ class _OnMesh:
                 "redistribute the argument that it comes from"
             )
         raise AttributeError(f"'{type(t).__name__}' object has no attribute '{name}'")
+
+
+def _mesh_to_be(t: Tensor) -> DeviceMesh | None:
+    """The mesh that a result inside a program that is being captured will lie on."""
+    cell = t._storage.cell
+    if modes.current.capture is None or t._storage.is_ordinary:
+        return None
+    if isinstance(cell, core.Tracer):
+        return mesh_of_tracer(cell)
+    sharding = getattr(cell, "sharding", None)  # of a view's base
+    return mesh_of(sharding.mesh) if isinstance(sharding, NamedSharding) else None
 
 
 def _place(t: Tensor) -> tuple[NamedSharding, DeviceMesh]:
@@ -153,8 +169,10 @@ def redistribute(
 
     RuntimeError without placements or for `Partial`, ValueError for a size that does not divide.
     """
-    sharding, mesh = _place(t)
-    mesh = device_mesh or mesh
+    found = where(t)
+    sharding, own = (None, _mesh_to_be(t)) if found is None else found
+    mesh = device_mesh or own
+    assert mesh is not None
     if placements is None:
         raise RuntimeError("placements is needed for redistribute!")
     return place(t, mesh, placements, sharding, forward_dtype, backward_dtype)
@@ -187,33 +205,45 @@ def _keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh) -> Tensor:
 
 def to_local(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
     """What this process holds: with all devices its own, a tensor on the same memory; across
-    processes its part, whose gradient is that part of the whole's."""
-    return _local.to_local(t, grad_placements)
+    processes its part, whose gradient is that part of the whole's.
+
+    ``grad_placements``: how the gradients of the processes' parts make up that of the whole, if not
+    as the parts do; `Partial` where they are terms of it.
+    """
+    return _local.to_local(t, _place(t)[1], grad_placements)
 
 
 def full_tensor(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
-    """All values, as an ordinary tensor; differentiable."""
-    return _local.full_tensor(t)
+    """All values, as an ordinary tensor of this process; differentiable.
+
+    The gradient of each process' tensor is taken for the whole's, as with `Replicate`, the default
+    of ``grad_placements``; with `Partial` it is the sum over processes. NotImplementedError for
+    `Shard`. Differs from PyTorch: inside a compiled function the values are those of all processes,
+    and go with tensors that all of them have the same.
+    """
+    found = where(t)
+    if found is not None:
+        return _whole.full_tensor(t, *found, grad_placements)
+    mesh = _mesh_to_be(t)
+    assert mesh is not None
+    return _whole.full_tensor(t, None, mesh, grad_placements)
 
 
 def _repr_on_mesh(t: Tensor) -> str | None:
     found = where(t)
-    if found is None or not t._storage.cell.is_fully_addressable:
+    if found is None:
         return None
-    whole = wrap(_local.on_one_device(moved(t.detach(), _whole(found[0]))._read()))
+    is_own = t._storage.cell.is_fully_addressable
+    own = (full_tensor if is_own else to_local)(t.detach())
     grad = ", requires_grad=True" if t.requires_grad and t.is_leaf else ""
     return (
-        f"DTensor(local_tensor={whole!r}, device_mesh={found[1]!r}, placements={placements(t)}"
-        f"{grad})"
+        f"DTensor(local_tensor={own!r}, device_mesh={found[1]!r}, placements={placements(t)}{grad})"
     )
 
 
-def _whole(sharding: NamedSharding) -> NamedSharding:
-    return NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
-
-
-for _function in (redistribute, to_local, full_tensor):
-    add_method(_function.__name__, _OnMesh(_function))
+add_method("to_local", _OnMesh(to_local))
+for _function in (redistribute, full_tensor):
+    add_method(_function.__name__, _OnMesh(_function, of_results=True))
 for _function in (device_mesh, placements):
     add_method(_function.__name__, _OnMesh(_function, is_property=True))
 add_method("_local_tensor", _OnMesh(to_local, is_property=True))

@@ -1,4 +1,4 @@
-"""What is *local* to a process: decided here, for ``from_local``, ``to_local``, ``full_tensor``.
+"""What is *local* to a process: decided here, for ``from_local`` and ``to_local``.
 
 Local is what this process holds. Where all devices of the mesh are its own, that is the whole
 tensor: ``to_local`` gives a tensor on the same memory, ``from_local`` takes the whole, and a sum of
@@ -10,79 +10,73 @@ that this process' devices hold, which has to be one rectangle.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
 import numpy as np
 from jax import core
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.views.aliasing import alias
-from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
-from torchlike.distributed.collectives import all_reduce
-from torchlike.distributed.device_mesh import DeviceMesh, mesh_of
-from torchlike.distributed.reductions import ReduceOp, named
+from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.reductions import ReduceOp
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, sharding_for
+from torchlike.distributed.tensor._whole import Sums, summed, sums_of
 from torchlike.distributed.tensor.placement_types import Partial
 
 
 class _ToLocal(Function):
-    """This process' part; the gradients of all processes' parts are the whole's."""
+    """This process' part; the gradients of all processes' parts are the whole's. Terms of it are
+    reduced over the groups in ``sums`` before."""
 
     @staticmethod
-    def forward(ctx: Any, t: Tensor, back: NamedSharding) -> Tensor:
-        ctx.back, ctx.shape = back, tuple(t.shape)
+    def forward(ctx: Any, t: Tensor, back: NamedSharding, sums: Sums) -> Tensor:
+        ctx.back, ctx.sums, ctx.shape = back, sums, tuple(t.shape)
         return wrap(_own_part(t._read()))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
-        return wrap(_of_parts(g._read(), ctx.back, ctx.shape)), None
+        return _FromLocal.apply(g, ctx.back, ctx.back, ctx.shape, ctx.sums), None, None
 
 
 class _FromLocal(Function):
     """The whole that the processes' parts make up; each gets its part of the gradient. Terms are
-    summed over the groups in ``sums``, and each term has the gradient of the sum."""
+    reduced over the groups in ``sums``, and each term has the gradient of the sum."""
 
     @staticmethod
     def forward(
-        ctx: Any, local: Tensor, sharding: NamedSharding, back: NamedSharding, shape: Any, sums: Any
+        ctx: Any, local: Tensor, sharding: NamedSharding, back: NamedSharding, shape: Any,
+        sums: Sums,
     ) -> Tensor:  # fmt: skip
-        ctx.back, ctx.count = back, 1
-        if sums:
-            local = local.clone()
-        for op, group in sums:
-            all_reduce(local, op, group)
-            ctx.count *= group.size() if op is ReduceOp.AVG else 1
-        return wrap(_of_parts(local._read(), sharding, shape))
+        ctx.back = back
+        ctx.count = math.prod([group.size() for op, group in sums if op is ReduceOp.AVG])
+        return wrap(_of_parts(summed(local, sums)._read(), sharding, shape))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
-        own = wrap(_own_part(moved(g.detach(), ctx.back)._read()))
+        own = _ToLocal.apply(moved(g, ctx.back), ctx.back, ())
         return own if ctx.count == 1 else own / ctx.count, None, None, None, None
 
 
-def to_local(t: Tensor, grad_placements: Any = None) -> Tensor:
-    """What this process holds, on the same memory where that is everything. NotImplementedError for
-    `Partial` gradients across processes."""
+def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor:
+    """What this process holds of a tensor on a mesh; where that is everything, on its memory."""
     array = t._storage.cell
     if isinstance(array, core.Tracer) or (
         getattr(array, "is_fully_addressable", True) and not _is_line_of_one(array)
     ):
         return alias(t)
     _refuse_capture("to_local()")
-    sharding = _of(t) or t._read().sharding
-    back = sharding
+    back, sums = _of(t) or t._read().sharding, ()
     if grad_placements is not None:
-        mesh = mesh_of(sharding.mesh)
         wanted = checked(grad_placements, mesh, t.dim())
-        _refuse_partial(wanted, "to_local(grad_placements=...)")
-        back = sharding_for(wanted, mesh, tuple(t.shape))
-    return _ToLocal.apply(t, back)
+        back, sums = sharding_for(wanted, mesh, tuple(t.shape)), sums_of(wanted, mesh)
+    return _ToLocal.apply(t, back, sums)
 
 
 def _is_line_of_one(array: Any) -> bool:
@@ -92,13 +86,6 @@ def _is_line_of_one(array: Any) -> bool:
     return (
         isinstance(sharding, NamedSharding) and sharding.mesh.size == 1 and jax.process_count() > 1
     )
-
-
-def _refuse_partial(placements: Any, what: str) -> None:
-    if any(isinstance(p, Partial) for p in placements):
-        raise NotImplementedError(
-            f"{what} with Partial over processes: all_reduce the gradient, and Replicate()"
-        )
 
 
 def _refuse_capture(what: str) -> None:
@@ -126,13 +113,16 @@ def from_local(
         sharding = sharding_for(placements, mesh, whole)
         return moved(local, sharding, _of(local)), sharding
     _refuse_capture("from_local()")
-    sums = [(named(p.reduce_op), mesh.get_group(i))
-            for i, p in enumerate(placements) if isinstance(p, Partial)]  # fmt: skip
+    sums = sums_of(placements, mesh)
     sharding = _whole_sharding(placements, mesh, tuple(local.shape))
     back = sharding
     if grad_placements is not None:
         wanted = checked(grad_placements, mesh, local.dim())
-        _refuse_partial(wanted, "from_local(grad_placements=...)")
+        if any(isinstance(p, Partial) for p in wanted):
+            raise NotImplementedError(
+                "from_local(grad_placements=...) with Partial over processes: the gradient of the "
+                "whole has no terms. Use Replicate()"
+            )
         back = _whole_sharding(wanted, mesh, tuple(local.shape))
     found = _FromLocal.apply(local, sharding, back, shape, sums)
     sharding_for(placements, mesh, tuple(found.shape))
@@ -151,31 +141,6 @@ def _whole_sharding(placements: Any, mesh: DeviceMesh, local: tuple[int, ...]) -
 
 def _of_parts(array: Any, sharding: NamedSharding, shape: Any) -> jax.Array:
     return jax.make_array_from_process_local_data(sharding, np.asarray(array), shape)
-
-
-def full_tensor(t: Tensor) -> Tensor:
-    """All values, on the first of this process' devices; while a program is captured, on each."""
-    sharding = _of(t) or getattr(t._read(), "sharding", None)
-    if not isinstance(sharding, NamedSharding):
-        return alias(t)
-    whole = NamedSharding(sharding.mesh, PartitionSpec())
-    found = moved(t, whole, sharding)
-    if modes.current.capture is not None or found._node is not None:
-        return found
-    return wrap(on_one_device(found._read()))
-
-
-def on_one_device(array: jax.Array) -> jax.Array:
-    """A replicated array as an ordinary one, in memory of its own: uncommitted, so that it goes
-    with any other."""
-    own = array.addressable_shards[0].data
-    device = next(iter(own.sharding.device_set))
-    if device.platform == "cpu":
-        return to_device(np.array(own))
-    single = jax.sharding.SingleDeviceSharding(device)
-    aval = core.ShapedArray(array.shape, array.dtype)
-    copied = jax.numpy.array(own, copy=True)
-    return internals.put(aval, single, [copied], [device], False)
 
 
 def _own_part(array: jax.Array) -> jax.Array:

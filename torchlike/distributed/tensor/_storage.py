@@ -2,7 +2,8 @@
 
 A DTensor that was asked for (``distribute_tensor``, ``fully_shard``, ``redistribute``) lies on one:
 ``p.copy_(x)``, an optimizer's step and ``load_state_dict`` leave it where it is, as in PyTorch. The
-results of ops lie on ordinary storages, wherever XLA has put them.
+results of ops lie on `Storage`, wherever XLA has put them. `OrdinaryStorage` is of tensors that are
+no DTensors, though a compiled program, which runs on the whole mesh, has put them there.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import Any
 import jax
 import numpy as np
 from jax import core
-from jax.sharding import NamedSharding
+from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
+from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.transfer import to_device
 from torchlike.distributed.device_mesh import DeviceMesh
 
 
@@ -51,6 +54,40 @@ class PlacedStorage(Storage):
         found = Storage(self.cell)  # read back, it is whole, and lies on one device
         found.strides = self.strides
         return found.__reduce__()
+
+
+class OrdinaryStorage(Storage):
+    """The cell of an ordinary tensor whose array may lie on a mesh: of what ``full_tensor()`` gave
+    in a program, or of a plain tensor that a program has written. No DTensor is on it."""
+
+    __slots__ = ()
+    is_ordinary = True
+
+
+def is_on_mesh(storage: Storage) -> bool:
+    """Whether a tensor on this storage is a DTensor, as far as is known: of a result inside a
+    program that is being captured it is not."""
+    if storage.is_placed or storage.is_ordinary:
+        return storage.is_placed
+    return isinstance(getattr(storage.cell, "sharding", None), NamedSharding)
+
+
+def replicated(array: jax.Array, sharding: NamedSharding) -> jax.Array:
+    """An array on a mesh, whole on each of its devices."""
+    return put(array, NamedSharding(sharding.mesh, PartitionSpec()))
+
+
+def on_one_device(array: jax.Array) -> jax.Array:
+    """A replicated array as an ordinary one, in memory of its own: uncommitted, so that it goes
+    with any other."""
+    own = array.addressable_shards[0].data
+    device = next(iter(own.sharding.device_set))
+    if device.platform == "cpu":
+        return to_device(np.array(own))
+    single = jax.sharding.SingleDeviceSharding(device)
+    aval = core.ShapedArray(array.shape, array.dtype)
+    copied = jax.numpy.array(own, copy=True)
+    return internals.put(aval, single, [copied], [device], False)
 
 
 def in_own_memory(array: Any, sharding: NamedSharding) -> jax.Array:

@@ -36,9 +36,9 @@ class DistributedDataParallel(Module, Joinable):
         RuntimeError: no parameter requires grad; the processes' modules differ; on the next forward
             pass, where a backward pass did not reach all parameters.
 
-    Differs from PyTorch: gradients are never views of a bucket (``gradient_as_bucket_view`` is
-    taken), buckets stay as they were made, and with ``static_graph`` unused parameters are looked
-    for at each step.
+    Differs from PyTorch: with ``gradient_as_bucket_view`` gradients are views of their bucket once
+    they are averaged, and not in compiled steps or with one process; buckets stay as they were
+    made, and with ``static_graph`` unused parameters are looked for at each step.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class DistributedDataParallel(Module, Joinable):
         if bucket_cap_mb is not None:
             first = cap = max(1, int(bucket_cap_mb * (1 << 20)))
         finds = self.find_unused_parameters or self.static_graph
-        self._reducer = Reducer(trained, self.process_group, cap, finds, first)
+        as_views = self.gradient_as_bucket_view
+        self._reducer = Reducer(trained, self.process_group, cap, finds, first, as_views)
 
     def _send(self, tensors: Sequence[Tensor], at: int) -> None:
         send_all(tensors, at, self.process_group)

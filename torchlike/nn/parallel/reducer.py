@@ -26,6 +26,7 @@ from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.programs import run
 from torchlike.distributed.reductions import ReduceOp
 from torchlike.distributed.works import Work
+from torchlike.nn.parallel.bucket_views import BucketViews
 from torchlike.nn.parameter import Parameter
 
 #: Bytes of the first bucket, which is on its way early, and of the others.
@@ -41,14 +42,17 @@ _UNFINISHED = (
 )
 
 
-def _averaged(size: int, divisor: int) -> Callable[..., tuple[Any, ...]]:
-    """Inside a program over ``size`` ranks: arrays as one, summed and divided, and as they were."""
+def _averaged(size: int, divisor: int, is_flat: bool) -> Callable[..., tuple[Any, ...]]:
+    """Inside a program over ``size`` ranks: arrays as one, summed and divided, and as they were
+    unless the result ``is_flat``."""
     total = bodies.all_reduce("SUM", size)
 
     def body(*arrays: Any) -> tuple[Any, ...]:
         flat = jnp.concatenate([a.reshape(-1) for a in arrays])
         (whole,) = total(flat)
         whole = whole / divisor
+        if is_flat:
+            return (whole.astype(arrays[0].dtype),)
         parts, start = [], 0
         for a in arrays:
             stop = start + math.prod(a.shape)
@@ -64,12 +68,13 @@ class Reducer:
 
     def __init__(
         self, parameters: Sequence[tuple[str, Parameter]], group: ProcessGroup, cap: int,
-        finds_unused: bool, first: int = FIRST_BUCKET,
+        finds_unused: bool, first: int = FIRST_BUCKET, as_views: bool = False,
     ) -> None:  # fmt: skip
         self.names = [name for name, _ in parameters]
         self.parameters = [p for _, p in parameters]
         self.group, self.finds_unused = group, finds_unused
         self.buckets = _in_buckets(self.parameters, first, cap)
+        self._views = BucketViews(self.parameters, self.buckets) if as_views else None
         self._bucket_of = {i: b for b, members in enumerate(self.buckets) for i in members}
         #: Takes a bucket and gives a future, in place of the mean.
         self.hook: Callable[[GradBucket], Any] | None = None
@@ -184,20 +189,32 @@ class Reducer:
             bucket = GradBucket(b, len(self.buckets), parameters, flat)
             self._futures.append((b, self.hook(bucket), bucket))
             return
-        statics = (f"bucket {b}", self.divisor)
+        is_flat = self._gives_views()
+        statics = (f"bucket {b}", self.divisor, *(["flat"] if is_flat else []))
         arrays = [g._read() for g in gradients]
         results, call = run(
-            self.group, "gradients", statics, arrays, _averaged(self.group.size(), self.divisor)
-        )
+            self.group, "gradients", statics, arrays,
+            _averaged(self.group.size(), self.divisor, is_flat),
+        )  # fmt: skip
         if call is not None:
             self._works.append(Work(results, call))
-        arrays = [r.reshape(g.shape) for r, g in zip(results, arrays, strict=True)]
+        if is_flat:
+            arrays = list(results)
+        else:
+            arrays = [r.reshape(g.shape) for r, g in zip(results, arrays, strict=True)]
         if self.finds_unused:
             self._results.append((b, arrays))  # until it is known which gradients stay
         else:
             self._put(b, arrays)
 
+    def _gives_views(self) -> bool:
+        """Whether gradients become views of their bucket. A program's are its own."""
+        return self._views is not None and modes.current.capture is None
+
     def _put(self, b: int, arrays: Sequence[Any]) -> None:
+        if self._views is not None and self._gives_views():
+            self._views.put(b, arrays[0], self._untouched)
+            return
         for i, array in zip(self.buckets[b], arrays, strict=True):
             p = self.parameters[i]
             if i in self._untouched:
@@ -231,7 +248,8 @@ class Reducer:
             value = future.wait() if hasattr(future, "wait") else future
             flat = value[0] if isinstance(value, (list, tuple)) else value
             members = [self.parameters[i] for i in self.buckets[b]]
-            parts = split_like(flat.to(members[0].dtype), members)
+            flat = flat.to(members[0].dtype)
+            parts = [flat] if self._gives_views() else split_like(flat, members)
             self._put(b, [part._read() for part in parts])
         self._end()
 

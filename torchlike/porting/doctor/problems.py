@@ -157,7 +157,8 @@ def _resources(facts: dict[str, Any]) -> list[str]:
             f"/dev/shm has {shared // _MIB} MiB free, and batches of worker processes go through "
             "it: in a container, start it with --shm-size=2g"
         )
-    if threads["usable_cores"] and threads["xla"] > 2 * threads["usable_cores"]:
+    forced = "xla_force_host_platform_device_count" in (facts["environment"].get("XLA_FLAGS") or "")
+    if threads["usable_cores"] and threads["xla"] > 2 * threads["usable_cores"] and not forced:
         found.append(
             f"XLA starts {threads['xla']} threads on {threads['usable_cores']} cores: "
             "see PJRT_NPROC"

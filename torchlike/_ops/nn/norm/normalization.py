@@ -34,7 +34,7 @@ from torchlike._dispatch.schema import (
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.pool.pooling import means_only
 from torchlike._ops.promotion import in_float32, promoted_float
-from torchlike._runtime import targets
+from torchlike._runtime import mixed_operands, targets
 
 _F = ("nn.functional",)
 _SPACES = ("", "nn.functional")
@@ -204,8 +204,12 @@ def _batch_norm(
     finally:
         saving.finishing = False
     if running_mean is not None:
-        running_mean._write(results[1]._value_now())
-        running_var._write(results[2]._value_now())
+        moved = results[1]._value_now(), results[2]._value_now()
+        if mixed_operands.installed.delivered is not None:  # they may have come to lie on a mesh
+            storages = running_mean._storage, running_var._storage
+            mixed_operands.installed.delivered(storages, moved)
+        running_mean._write(moved[0])
+        running_var._write(moved[1])
     return results[0]
 
 

@@ -1,3 +1,7 @@
-"""``torch.distributed.tensor.experimental``: `implicit_replication`."""
+"""``torch.distributed.tensor.experimental``: functions of what each process holds of DTensors."""
 
 from torchlike.distributed.mixed_operands import implicit_replication as implicit_replication
+from torchlike.distributed.tensor.experimental._func_map import local_map as local_map
+from torchlike.distributed.tensor.experimental._register_sharding import (
+    register_sharding as register_sharding,
+)

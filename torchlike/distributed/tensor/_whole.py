@@ -1,0 +1,120 @@
+"""``full_tensor``: all values of a DTensor as an ordinary tensor of this process.
+
+Its gradient is this process' own, too: each process takes its parts of the gradient that it has,
+unless ``grad_placements`` calls these gradients terms of a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._runtime.mixed_operands import spans_processes
+from torchlike.autograd.function import Function
+from torchlike.distributed.collectives import all_reduce
+from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.groups import ProcessGroup
+from torchlike.distributed.reductions import named
+from torchlike.distributed.tensor._moves import moved
+from torchlike.distributed.tensor._specs import checked
+from torchlike.distributed.tensor._storage import (
+    OrdinaryStorage,
+    in_own_memory,
+    on_one_device,
+    replicated,
+)
+from torchlike.distributed.tensor.placement_types import Partial, Replicate
+
+#: What is reduced before: over which group, and how.
+Sums = tuple[tuple[Any, ProcessGroup], ...]
+
+
+class _Whole(Function):
+    """All values, in this process' memory. The gradient goes to where the values lay."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, back: NamedSharding, sums: Sums) -> Tensor:
+        ctx.back, ctx.sums = back, sums
+        return wrap(on_one_device(replicated(t._read(), back)))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        return _InParts.apply(g, ctx.back, ctx.sums), None, None
+
+
+class _InParts(Function):
+    """A tensor that each process has whole, under a sharding, reduced over the groups in ``sums``
+    before. Its gradient is whole in each process."""
+
+    @staticmethod
+    def forward(ctx: Any, whole: Tensor, to: NamedSharding, sums: Sums) -> Tensor:
+        ctx.sharding = to
+        return wrap(_in_parts(summed(whole, sums)._value_now(), to))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        return _Whole.apply(moved(g, ctx.sharding), ctx.sharding, ()), None, None
+
+
+def _in_parts(array: Any, to: NamedSharding) -> jax.Array:
+    if to.is_fully_addressable or spans_processes(array):
+        return in_own_memory(array, to)
+    values = np.asarray(array)
+    return jax.make_array_from_callback(values.shape, to, lambda index: values[index])
+
+
+def summed(t: Tensor, sums: Sums) -> Tensor:
+    """A tensor of this process reduced over groups, ``t`` itself where there is none."""
+    if sums:
+        t = t.clone()
+    for op, group in sums:
+        all_reduce(t, op, group)
+    return t
+
+
+def sums_of(placements: Sequence[Any], mesh: DeviceMesh) -> Sums:
+    """What the `Partial` among placements asks to be reduced: nothing where all is this
+    process'."""
+    if mesh.is_local:
+        return ()
+    return tuple(
+        (named(p.reduce_op), mesh.get_group(i))
+        for i, p in enumerate(placements) if isinstance(p, Partial)
+    )  # fmt: skip
+
+
+def full_tensor(
+    t: Tensor, sharding: NamedSharding | None, mesh: DeviceMesh, grad_placements: Any = None
+) -> Tensor:
+    """All values of a tensor on a mesh, as ``DTensor.full_tensor`` has it. ``sharding``: None for a
+    result inside a program that is being captured.
+
+    NotImplementedError for `Shard` among ``grad_placements``.
+    """
+    sums: Sums = ()
+    if grad_placements is not None:
+        wanted = checked(grad_placements, mesh, t.dim())
+        if not all(isinstance(p, (Replicate, Partial)) for p in wanted):
+            raise NotImplementedError(
+                f"full_tensor(grad_placements={wanted}): the gradient of a whole tensor is whole "
+                "in each process. Use Replicate(), or Partial() where it is a term of a sum"
+            )
+        sums = sums_of(wanted, mesh)
+    capture = modes.current.capture
+    if capture is None and not modes.current.levels and sharding is not None:
+        return _Whole.apply(t, sharding, sums)
+    if sums and capture is not None:
+        capture.refuse(
+            "full_tensor(grad_placements=Partial()) of a mesh that spans processes",
+            "full_tensor(), whose gradient in a program is that of the whole",
+        )
+    found = moved(t, NamedSharding(mesh.jax_mesh, PartitionSpec()), sharding)
+    if capture is not None:
+        found._storage = OrdinaryStorage(found._storage.cell)
+    return found
