@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
+
+import numpy as np
 
 from torchlike._core import errors, modes, trees
 from torchlike._core.layouts import jagged, preserve_format
@@ -14,6 +17,30 @@ from torchlike._core.storage import SparseStorage
 from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 from torchlike.nested._internal.nested_int import NestedInt, nested_int_of
+
+_INSTEAD = "the nested tensor as an argument, or max_seqlen= where it is made"
+
+
+def _as_list(values: np.ndarray) -> list[int]:
+    return values.tolist()
+
+
+#: The least and the greatest length, from lengths and from offsets.
+_OF_LENGTHS: dict[str, Callable[[np.ndarray], int]] = {
+    "min_seqlen": lambda values: int(values.min()), "max_seqlen": lambda values: int(values.max()),
+}  # fmt: skip
+_OF_OFFSETS: dict[str, Callable[[np.ndarray], int]] = {
+    "min_seqlen": lambda values: int(np.diff(values).min()),
+    "max_seqlen": lambda values: int(np.diff(values).max()),
+}
+
+
+def _numbers(t: Tensor, read: Callable[[np.ndarray], Any], asked: str) -> Any:
+    """What ``read`` makes of a tensor's values. During a capture that is known of arguments;
+    JitCaptureError for others."""
+    capture = modes.current.capture
+    found = None if capture is None else capture.numbers_asked(t, read)
+    return read(t._value(asked, _INSTEAD)) if found is None else found
 
 
 class NestedTensor(Nested):
@@ -97,16 +124,25 @@ class NestedTensor(Nested):
         found = self._lengths
         return self._offsets.diff() if found is None else found  # type: ignore[attr-defined]
 
+    def places(self) -> tuple[list[int], list[int]]:
+        """Where the parts begin, and how long they are, as numbers.
+
+        A program that ``torchlike.jit`` compiles is for the lengths that it was compiled with, and
+        is compiled again for others. JitCaptureError where they are no argument's.
+        """
+        offsets = _numbers(self._offsets, _as_list, "the places of a nested tensor's parts")
+        if self._lengths is None:
+            return offsets[:-1], [b - a for a, b in itertools.pairwise(offsets)]
+        return offsets[:-1], _numbers(self._lengths, _as_list, "the lengths of nested parts")
+
     def _extreme(self, name: str) -> int:
         known = self._metadata_cache
         if name not in known:
-            lengths: Any = self.all_lengths()
-            found = lengths.max() if name == "max_seqlen" else lengths.min()
-            if modes.current.capture is not None:
-                modes.current.capture.refuse(
-                    "the longest part of a nested tensor", "max_seqlen= where it is made"
-                )
-            known[name] = int(found.item())
+            asked = "the longest part of a nested tensor"
+            if self._lengths is None:
+                known[name] = _numbers(self._offsets, _OF_OFFSETS[name], asked)
+            else:
+                known[name] = _numbers(self._lengths, _OF_LENGTHS[name], asked)
         return known[name]
 
     def _get_max_seqlen(self) -> int:
