@@ -255,10 +255,8 @@ REFUSED = [
     ("torch.fft.fft(x)", NotImplementedError, "values()"),
     ("torch.add(x, 1, out=x)", NotImplementedError, "out="),
     ("x.T", NotImplementedError, "to_padded_tensor"),
-    ("torch.jit(lambda n: ragged(n.values(), n.offsets() + 0).unbind())(x)",
-     torch.jit.JitCaptureError, "max_seqlen"),
-    ("torch.jit(lambda n: F.softmax(ragged(n.values(), n.offsets() + 0), 1))(x)",
-     torch.jit.JitCaptureError, "max_seqlen"),
+    ("torch.jit(lambda n: moved(n).unbind())(x)", torch.jit.JitCaptureError, "max_seqlen"),
+    ("torch.jit(lambda n: F.softmax(moved(n), 1))(x)", torch.jit.JitCaptureError, "max_seqlen"),
     ("torch.ones(2).to_padded_tensor(0.0)", NotImplementedError, "dense"),
     ("varlen_attn(q, q, q, torch.tensor([0, 9]), None, 1, 1)", RuntimeError, "ascend"),
     ("varlen_attn(q, q, q, torch.tensor([0, 4]), torch.tensor([0]), 1, 1)", RuntimeError, "same"),
@@ -271,6 +269,7 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "error", "words"), REFUSED)
 def test_refused(text, error, words):
     scope = {"torch": torch, "ragged": ragged, "F": F, "varlen_attn": varlen_attn,
+             "moved": lambda n: torch.nested.nested_tensor_from_jagged(n.values(), n.offsets() + 0),
              "x": ragged(torch.ones(6, 3), [0, 2, 6]), "q": torch.ones(4, 2, 4),
              "at": torch.tensor([0, 4])}  # fmt: skip
     with pytest.raises(error) as found:

@@ -332,8 +332,7 @@ class GraphModule(GraphHooks, Module):
         vars(holder).update(copying.deepcopy(body, memo))
         made = GraphModule.__new__(type(self))
         memo[id(self)] = made
-        GraphModule.__init__(made, holder, copying.deepcopy(self._graph, memo),
-                             type(self).__name__)  # fmt: skip
+        GraphModule.__init__(made, holder, copying.deepcopy(self._graph, memo))
         for hooks in _KEPT_HOOKS:
             if hooks in vars(holder):
                 vars(made)[hooks] = vars(holder)[hooks]
@@ -346,7 +345,7 @@ class GraphModule(GraphHooks, Module):
         return made
 
     def __copy__(self) -> GraphModule:
-        made = GraphModule(self, copying.deepcopy(self.graph), type(self).__name__)
+        made = GraphModule(self, copying.deepcopy(self.graph))
         made.meta = dict(getattr(self, "meta", {}))
         return made
 

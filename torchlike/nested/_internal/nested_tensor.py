@@ -105,7 +105,7 @@ class NestedTensor(Nested):
     @property
     def _metadata_cache(self) -> dict[str, int]:
         """The least and the greatest length, "min_seqlen" and "max_seqlen", where known."""
-        return self._facts[1]
+        return {**self._facts[1], **vars(self).get("_asked", {})}
 
     def values(self) -> Tensor:
         """The values, a view: gradients flow through it."""
@@ -136,14 +136,18 @@ class NestedTensor(Nested):
         return offsets[:-1], _numbers(self._lengths, _as_list, "the lengths of nested parts")
 
     def _extreme(self, name: str) -> int:
-        known = self._metadata_cache
-        if name not in known:
-            asked = "the longest part of a nested tensor"
-            if self._lengths is None:
-                known[name] = _numbers(self._offsets, _OF_OFFSETS[name], asked)
-            else:
-                known[name] = _numbers(self._lengths, _OF_LENGTHS[name], asked)
-        return known[name]
+        known = self._metadata_cache.get(name)
+        if known is not None:
+            return known
+        asked = "the longest part of a nested tensor"
+        if self._lengths is None:
+            found = _numbers(self._offsets, _OF_OFFSETS[name], asked)
+        else:
+            found = _numbers(self._lengths, _OF_LENGTHS[name], asked)
+        # An argument of a program that is being compiled stays as it was for its caller.
+        own = self._facts[1] if modes.current.capture is None else vars(self).setdefault("_asked", {})
+        own[name] = found
+        return found
 
     def _get_max_seqlen(self) -> int:
         return self._extreme("max_seqlen")
@@ -279,7 +283,7 @@ def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> NestedTensor:
 # and the greatest length are part of the program: they decide sizes.
 trees.register(
     NestedTensor,
-    lambda t: ([*t._storage.cell.tensors()], (t._ragged_idx, *sorted(t._metadata_cache.items()))),
+    lambda t: ([*t._storage.cell.tensors()], (t._ragged_idx, *sorted(t._facts[1].items()))),
     lambda parts, context: NestedTensor(
         parts[0], parts[1], lengths=parts[2] if len(parts) == 3 else None, _ragged_idx=context[0],
         _metadata_cache=dict(context[1:]),

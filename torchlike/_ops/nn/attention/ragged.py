@@ -212,7 +212,8 @@ def _forward(
             jnp.zeros((heads, rows, v.shape[-1]), wide),
         )  # fmt: skip
         first, passed = here.high, np.int32(0)
-        if seed is None:  # dropout's blocks are those of the backward pass
+        # Dropout's blocks are those of the backward pass.
+        if seed is None and key.shape[2] >= WIDE:
             first, many = here.wide(settings)
             passed = many * (WIDE // COLUMNS)
             carry = lax.fori_loop(0, many, look_wide, carry)
@@ -236,7 +237,7 @@ def _attend_forward(
     query: Any, key: Any, value: Any, queries: Sequences, keys: Sequences, seed: Any,
     settings: Settings,
 ) -> tuple[Any, Any]:  # fmt: skip
-    out, logs = _forward(query, key, value, queries, keys, seed, settings)
+    out, logs = attend(query, key, value, queries, keys, seed, settings)
     return (out, logs), (query, key, value, queries, keys, seed, out, logs)
 
 
@@ -257,7 +258,7 @@ def _gradients(
 
 
 def _gradients_forward(*arguments: Any) -> tuple[Any, Any]:
-    return _backward(*arguments), arguments[:-1]
+    return _gradients(*arguments), arguments[:-1]
 
 
 def _gradients_backward(settings: Settings, kept: Any, directions: Any) -> tuple[Any, ...]:
