@@ -89,9 +89,13 @@ MODELS = {
 
 
 def _annotated(
-    x: dict[str, list[int]], y: typing.Optional[tuple[float, ...]] = None,  # noqa: UP045
-    z: typing.List[typing.Any] = None, *, w: int | None = None, v: typing.Dict[str, int] = {},  # noqa: UP006, B006
-) -> set[str]:  # fmt: skip
+    x: dict[str, list[int]],
+    y: typing.Optional[tuple[float, ...]] = None,  # noqa: UP045
+    z: typing.List[typing.Any] | None = None,  # noqa: UP006
+    *,
+    w: int | None = None,
+    v: typing.Dict[str, int] | None = None,  # noqa: UP006
+) -> set[str]:
     return x["a"] + z
 
 

@@ -145,8 +145,8 @@ class NestedTensor(Nested):
         else:
             found = _numbers(self._lengths, _OF_LENGTHS[name], asked)
         # An argument of a program that is being compiled stays as it was for its caller.
-        own = self._facts[1] if modes.current.capture is None else vars(self).setdefault("_asked", {})
-        own[name] = found
+        captured = modes.current.capture is not None
+        (vars(self).setdefault("_asked", {}) if captured else self._facts[1])[name] = found
         return found
 
     def _get_max_seqlen(self) -> int:
