@@ -95,6 +95,10 @@ class Node:
     """
 
     target: Any
+    #: The part that the node goes to, for ``passes.split_utils``: there once it is set.
+    tag: str
+    #: What ``passes.graph_manipulation`` notes: there once it is set.
+    size_bytes: Any
     #: What ``passes.param_fetch`` notes.
     attrs_for_lowering: dict[str, Any]
 

@@ -163,12 +163,11 @@ def create_type_hint(x: Any) -> Any:
     of ``Any`` where none of them is that; all else is given back."""
     if not isinstance(x, (list, tuple)):
         return x
+    base: Any = x[0] if x else Any
     try:
-        base = x[0] if x else Any
         for kind in x:
-            if issubclass(kind, base):
-                continue
-            base = kind if issubclass(base, kind) else Any
+            if not issubclass(kind, base):
+                base = kind if issubclass(base, kind) else Any
             if base is Any:
                 break
     except TypeError:  # something in it is no type

@@ -229,7 +229,8 @@ def unsqueeze(func: Callable[..., Any], input: StridedNestedTensor, dim: int) ->
     wrapped = errors.wrap_dim(dim, input.dim() + 1)
     if wrapped == 0:
         raise RuntimeError(
-            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment"
+            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the "
+            "moment"
         )
     return _mapped(input, lambda t: func(t, wrapped - 1))
 

@@ -237,13 +237,16 @@ def _attend_forward(
     query: Any, key: Any, value: Any, queries: Sequences, keys: Sequences, seed: Any,
     settings: Settings,
 ) -> tuple[Any, Any]:  # fmt: skip
-    out, logs = attend(query, key, value, queries, keys, seed, settings)
+    found: Any = attend(query, key, value, queries, keys, seed, settings)
+    out, logs = found
     return (out, logs), (query, key, value, queries, keys, seed, out, logs)
 
 
 def _attend_backward(settings: Settings, kept: Any, cotangents: Any) -> tuple[Any, ...]:
     query, key, value, queries, keys, seed, out, logs = kept
-    found = _gradients(query, key, value, *cotangents, out, logs, queries, keys, seed, settings)
+    found: Any = _gradients(
+        query, key, value, *cotangents, out, logs, queries, keys, seed, settings
+    )
     return (*found, None, None, None)
 
 
@@ -263,7 +266,7 @@ def _gradients_forward(*arguments: Any) -> tuple[Any, Any]:
 
 def _gradients_backward(settings: Settings, kept: Any, directions: Any) -> tuple[Any, ...]:
     query, key, value, along, along_logs, _, _, queries, keys, seed = kept
-    found = _second(
+    found: Any = _second(
         query, key, value, along, along_logs, *directions, queries, keys, seed, settings
     )
     # What the results add is in `_second`, which follows them back to query, key and value.
