@@ -39,7 +39,6 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "to_a_list": "the message says what to use instead; PyTorch's is about a data pointer",
     },
     "gradcheck": {
-        "a_wrong_gradient_in_fast_mode": "fast_mode compares whole Jacobians too, and shows them",
         "batched_gradients_that_cannot_be": "item() within vmap is refused in vmap's own words",
     },
     "warnings and out=": {
