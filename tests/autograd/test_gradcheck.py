@@ -141,3 +141,16 @@ def test_hooks_of_the_function_are_called():
 
     with pytest.raises(RuntimeError, match="Jacobian mismatch"):
         gradcheck(hooked, double(2))
+
+
+def test_gradchecks_fast_mode_runs_a_function_few_times():
+    calls = []
+
+    def counted(x, y):
+        calls.append(1)
+        return (x * y).sin(), x.sum()
+
+    x, y = (torch.rand(50, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert gradcheck(counted, (x, y), fast_mode=True, check_undefined_grad=False)
+    assert len(calls) < 12
+    assert gradgradcheck(torch.sin, (x,), fast_mode=True)

@@ -42,6 +42,66 @@ def test_attention_compiles_once_for_all_lengths():
     assert f.compiles == 1
 
 
+def test_parts_in_compiled_programs(caplog):
+    """A program that takes a ragged tensor apart is for the lengths that it was compiled with."""
+
+    def parts(n):
+        return [part.sum(0) for part in n.unbind()], n[1] * 2, n.chunk(2)[0]
+
+    f = torch.jit(parts)
+    for offsets in ([0, 2, 6], [0, 5, 6], [0, 2, 6]):
+        n = ragged(torch.randn(6, 3, requires_grad=True), offsets)
+        with caplog.at_level("INFO", logger="torchlike.recompiles"):
+            found, expected = f(n), parts(n)
+        torch.testing.assert_close(found[:2], expected[:2])
+        torch.testing.assert_close(found[2].values(), expected[2].values())
+    assert f.compiles == 2
+    assert "[0, 2, 6] → [0, 5, 6]" in caplog.text
+
+
+def test_the_longest_part_in_compiled_programs():
+    """A program that pads is for lengths with the same greatest one."""
+    f = torch.jit(lambda n: F.softmax(n, 1).to_padded_tensor(0.0))
+    for offsets in ([0, 2, 6], [0, 4, 6], [0, 1, 6]):
+        n = ragged(torch.randn(6, 3), offsets)
+        torch.testing.assert_close(f(n), F.softmax(n, 1).to_padded_tensor(0.0))
+    assert f.compiles == 2
+
+
+def test_parts_with_holes_in_compiled_programs():
+    padded = torch.randn(2, 5, 3)
+    f = torch.jit(lambda n: n.unbind())
+    for starts, lengths in (([0, 1], [2, 3]), ([1, 0], [2, 3])):
+        n = torch.nested.narrow(padded, 1, torch.tensor(starts), torch.tensor(lengths),
+                                layout=torch.jagged)  # fmt: skip
+        torch.testing.assert_close(f(n), n.unbind())
+    assert f.compiles == 2
+
+
+def test_gradients_of_parts_in_compiled_programs():
+    values = torch.randn(6, 3, requires_grad=True)
+    f = torch.jit(lambda n: (n[0].square().sum(), n[1].sum()))
+    a, b = f(ragged(values, [0, 2, 6]))
+    (a + b).backward()
+    torch.testing.assert_close(values.grad[:2], 2 * values.detach()[:2])
+    assert torch.equal(values.grad[2:], torch.ones(4, 3))
+
+
+def test_third_derivatives_of_attention_are_refused():
+    x = torch.randn(5, 1, 2, requires_grad=True)
+    q = ragged(x, [0, 2, 5]).transpose(1, 2)
+    found = F.scaled_dot_product_attention(q, q, q).values().sin().sum()
+
+    def third():
+        loss = found
+        for _ in range(3):
+            (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
+            loss = gradient.square().sum()
+
+    with pytest.raises(NotImplementedError, match="third derivatives"):
+        third()
+
+
 @pytest.mark.full
 def test_bucketed_values():
     """Values padded to a bucket behind the last offset: nothing within the parts changes."""
@@ -195,8 +255,8 @@ REFUSED = [
     ("torch.fft.fft(x)", NotImplementedError, "values()"),
     ("torch.add(x, 1, out=x)", NotImplementedError, "out="),
     ("x.T", NotImplementedError, "to_padded_tensor"),
-    ("torch.jit(lambda n: n.unbind()[0])(x)", torch.jit.JitCaptureError, "tolist"),
-    ("torch.jit(lambda n: F.softmax(n, 1))(x)", torch.jit.JitCaptureError, "max_seqlen"),
+    ("torch.jit(lambda n: moved(n).unbind())(x)", torch.jit.JitCaptureError, "max_seqlen"),
+    ("torch.jit(lambda n: F.softmax(moved(n), 1))(x)", torch.jit.JitCaptureError, "max_seqlen"),
     ("torch.ones(2).to_padded_tensor(0.0)", NotImplementedError, "dense"),
     ("varlen_attn(q, q, q, torch.tensor([0, 9]), None, 1, 1)", RuntimeError, "ascend"),
     ("varlen_attn(q, q, q, torch.tensor([0, 4]), torch.tensor([0]), 1, 1)", RuntimeError, "same"),
@@ -209,6 +269,7 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "error", "words"), REFUSED)
 def test_refused(text, error, words):
     scope = {"torch": torch, "ragged": ragged, "F": F, "varlen_attn": varlen_attn,
+             "moved": lambda n: torch.nested.nested_tensor_from_jagged(n.values(), n.offsets() + 0),
              "x": ragged(torch.ones(6, 3), [0, 2, 6]), "q": torch.ones(4, 2, 4),
              "at": torch.tensor([0, 4])}  # fmt: skip
     with pytest.raises(error) as found:

@@ -1,5 +1,7 @@
 """Small models and functions that are traced, written for either library."""
 
+import typing
+
 
 def _model(forward, **parts):
     def make(t):
@@ -85,7 +87,20 @@ MODELS = {
     ),
 }
 
+
+def _annotated(
+    x: dict[str, list[int]],
+    y: typing.Optional[tuple[float, ...]] = None,  # noqa: UP045
+    z: typing.List[typing.Any] | None = None,  # noqa: UP006
+    *,
+    w: int | None = None,
+    v: typing.Dict[str, int] | None = None,  # noqa: UP006
+) -> set[str]:
+    return x["a"] + z
+
+
 FUNCTIONS = {
+    "annotated": lambda t: _annotated,
     "split": lambda t: lambda x: t.split(x, 1)[0],
     "unpacked": lambda t: lambda x: (lambda a, b: a * b)(*_two(x)),
     "keywords": lambda t: lambda x, *, scale=2.0: t.add(x, x, alpha=scale),

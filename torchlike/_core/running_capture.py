@@ -66,6 +66,10 @@ class RunningCapture(Protocol):
     def place_asked(self, t: Any, sharding: Any) -> None:
         """Code asked on which devices a tensor lies, and was told ``sharding`` (None: on one)."""
 
+    def numbers_asked(self, t: Any, read: Callable[[Any], Any]) -> Any:
+        """What ``read`` makes of an argument's values, a NumPy array: the program is for calls with
+        the same. None for a tensor that is no argument, or that was written."""
+
     def is_adopted(self, t: Any) -> bool:
         """Whether `adopt_view` was told of this very tensor."""
         ...

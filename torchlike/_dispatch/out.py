@@ -56,6 +56,11 @@ def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) ->
 
 
 _SELECTED = "{name}(): self and result must have the same scalar type"
+_VALUES = (
+    "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type "
+    "torch.{found}Tensor does not equal torch.{wanted}Tensor (while checking arguments for median)"
+)
+_KTH = "output values must be of same type as input"
 #: How kernels that are older than the rest say that ``out=`` is not of the result's dtype.
 _UNLIKE = {
     "index_select": _SELECTED,
@@ -67,6 +72,18 @@ _UNLIKE = {
     "dot": "result dtype {found} does not match input dtype {wanted}",
     "vdot": "result dtype {found} does not match input dtype {wanted}",
     "where": "Expected out type to be {wanted} but got {found}",
+    "median_dim": _VALUES,
+    "nanmedian_dim": _VALUES,
+    "mode": "expected scalar type '{wanted}' but got '{found}' for {which} output",
+    "cummax": "expected scalar_type {wanted} but found {found}",
+    "cummin": "expected scalar_type {wanted} but found {found}",
+    "kthvalue": _KTH,
+}
+#: The same of the indices beside values.
+_UNLIKE_INDICES = {
+    _VALUES: "Expected tensor for argument #1 'indices' to have scalar type {wanted}; but got "
+    "torch.{found}Tensor instead (while checking arguments for median)",
+    _KTH: "output indices must be of scalar type {wanted}",
 }
 
 
@@ -74,8 +91,12 @@ def _unlike(name: str, wanted: Any, found: Any) -> str:
     """What is said of an ``out=`` of another dtype than the one wanted."""
     words = _UNLIKE.get(name)
     if words is not None:
+        which = "indices" if wanted is dtypes.int64 else "values"
+        if which == "indices":
+            words = _UNLIKE_INDICES.get(words, words)
         kinds = (dtypes.scalar_type(d) for d in (wanted, found))
-        return words.format(name=name, **dict(zip(("wanted", "found"), kinds, strict=True)))
+        told = dict(zip(("wanted", "found"), kinds, strict=True))
+        return words.format(name=name, which=which, **told)
     return (
         f"Expected out tensor to have dtype {dtypes.c_name(wanted)}, but got "
         f"{dtypes.c_name(found)} instead"

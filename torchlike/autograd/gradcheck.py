@@ -17,6 +17,7 @@ import numpy as np
 
 from torchlike._core.boxes import Dual
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd import forward_ad
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad
@@ -26,8 +27,11 @@ from torchlike.autograd.gradcheck_extras import (
     check_batched_forward,
     check_undefined,
 )
+from torchlike.random import Generator
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+_torch = NAMESPACES[""]
 
 
 def _checked_inputs(inputs: tuple[Any, ...]) -> list[int]:
@@ -70,9 +74,11 @@ def _parts(values: Any) -> np.ndarray:
 
 
 def _numerical(
-    func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float
-) -> list[np.ndarray]:
-    """Central differences: per output, an array of (input parts, output parts)."""
+    func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float,
+    directions: Sequence[np.ndarray] | None = None,
+) -> list[np.ndarray]:  # fmt: skip
+    """Central differences: per output, an array of (input parts, output parts); with ``directions``
+    along those, in the place of one part after another."""
     x = inputs[which]
     start = np.array(x.detach().resolve_conj().tolist(), dtype=x.dtype.numpy).reshape(x.shape)
     rows = []
@@ -87,36 +93,38 @@ def _numerical(
     units = (1.0, 1j) if np.iscomplexobj(start) else (1.0,)
     if not start.size:
         return [np.zeros((0, column.size)) for column in outputs_at(start)]
+    if directions is None:
+        directions = [unit * row for unit in units for row in np.eye(start.size)]
     # Gradients stay on: a function may give other outputs where nothing is recorded.
     try:
-        for unit in units:
-            for k in range(start.size):
-                step = np.zeros(start.size, start.dtype)
-                step[k] = eps * unit
-                step = step.reshape(start.shape)
-                up, down = outputs_at(start + step), outputs_at(start - step)
-                rows.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
+        for direction in directions:
+            step = (eps * direction).astype(start.dtype).reshape(start.shape)
+            up, down = outputs_at(start + step), outputs_at(start - step)
+            rows.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
     finally:
         x._write(jax.numpy.asarray(start))
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 
-def _analytical(output: Tensor, inputs: Sequence[Tensor]) -> list[np.ndarray]:
-    """By backward passes: per input, an array of (input parts, output parts)."""
+def _analytical(
+    output: Tensor, inputs: Sequence[Tensor], starts: Sequence[np.ndarray] | None = None
+) -> list[np.ndarray]:
+    """By backward passes: per input, an array of (input parts, output parts); with ``starts`` from
+    those, in the place of one part after another."""
     columns: list[list[np.ndarray]] = [[] for _ in inputs]
-    units = (1.0, 1j) if output.dtype.is_complex else (1.0,)
-    for unit in units:
-        for k in range(output.numel()):
-            start = np.zeros(output.numel(), output.dtype.numpy)
-            start[k] = unit
-            cotangent = wrap(jax.numpy.asarray(start.reshape(output.shape)))
-            found: tuple[Tensor | None, ...] = (None,) * len(inputs)
-            if output.requires_grad:
-                found = grad(output, inputs, cotangent, retain_graph=True, allow_unused=True)
-            for column, g, x in zip(columns, found, inputs, strict=True):
-                zeros = np.zeros(x.shape, x.dtype.numpy)
-                value = zeros if g is None else np.array(g.detach().resolve_conj().tolist())
-                column.append(_parts(value.astype(zeros.dtype)).astype(np.float64))
+    if starts is None:
+        units = (1.0, 1j) if output.dtype.is_complex else (1.0,)
+        starts = [unit * row for unit in units for row in np.eye(output.numel())]
+    for start in starts:
+        value = start.astype(output.dtype.numpy).reshape(output.shape)
+        cotangent = wrap(jax.numpy.asarray(value))
+        found: tuple[Tensor | None, ...] = (None,) * len(inputs)
+        if output.requires_grad:
+            found = grad(output, inputs, cotangent, retain_graph=True, allow_unused=True)
+        for column, g, x in zip(columns, found, inputs, strict=True):
+            zeros = np.zeros(x.shape, x.dtype.numpy)
+            value = zeros if g is None else np.array(g.detach().resolve_conj().tolist())
+            column.append(_parts(value.astype(zeros.dtype)).astype(np.float64))
     size = [x.numel() * (1 + bool(x.dtype.is_complex)) for x in inputs]
     return [
         np.array(column).T if column else np.zeros((n, 0))
@@ -203,11 +211,17 @@ class _Checked:
             ))  # fmt: skip
 
     def check(
-        self, *, backward: bool, forward: bool, undefined: bool, batched: bool, rows: bool
-    ) -> None:
+        self, *, backward: bool, forward: bool, undefined: bool, batched: bool, rows: bool,
+        fast: bool,
+    ) -> None:  # fmt: skip
         """GradcheckError where something is wrong. ``batched``, ``rows``: whether gradients, and
-        those of forward mode, are computed for several rows at once, too."""
-        self.numerical = [_numerical(self.func, self.inputs, i, self.eps) for i in self.wanted]
+        those of forward mode, are computed for several rows at once, too. ``fast``: whether one
+        number of each Jacobian is compared, where that can be."""
+        fast = fast and bool(self.moving) and not forward and not any(
+            t.dtype.is_complex for t in (*self.xs, *self.outputs)
+        )  # fmt: skip
+        if not fast:
+            self.numerical = [_numerical(self.func, self.inputs, i, self.eps) for i in self.wanted]
         if not self.moving:
             if any(np.abs(j).max(initial=0) > self.atol for js in self.numerical for j in js):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
@@ -220,7 +234,7 @@ class _Checked:
                 if rows:
                     check_batched_forward(self.func, self.inputs, i, _outputs)
         if backward:
-            self._check_backward()
+            (self._check_one_number if fast else self._check_backward)()
             if batched:
                 check_batched(self._moving_outputs(), self.xs)
             if undefined:
@@ -233,16 +247,61 @@ class _Checked:
 
     def _check_backward(self) -> None:
         for k in self.moving:
-            analytical = _analytical(_outputs(self.func, self.inputs)[k], self.xs)
-            again = _analytical(_outputs(self.func, self.inputs)[k], self.xs)
-            for j in range(len(self.wanted)):
-                if not np.allclose(analytical[j], again[j], rtol=0, atol=self.nondet_tol):
-                    raise GradcheckError(
-                        "Backward is not reentrant, i.e., running backward with same input and "
-                        "grad_output multiple times gives different values. The tolerance for "
-                        f"nondeterminism was {self.nondet_tol}."
-                    )
-                self._compare(k, j, analytical[j])
+            for j, found in enumerate(self._reentrant(k)):
+                self._compare(k, j, found)
+
+    def _reentrant(self, k: int, starts: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """The analytical Jacobians of an output. GradcheckError where they differ a second time."""
+        analytical, again = (
+            _analytical(_outputs(self.func, self.inputs)[k], self.xs, starts) for _ in range(2)
+        )
+        for one, other in zip(analytical, again, strict=True):
+            if not np.allclose(one, other, rtol=0, atol=self.nondet_tol):
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and "
+                    "grad_output multiple times gives different values. The tolerance for "
+                    f"nondeterminism was {self.nondet_tol}."
+                )
+        return analytical
+
+    def _check_one_number(self) -> None:
+        """Of each Jacobian J the number v·J·u, for vectors of positive random numbers: one backward
+        pass for each output and two runs for each input. Whole Jacobians are for the message."""
+        generator = Generator()
+        us = [_direction(x.numel(), generator) for x in self.xs]
+        vs = {k: _direction(self.outputs[k].numel(), generator) for k in self.moving}
+        along = [
+            _numerical(self.func, self.inputs, i, self.eps, [u])
+            for i, u in zip(self.wanted, us, strict=True)
+        ]
+        for k, v in vs.items():
+            for j, column in enumerate(self._reentrant(k, [v])):
+                numerical, found = float(along[j][k].reshape(-1) @ v), float(us[j] @ column[:, 0])
+                limit = self.atol * us[j].sum() * v.sum()
+                if not np.isclose(found, numerical, self.rtol, limit, equal_nan=True):
+                    raise GradcheckError(self._told_of_number(k, j, found, numerical))
+
+    def _told_of_number(self, k: int, j: int, found: float, numerical: float) -> str:
+        i = self.wanted[j]
+        whole = _numerical(self.func, self.inputs, i, self.eps)[k]
+        backward = _analytical(_outputs(self.func, self.inputs)[k], self.xs)[j]
+        text = (
+            f"Jacobian mismatch for output {k} with respect to input {i},\n"
+            f"numerical:{numerical}\nanalytical:{found}\n\nThese are products of the Jacobians "
+            "with random vectors (fast_mode). Whole:\n\n"
+            f"Numerical:\n {wrap(jax.numpy.asarray(whole))}\n"
+            f"Analytical:\n{wrap(jax.numpy.asarray(backward))}\n\n"
+            f"The greatest difference of elements is {np.abs(whole - backward).max(initial=0)}.\n"
+        )
+        if np.allclose(backward, whole, self.rtol, self.atol, equal_nan=True):
+            text += "Element by element they are close: with fast_mode=False the check passes.\n"
+        return text
+
+
+def _direction(n: int, generator: Generator) -> np.ndarray:
+    """A vector of length 1 of positive random numbers."""
+    values = np.asarray(_torch["rand"](n, generator=generator).tolist(), np.float64)
+    return values / np.linalg.norm(values) if n else values
 
 
 def gradcheck(
@@ -263,9 +322,12 @@ def gradcheck(
       GradcheckError: on a mismatch, unless ``raise_exception`` is False.
       ValueError: when no input requires grad.
 
-    Differs from PyTorch: ``fast_mode`` compares whole Jacobians too. Undefined gradients are
-    handed to custom Functions alone (the engine runs no operator without one), and gradients'
-    dtypes are not looked at (the engine converts them).
+    ``fast_mode`` compares one number of each Jacobian, its product with two random vectors.
+
+    Differs from PyTorch: ``fast_mode`` compares whole Jacobians where a tensor is complex or
+    forward mode is checked. Undefined gradients are handed to custom Functions alone (the engine
+    runs no operator without one), and gradients' dtypes are not looked at (the engine converts
+    them).
     """
     for held, words in (
         (check_forward_ad or check_backward_ad,
@@ -283,7 +345,7 @@ def gradcheck(
             _Checked(func, given, eps, atol, rtol, nondet_tol).check(
                 backward=check_backward_ad, forward=check_forward_ad,
                 undefined=check_undefined_grad, batched=check_batched_grad,
-                rows=check_batched_forward_grad,
+                rows=check_batched_forward_grad, fast=fast_mode,
             )  # fmt: skip
     except GradcheckError:
         if raise_exception:
@@ -338,7 +400,7 @@ def gradgradcheck(
         raise_exception=raise_exception, nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
         check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
+        check_backward_ad=check_rev_over_rev, fast_mode=fast_mode,
     )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ import enum
 import keyword
 import math
 import re
+import types
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,6 +39,13 @@ inplace_methods = {
         "add", "and_", "floordiv", "lshift", "mod", "mul", "matmul", "or_", "pow", "rshift", "sub",
         "truediv", "xor")},
     "setitem": "{}[{}] = {}",
+}  # fmt: skip
+
+
+#: What the source calls containers that were annotated by their names in ``typing``.
+_GENERICS: dict[Any, Any] = {
+    list: typing.List, dict: typing.Dict, set: typing.Set, frozenset: typing.FrozenSet,  # noqa: UP006
+    tuple: typing.Tuple,  # noqa: UP006
 }  # fmt: skip
 
 
@@ -249,7 +258,7 @@ class _Writer:
             return _get_qualified_name(value) if value is not torchlike else "torch"
         if hint.partition(".")[0] == "builtins" or vars(builtins).get(hint) is value:
             return hint.rpartition(".")[2]
-        name = self.namespace.create_name(hint.replace(".", "_"), value)
+        name = self.namespace.create_name(hint, value)
         self.globals[name] = value
         return name
 
@@ -257,9 +266,13 @@ class _Writer:
         """A type as the code names it."""
         if kind == ():
             return "()"
+        if isinstance(kind, types.UnionType):
+            return "|".join(map(self.annotation, typing.get_args(kind)))
         typename = _type_repr(kind)
         origin = getattr(kind, "__origin__", None)
         if origin is not None:
+            if not isinstance(kind, types.GenericAlias):  # typing.List[int], not list[int]
+                origin = _GENERICS.get(origin, origin)
             base = self.add_global(_type_repr(origin), origin)
             parts = [self.annotation(a) for a in getattr(kind, "__args__", ())]
             return f"{base}[{','.join(parts)}]" if parts else base

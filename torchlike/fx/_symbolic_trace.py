@@ -286,6 +286,7 @@ class Tracer(TracerBase):
             if code.co_flags & inspect.CO_VARKEYWORDS:
                 args.append(self._placeholder(f"**{next(rest)}", concrete_args, signature))
             root_fn = _patch_function(fn, len(args))
+            self._annotations.pop("return", None)  # that function has none
         flat, spec = pytree.tree_flatten(tuple(args))
         if concrete_args is None or all(c.is_leaf() for c in spec.children()):
             return root_fn, args

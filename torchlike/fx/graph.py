@@ -266,7 +266,7 @@ class Graph:
                     raise RuntimeError(
                         f"Argument '{arg}' of Node '{node}' does not belong to this Graph, but was "
                         "used as an argument! If you are copying nodes from another graph, make "
-                        "sure to use ``arg_transform`` on node_copy() to remap values\n{self}"
+                        f"sure to use ``arg_transform`` on node_copy() to remap values\n{self}"
                     )
                 if arg not in seen:
                     raise RuntimeError(

@@ -6,6 +6,7 @@ import contextlib
 import copy as copying
 import itertools
 import linecache
+import os
 import re
 import sys
 import traceback
@@ -16,6 +17,8 @@ from typing import Any
 import torchlike
 from torchlike._core.tensor import Tensor
 from torchlike.fx._codegen import PythonCode, _custom_builtins, _PyTreeCodeGen
+from torchlike.fx._folders import write_to_folder
+from torchlike.fx._graph_hooks import GraphHooks
 from torchlike.fx.graph import Graph
 from torchlike.fx.node import Argument
 from torchlike.nn.modules.module import Module
@@ -24,6 +27,12 @@ from torchlike.nn.parameter import Parameter
 __all__ = ["GraphModule", "reduce_graph_module"]
 
 _numbers = itertools.count()
+#: Hooks that a copy has too.
+_KEPT_HOOKS = (
+    "_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+    "_forward_pre_hooks", "_forward_hooks", "_replace_hooks", "_create_node_hooks",
+    "_erase_node_hooks", "_deepcopy_hooks",
+)  # fmt: skip
 
 
 def _forward_from_src(
@@ -57,17 +66,18 @@ def _import_of(name: str, value: Any) -> str:
     return line if not rest else f"{line}\n{name} = {name}.{rest}"
 
 
+def _own_imports(import_block: str) -> str:
+    """Imports of PyTorch's modules as those of this package."""
+    block = re.sub(r"(?m)^import torch$", "import torchlike as torch", import_block)
+    block = re.sub(r"(?m)^import torch\.", "import torchlike.", block)
+    return re.sub(r"(?m)^from torch import", "from torchlike import", block)
+
+
 def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
     """Unpickle: the source is traced again."""
     source = body.get("_code") or body.get("code")
     names: dict[str, Any] = {}
-    block = import_block.replace("import torch.fx._pytree as fx_pytree",
-                                 "import torchlike.fx._pytree as fx_pytree")  # fmt: skip
-    block = block.replace("import torch.utils._pytree as pytree",
-                          "import torchlike.utils._pytree as pytree")  # fmt: skip
-    block = re.sub(r"(?m)^import torch$", "import torchlike as torch", block)
-    block = block.replace("from torch import device", "from torchlike import device")
-    exec(block, names)
+    exec(_own_imports(import_block), names)
     names.pop("__builtins__", None)
     forward = _forward_from_src(str(source), names)
     return _retraced(forward, body)
@@ -166,7 +176,7 @@ def _shown(frame: Any) -> str:
     )
 
 
-class GraphModule(Module):
+class GraphModule(GraphHooks, Module):
     """A module made of a graph: ``graph`` and ``code``; assign ``graph`` or call ``recompile()``
     after it changed.
 
@@ -217,9 +227,7 @@ class GraphModule(Module):
             self._tracer_cls = graph._tracer_cls
         self._tracer_extras = graph._tracer_extras or {}
         self.meta: dict[Any, Any] = {}
-        self._replace_hooks: list[Any] = []
-        self._create_node_hooks: list[Any] = []
-        self._erase_node_hooks: list[Any] = []
+        self._start_hooks()
 
     @property
     def graph(self) -> Graph:
@@ -324,28 +332,32 @@ class GraphModule(Module):
         vars(holder).update(copying.deepcopy(body, memo))
         made = GraphModule.__new__(type(self))
         memo[id(self)] = made
-        GraphModule.__init__(made, holder, copying.deepcopy(self._graph, memo),
-                             type(self).__name__)  # fmt: skip
-        for hooks in ("_state_dict_hooks", "_forward_pre_hooks", "_forward_hooks"):
+        GraphModule.__init__(made, holder, copying.deepcopy(self._graph, memo))
+        for hooks in _KEPT_HOOKS:
             if hooks in vars(holder):
                 vars(made)[hooks] = vars(holder)[hooks]
-        made.meta = dict(getattr(self, "meta", {}))
+        made.meta = copying.deepcopy(getattr(self, "meta", {}), memo)
         for name, value in vars(holder).items():
             if name not in vars(made) and not name.startswith("_"):
                 vars(made)[name] = value
+        for hook in self._deepcopy_hooks:
+            hook(made)
         return made
 
     def __copy__(self) -> GraphModule:
-        made = GraphModule(self, copying.deepcopy(self.graph), type(self).__name__)
+        made = GraphModule(self, copying.deepcopy(self.graph))
         made.meta = dict(getattr(self, "meta", {}))
         return made
 
-    def to_folder(self, folder: Any, module_name: str = "FxModule") -> None:
-        """NotImplementedError: write ``code`` to a file, and the state by torch.save."""
-        raise NotImplementedError(
-            "torch.fx.GraphModule.to_folder: modules are not written as packages. Use instead: "
-            f"Path({str(Path(folder))!r}) for .code, and torch.save(module.state_dict(), ...)."
-        )
+    def to_folder(self, folder: str | os.PathLike[str], module_name: str = "FxModule") -> None:
+        """Write the module as a package: ``from folder import FxModule; FxModule()`` makes it.
+
+        ``module.py`` has the source, ``state_dict.pt`` the state. Submodules whose text is how they
+        are made (Linear, convolutions, batch norms) are written as such, others are saved each to a
+        file, which is unpickled: a warning names them.
+        """
+        imports = _own_imports(_format_import_block(self.recompile().globals))
+        write_to_folder(self, Path(folder), module_name, imports, self._code)
 
     # -- what it says ------------------------------------------------------------------------------
 

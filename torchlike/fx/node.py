@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 import torchlike
 from torchlike._core import devices, dtypes, layouts
 from torchlike._core.tensor import Tensor
 from torchlike.fx._names import qualified_name as _get_qualified_name
 from torchlike.fx.immutable_collections import immutable_dict, immutable_list
+from torchlike.fx.operator_schemas import ArgsKwargsPair, normalize_function, normalize_module
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
@@ -94,6 +95,10 @@ class Node:
     """
 
     target: Any
+    #: The part that the node goes to, for ``passes.split_utils``: there once it is set.
+    tag: str
+    #: What ``passes.graph_manipulation`` notes: there once it is set.
+    size_bytes: Any
     #: What ``passes.param_fetch`` notes.
     attrs_for_lowering: dict[str, Any]
 
@@ -294,12 +299,23 @@ class Node:
             return getattr(target, "_is_impure", False)
         return False
 
-    def normalized_arguments(self, root: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        """NotImplementedError: read ``args`` and ``kwargs``, or bind them with inspect."""
-        raise NotImplementedError(
-            "torch.fx.Node.normalized_arguments: there are no schemas of all overloads. Use "
-            "instead: inspect.signature(node.target).bind(*node.args, **node.kwargs)"
-        )
+    def normalized_arguments(
+        self, root: Any, arg_types: tuple[Any, ...] | None = None,
+        kwarg_types: dict[str, Any] | None = None, normalize_to_only_use_kwargs: bool = False,
+    ) -> ArgsKwargsPair | None:  # fmt: skip
+        """The arguments by the names of the called function's or module's parameters, with the
+        defaults, as ``(args, kwargs)``. None for a node of another kind, and where they are not
+        known. See ``torch.fx.operator_schemas.normalize_function``."""
+        if self.op == "call_function":
+            return normalize_function(
+                self.target, self.args, self.kwargs, arg_types, kwarg_types,
+                normalize_to_only_use_kwargs,
+            )  # fmt: skip
+        if self.op == "call_module":
+            return normalize_module(
+                root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs
+            )
+        return None
 
     def _pretty_print_target(self, target: Any) -> str:
         if isinstance(target, str):

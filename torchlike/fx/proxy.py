@@ -19,6 +19,7 @@ from torchlike.fx import _names
 from torchlike.fx._codegen import magic_methods, reflectable_magic_methods
 from torchlike.fx.graph import Graph
 from torchlike.fx.node import Argument, Node, base_types, map_aggregate
+from torchlike.fx.operator_schemas import check_for_mutable_operation
 
 __all__ = [
     "Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "Scope", "ScopeContextManager",
@@ -83,7 +84,10 @@ class TracerBase:
         self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None,
         type_expr: Any = None,
     ) -> Node:  # fmt: skip
-        """A node in the graph; subclasses refuse or note nodes here."""
+        """A node in the graph; subclasses refuse or note nodes here. RuntimeError for a call that
+        writes into its arguments, where ``check_mutable_operations``."""
+        if kind == "call_function" and self.check_mutable_operations:
+            check_for_mutable_operation(target, args, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if hasattr(self, "scope"):
             self.node_name_to_scope[node.name] = self.scope.module_path, self.scope.module_type

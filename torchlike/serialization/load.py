@@ -39,9 +39,11 @@ _SEEKABLE = (
     "like io.BytesIO and try to load from it instead."
 )
 _REFUSED = (
-    "Weights only load failed. {what} was not an allowed global by default. If you trust the file, "
-    "load it with weights_only=False, or allow it with "
-    "torch.serialization.add_safe_globals([{what}])."
+    "Weights only load failed. This file can still be loaded, to do so you have two options, both "
+    "for files that you trust: load it with weights_only=False, or allow what it names. "
+    "WeightsUnpickler error: Unsupported global: GLOBAL {what} was not an allowed global by "
+    "default. Use torch.serialization.add_safe_globals([{what}]), or for a while the context "
+    "manager torch.serialization.safe_globals([{what}])."
 )
 
 

@@ -6,7 +6,9 @@ import io
 import os
 import pickle
 import tempfile
+import types
 import zipfile
+import zlib
 from collections import OrderedDict
 from pathlib import Path
 from typing import IO, Any, ClassVar
@@ -46,6 +48,8 @@ class _StorageKey:
         self.id = ("storage", _Global(*name), key, place, size, *view)
 
 
+#: Where records of a file begin, in bytes.
+_ALIGNMENT = 64
 _NAMED = (Tensor, Size, devices.device, layouts.layout)
 
 
@@ -75,6 +79,17 @@ class _Pickler(_PythonPickler):
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
 
     dispatch[_Global] = save_global_name
+
+    def save_global(self, obj: Any, name: Any = None) -> None:
+        """A class or function by its name. What has none is refused as Python's compiled pickler,
+        which PyTorch uses, refuses it."""
+        try:
+            super().save_global(obj, name)
+        except pickle.PicklingError:
+            pickle.dumps(obj, 2)
+            raise
+
+    dispatch[types.FunctionType] = save_global
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, SparseTensor):
@@ -248,11 +263,22 @@ def _write(obj: Any, file: Any, name: str) -> None:
     pickler.dump(obj)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, f"{name}/data.pkl", data.getvalue())
+        _add(archive, f"{name}/.format_version", b"1")
+        _add(archive, f"{name}/.storage_alignment", b"%d" % _ALIGNMENT)
         _add(archive, f"{name}/byteorder", b"little")
         for key, _, memory in pickler.storages.values():
             content = bytes(memory.nbytes) if data_is_skipped() else _little(memory)
             _add(archive, f"{name}/data/{key}", content)
         _add(archive, f"{name}/version", b"3\n")
+        _add(archive, f"{name}/.data/serialization_id", _identity(archive))
+
+
+def _identity(archive: zipfile.ZipFile) -> bytes:
+    """40 digits that two archives share only if their records do: of the names, of the contents."""
+    records = archive.infolist()
+    names = zlib.crc32("\n".join(r.filename.partition("/")[2] for r in records).encode())
+    contents = zlib.crc32(b"".join(r.CRC.to_bytes(4, "little") for r in records))
+    return f"{names:020d}{contents:020d}".encode()
 
 
 def _write_legacy(obj: Any, file: Any, name: str) -> None:
@@ -273,11 +299,11 @@ def _little(memory: np.ndarray) -> bytes:
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Add a record whose bytes begin at a multiple of 64, which PyTorch's mmap wants."""
+    """Add a record whose bytes begin at a multiple of `_ALIGNMENT`, which PyTorch's mmap wants."""
     info = zipfile.ZipInfo(name)
     at = archive.fp.tell() + 30 + len(name.encode())  # type: ignore[union-attr]
-    padding = -at % 64
+    padding = -at % _ALIGNMENT
     if padding < 4:
-        padding += 64
+        padding += _ALIGNMENT
     info.extra = b"FB" + (padding - 4).to_bytes(2, "little") + b"Z" * (padding - 4)
     archive.writestr(info, content)

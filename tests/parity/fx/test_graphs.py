@@ -207,3 +207,29 @@ def test_arguments_do_not_change_in_place():
         args = g.call_function(t.cat, ([x, x],)).args[0]
         with pytest.raises(TypeError, match="does not support mutation"):
             args.append(1)
+
+
+def test_hooks_hear_of_nodes():
+    def heard(t):
+        said = []
+        g = traced(t, "Residual")
+        g._register_create_node_hook(lambda node: said.append(("made", node.name)))
+        g._register_erase_node_hook(lambda node: said.append(("erased", node.name)))
+        g._register_deepcopy_hook(lambda made: said.append(("copied", type(made).__name__)))
+        first = next(n for n in g.graph.nodes if n.op == "call_module")
+
+        def replaced(old, new, user):
+            said.append((old.name, new, user.name))
+
+        with g._set_replace_hook(replaced):
+            with g.graph.inserting_after(first):
+                made = g.graph.call_method("neg", (first,))
+            first.replace_all_uses_with(made, lambda user: user is not made)
+        made.replace_all_uses_with(first)
+        g.graph.erase_node(made)
+        copy.deepcopy(g).graph.call_function(t.relu, ())
+        with pytest.raises(AssertionError, match="must be a callable"):
+            g._register_create_node_hook(3)
+        return said
+
+    assert heard(torchlike) == heard(torch)

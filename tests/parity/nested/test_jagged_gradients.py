@@ -126,6 +126,37 @@ def test_attention(how):
     oracle.compare(run, rtol=1e-4, atol=1e-5)
 
 
+def second_derivatives(t, *, causal=False, gqa=False, dtype="float64"):
+    """The gradients of a sum of squared gradients of ragged attention, and of the same part by
+    part."""
+    t.manual_seed(0)
+    lengths = [3, 70, 1, 330]
+    offsets = t.tensor([0, *lengths]).cumsum(0)
+    q, k, v = (
+        t.randn(sum(lengths), 1 if gqa and i else 2, 4, dtype=getattr(t, dtype), requires_grad=True)
+        for i in range(3)
+    )
+    options = {"is_causal": causal, **({"enable_gqa": True} if gqa else {})}
+    if t is torch:
+        parts = zip(*(x.transpose(0, 1).split(lengths, 1) for x in (q, k, v)), strict=True)
+        with t.nn.attention.sdpa_kernel(t.nn.attention.SDPBackend.MATH):
+            found = [t.nn.functional.scaled_dot_product_attention(*p, **options) for p in parts]
+        out = t.cat(found, 1).transpose(0, 1)
+    else:
+        n = [t.nested.nested_tensor_from_jagged(x, offsets).transpose(1, 2) for x in (q, k, v)]
+        out = t.nn.functional.scaled_dot_product_attention(*n, **options).transpose(1, 2).values()
+    first = t.autograd.grad(out.sin().sum(), (q, k, v), create_graph=True)
+    second = t.autograd.grad(sum(g.square().sum() for g in first), (q, k, v))
+    return [*(g.detach() for g in first), *second]
+
+
+@pytest.mark.parametrize(
+    "how", [{"causal": True}, *(pytest.param(h, marks=pytest.mark.full)
+            for h in ({}, {"gqa": True}, {"causal": True, "gqa": True}))])  # fmt: skip
+def test_second_derivatives_of_attention(how):
+    oracle.compare(lambda t: second_derivatives(t, **how))
+
+
 BAD_ATTENTION = [
     "sdpa(q, q.values(), q)", "sdpa(q, q.double(), q)", "sdpa(flat, flat, flat)",
     "sdpa(q, q.transpose(1, 2), q)", "sdpa(q, q, q, attn_mask=q)",

@@ -42,6 +42,12 @@ CASES = [
     "n.stride()", "len(n)", "n + odd", "n @ w.t()", "nested.to_padded_tensor(n, 0.0, (2, 2, 3))",
     "nested.to_padded_tensor(n, 0.0, (2, 3))", "nested.nested_tensor([a, x(2)])",
     "nested.as_nested_tensor(n, layout=jagged)", "n.narrow(1, 0, 1)",
+    "n.unsqueeze(1)", "n.unsqueeze(-1)", "n.unsqueeze(-1).squeeze(-1)", "n.squeeze(-1)",
+    "t.split(n, [1, 2], -1)", "n.split_with_sizes([1, 2], -1)", "n.reshape_as(n)", "n[..., 0]",
+    "F.embedding(nested.nested_tensor([i(1, 0), i(2)]), w)", "n.is_pinned()", "n.mT",
+    "n.is_same_size(m)", "n.is_same_size(odd)", "t.cat([n, m], -1)", "n[5]", "n.select(0, -3)",
+    "n._nested_tensor_strides()", "n._nested_tensor_storage_offsets()", "n * x(2, 1, 3)",
+    "n.transpose(0, 1)",
 ]  # fmt: skip
 #: What PyTorch says in words of its backends.
 UNWORDED = {"nested.nested_tensor([a, x(2)])", "nested.to_padded_tensor(n, 0.0, (2, 3))"}

@@ -36,6 +36,27 @@ def a_wrong_gradient(t: Any) -> Any:
     return _check(t, _wrong(t))
 
 
+def fast_mode_of_several_inputs_and_outputs(t: Any) -> Any:
+    x, y = (t.linspace(0.5, 2, n, dtype=t.float64, requires_grad=True) for n in (3, 1))
+    return t.autograd.gradcheck(lambda x, y: (x * y, y.exp()), (x, y), fast_mode=True)
+
+
+def a_wrong_gradient_of_the_second_input_in_fast_mode(t: Any) -> Any:
+    class Wrong(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * y, g * x * 3
+
+    x, y = (t.linspace(0.5, 2, 3, dtype=t.float64, requires_grad=True) for _ in range(2))
+    return t.autograd.gradcheck(Wrong.apply, (x, y), fast_mode=True)
+
+
 def a_wrong_gradient_in_fast_mode(t: Any) -> Any:
     return _check(t, _wrong(t), fast_mode=True)
 

@@ -388,6 +388,22 @@ def out_of_another_dtype_of_median(t: Any) -> Any:
     return t.median(t.ones(2), 0, out=(t.empty(()), t.empty((), dtype=t.int32)))
 
 
+def out_of_another_dtype_of_the_values_of_median(t: Any) -> Any:
+    return t.median(t.ones(2), 0, out=(t.empty((), dtype=t.int32), t.empty((), dtype=t.int64)))
+
+
+def out_of_another_dtype_of_mode(t: Any) -> Any:
+    return t.mode(t.ones(2), 0, out=(t.empty(()), t.empty((), dtype=t.int32)))
+
+
+def out_of_another_dtype_of_kthvalue(t: Any) -> Any:
+    return t.kthvalue(t.ones(2), 1, 0, out=(t.empty(()), t.empty((), dtype=t.int32)))
+
+
+def out_of_another_dtype_of_cummax(t: Any) -> Any:
+    return t.cummax(t.ones(2), 0, out=(t.empty(2), t.empty(2, dtype=t.int32)))
+
+
 def out_that_is_no_tensor(t: Any) -> Any:
     return t.add(t.ones(2), 1, out=3)
 

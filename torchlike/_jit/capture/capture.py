@@ -36,6 +36,7 @@ from torchlike._jit.capture.libraries import is_library, trace_counts
 from torchlike._jit.capture.slots import Slot, hooks_of, rebound_slots, set_slot
 from torchlike._jit.capture.structure import Tables
 from torchlike._jit.fallback import advice
+from torchlike._jit.guards.numbers import values_of
 from torchlike._jit.guards.values import MISSING
 from torchlike.autograd.partial import GIVEN, When
 
@@ -114,6 +115,8 @@ class Capture:
         self.places_asked: dict[int, Any] = {}
         #: The accelerator that the program is on (a torchlike.device); None for the CPU.
         self.place: Any = None
+        #: What code made of arguments' values: (position, function) -> its result.
+        self.numbers: dict[tuple[int, Callable[[Any], Any]], Any] = {}
         #: The ranks that run the program together, once it has a collective (distributed/captured).
         self.ranks: Any = None
         #: What else may refuse the capture once the body has run.
@@ -352,6 +355,19 @@ class Capture:
         position = self.placeholders.get(id(t))
         if position is not None:
             self.places_asked[position] = sharding
+
+    def numbers_asked(self, t: Tensor, read: Callable[[np.ndarray], Any]) -> Any:
+        """What ``read`` makes of an argument's values: a guard. None for a tensor that is no
+        argument, or that was written. (Ragged tensors ask how long their parts are.)"""
+        position = self.placeholders.get(id(t))
+        if position is None or t._storage in self.values:
+            return None
+        if (position, read) not in self.numbers:
+            with self.outside():
+                if isinstance(t._storage.concrete(), core.Tracer):
+                    return None
+                self.numbers[position, read] = read(values_of(t))
+        return self.numbers[position, read]
 
     def is_adopted(self, t: Tensor) -> bool:
         """Whether `adopt_view` was told of this very tensor."""

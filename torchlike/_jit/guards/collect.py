@@ -36,6 +36,7 @@ from torchlike._jit.guards.modules import (
     is_of_hooks,
     library_names,
 )
+from torchlike._jit.guards.numbers import NumbersGuard
 from torchlike._jit.guards.objects import AttributesOfGuard
 from torchlike._jit.guards.optimizers import OptimizerGuard
 from torchlike._jit.guards.places import PlaceGuard
@@ -72,6 +73,7 @@ def guards_of(
         *(FlagGuard(leaf, before) for leaf, before, _ in flags if isinstance(leaf, Tensor)),
         *_of_memory(capture, arguments, as_themselves, cells, written),
         *(PlaceGuard(i, sharding) for i, sharding in capture.places_asked.items()),
+        *(NumbersGuard(i, read, found) for (i, read), found in capture.numbers.items()),
         *_of_modules(capture),
         CellsInUseGuard(cells),
     ]

@@ -6,28 +6,12 @@ import abc
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torchlike._core.tensor import Tensor
-from torchlike.fx.node import Argument, Node, _get_qualified_name
+from torchlike.fx.node import Argument, Node
+from torchlike.fx.passes.shape_prop import TensorMetadata
+from torchlike.fx.passes.tools_common import CALLABLE_NODE_OPS, get_node_target
 
 __all__ = ["OpSupports", "OperatorSupport", "OperatorSupportBase", "any_chain", "chain",
            "create_op_support"]  # fmt: skip
-
-
-def get_node_target(submodules: Mapping[str, Any], node: Node) -> str:
-    """What a node calls, by name: a module's class, a function's path, a method's name."""
-    if node.op == "call_module":
-        module = submodules[node.target]
-        base = getattr(module, "_base_class_origin", type(module))
-        return f"{base.__module__.replace('torchlike', 'torch', 1)}.{base.__name__}"
-    if node.op == "call_function":
-        target = node.target
-        own = getattr(target, "__module__", None)
-        if own is not None and "acc_ops" in own:
-            return f"acc_ops.{target.__name__}"
-        if own == "_operator":
-            return f"_operator.{target.__name__}"
-        return _get_qualified_name(target)
-    return str(node.target)
 
 
 class OperatorSupportBase(abc.ABC):
@@ -40,7 +24,9 @@ class OperatorSupportBase(abc.ABC):
 
 
 class OperatorSupport(OperatorSupportBase):
-    """By a table: target -> None (all dtypes), or dtypes of arguments and keyword arguments."""
+    """By a table: target -> None (all dtypes), or the dtypes that each argument may have, by
+    position and by keyword. None stands for an argument of any dtype. ``ShapeProp`` must have
+    noted the dtypes: KeyError without."""
 
     _support_dict: Mapping[str, Any]
 
@@ -48,7 +34,7 @@ class OperatorSupport(OperatorSupportBase):
         self._support_dict = support_dict or {}
 
     def is_node_supported(self, submodules: Mapping[str, Any], node: Node) -> bool:
-        if node.op not in ("call_module", "call_function", "call_method"):
+        if node.op not in CALLABLE_NODE_OPS:
             return True
         target = get_node_target(submodules, node)
         if target not in self._support_dict:
@@ -57,20 +43,18 @@ class OperatorSupport(OperatorSupportBase):
         if allowed is None:
             return True
         by_position, by_name = allowed
-        for i, dtypes in enumerate(by_position):
-            own = node.args[i] if i < len(node.args) else None
-            if isinstance(own, Node) and _dtype(own) not in dtypes:
-                return False
-        for name, dtypes in by_name.items():
-            if isinstance(node.kwargs.get(name), Node) and _dtype(node.kwargs[name]) not in dtypes:
-                return False
-        return True
+        given = list(zip(node.args, by_position, strict=False))
+        given += [(node.kwargs.get(name), dtypes) for name, dtypes in by_name.items()]
+        return all(
+            _dtype(own) in dtypes for own, dtypes in given
+            if isinstance(own, Node) and dtypes is not None
+        )  # fmt: skip
 
 
-def _dtype(node: Any) -> Argument:
+def _dtype(node: Node) -> Argument:
+    """The dtype that ``ShapeProp`` noted; the type of what is no tensor."""
     meta = node.meta.get("tensor_meta")
-    value = node.meta.get("val", meta)
-    return value.dtype if isinstance(value, Tensor) else getattr(meta, "dtype", None)
+    return meta.dtype if isinstance(meta, TensorMetadata) else node.meta["type"]
 
 
 class _Functional(OperatorSupportBase):

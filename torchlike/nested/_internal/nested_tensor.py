@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
+
+import numpy as np
 
 from torchlike._core import errors, modes, trees
 from torchlike._core.layouts import jagged, preserve_format
@@ -14,6 +17,30 @@ from torchlike._core.storage import SparseStorage
 from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 from torchlike.nested._internal.nested_int import NestedInt, nested_int_of
+
+_INSTEAD = "the nested tensor as an argument, or max_seqlen= where it is made"
+
+
+def _as_list(values: np.ndarray) -> list[int]:
+    return values.tolist()
+
+
+#: The least and the greatest length, from lengths and from offsets.
+_OF_LENGTHS: dict[str, Callable[[np.ndarray], int]] = {
+    "min_seqlen": lambda values: int(values.min()), "max_seqlen": lambda values: int(values.max()),
+}  # fmt: skip
+_OF_OFFSETS: dict[str, Callable[[np.ndarray], int]] = {
+    "min_seqlen": lambda values: int(np.diff(values).min()),
+    "max_seqlen": lambda values: int(np.diff(values).max()),
+}
+
+
+def _numbers(t: Tensor, read: Callable[[np.ndarray], Any], asked: str) -> Any:
+    """What ``read`` makes of a tensor's values. During a capture that is known of arguments;
+    JitCaptureError for others."""
+    capture = modes.current.capture
+    found = None if capture is None else capture.numbers_asked(t, read)
+    return read(t._value(asked, _INSTEAD)) if found is None else found
 
 
 class NestedTensor(Nested):
@@ -78,7 +105,7 @@ class NestedTensor(Nested):
     @property
     def _metadata_cache(self) -> dict[str, int]:
         """The least and the greatest length, "min_seqlen" and "max_seqlen", where known."""
-        return self._facts[1]
+        return {**self._facts[1], **vars(self).get("_asked", {})}
 
     def values(self) -> Tensor:
         """The values, a view: gradients flow through it."""
@@ -97,17 +124,30 @@ class NestedTensor(Nested):
         found = self._lengths
         return self._offsets.diff() if found is None else found  # type: ignore[attr-defined]
 
+    def places(self) -> tuple[list[int], list[int]]:
+        """Where the parts begin, and how long they are, as numbers.
+
+        A program that ``torchlike.jit`` compiles is for the lengths that it was compiled with, and
+        is compiled again for others. JitCaptureError where they are no argument's.
+        """
+        offsets = _numbers(self._offsets, _as_list, "the places of a nested tensor's parts")
+        if self._lengths is None:
+            return offsets[:-1], [b - a for a, b in itertools.pairwise(offsets)]
+        return offsets[:-1], _numbers(self._lengths, _as_list, "the lengths of nested parts")
+
     def _extreme(self, name: str) -> int:
-        known = self._metadata_cache
-        if name not in known:
-            lengths: Any = self.all_lengths()
-            found = lengths.max() if name == "max_seqlen" else lengths.min()
-            if modes.current.capture is not None:
-                modes.current.capture.refuse(
-                    "the longest part of a nested tensor", "max_seqlen= where it is made"
-                )
-            known[name] = int(found.item())
-        return known[name]
+        known = self._metadata_cache.get(name)
+        if known is not None:
+            return known
+        asked = "the longest part of a nested tensor"
+        if self._lengths is None:
+            found = _numbers(self._offsets, _OF_OFFSETS[name], asked)
+        else:
+            found = _numbers(self._lengths, _OF_LENGTHS[name], asked)
+        # An argument of a program that is being compiled stays as it was for its caller.
+        captured = modes.current.capture is not None
+        (vars(self).setdefault("_asked", {}) if captured else self._facts[1])[name] = found
+        return found
 
     def _get_max_seqlen(self) -> int:
         return self._extreme("max_seqlen")
@@ -243,7 +283,7 @@ def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> NestedTensor:
 # and the greatest length are part of the program: they decide sizes.
 trees.register(
     NestedTensor,
-    lambda t: ([*t._storage.cell.tensors()], (t._ragged_idx, *sorted(t._metadata_cache.items()))),
+    lambda t: ([*t._storage.cell.tensors()], (t._ragged_idx, *sorted(t._facts[1].items()))),
     lambda parts, context: NestedTensor(
         parts[0], parts[1], lengths=parts[2] if len(parts) == 3 else None, _ragged_idx=context[0],
         _metadata_cache=dict(context[1:]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -97,6 +98,21 @@ class StridedNestedTensor(Nested):
     def _nested_tensor_size(self) -> Tensor:
         """The sizes (n, dimensions of a part)."""
         return _torch["tensor"](list(self.sizes))
+
+    def _nested_tensor_strides(self) -> Tensor:
+        """The strides of each part (n, dimensions of a part)."""
+        return _torch["tensor"]([[math.prod(s[d + 1 :]) for d in range(len(s))]
+                                 for s in self.sizes])  # fmt: skip
+
+    def _nested_tensor_storage_offsets(self) -> Tensor:
+        """Where each part begins among the elements (n,)."""
+        ends = itertools.accumulate(map(math.prod, self.sizes))
+        return _torch["tensor"]([0, *ends][:-1])
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions exchanged."""
+        return self.transpose(-2, -1)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         def part(t: Tensor) -> str:

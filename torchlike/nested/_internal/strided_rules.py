@@ -47,9 +47,10 @@ def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
                 )
             return value._held
         if isinstance(value, Tensor) and value.numel() != 1:
+            which = ("non-nested", "nested") if value is args[0] else ("nested", "non-nested")
             raise RuntimeError(
-                f"Expected both self and other to be nested, but got a nested and a non-nested "
-                f"tensor in {name_of(func)}()"
+                f"Expected both self and other to be nested, but got a {which[0]} self and "
+                f"{which[1]} other"
             )
         return value.reshape(()) if isinstance(value, Tensor) and value.dim() else value  # type: ignore[attr-defined]
 
@@ -108,11 +109,23 @@ def to_padded_tensor(
     return _torch["stack"]([padded(t) for t in input.tensors()])
 
 
+def _check_part(input: StridedNestedTensor, index: int) -> None:
+    """IndexError for a part that is not there."""
+    n = len(input.sizes)
+    if not -n <= index < n:
+        raise IndexError(f"index {index} is out of bounds for dimension 0 with size {n}")
+
+
 @_rule("__getitem__")
 def getitem(func: Callable[..., Any], input: StridedNestedTensor, index: Any) -> Tensor:
     """A part, and an index in it; with ``:`` in front the index is taken in each part."""
-    first, *rest = index if isinstance(index, tuple) else (index,)
+    given = index if isinstance(index, tuple) else (index,)
+    if given[0] is Ellipsis:  # before an index in each part
+        given = ((slice(None),) * (input.dim() - len(given) + 1), *given[1:])
+        given = (*given[0], *given[1:])
+    first, *rest = given
     if isinstance(first, int):
+        _check_part(input, first)
         part: Any = input.tensors()[first]
         return part[tuple(rest)] if rest else part
     if first == slice(None):
@@ -123,6 +136,7 @@ def getitem(func: Callable[..., Any], input: StridedNestedTensor, index: Any) ->
 @_rule("select")
 def select(func: Callable[..., Any], input: StridedNestedTensor, dim: int, index: int) -> Tensor:
     if errors.wrap_dim(dim, input.dim()) == 0:
+        _check_part(input, index)
         return input.tensors()[index]
     at = _inner(input, dim, "select")
     return _mapped(input, lambda t: func(t, at, index))
@@ -170,6 +184,8 @@ def matmul(func: Any, input: Any, other: Any) -> Tensor:
 
 @_rule("transpose", "swapaxes", "swapdims")
 def transpose(func: Callable[..., Any], input: StridedNestedTensor, dim0: int, dim1: int) -> Tensor:
+    if 0 in (errors.wrap_dim(d, input.dim()) for d in (dim0, dim1)):
+        raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
     a, b = (_inner(input, d, "transpose") for d in (dim0, dim1))
     return _mapped(input, lambda t: func(t, a, b))
 
@@ -198,6 +214,68 @@ def view(func: Callable[..., Any], input: StridedNestedTensor, *size: Any) -> Te
     return _mapped(input, changed)
 
 
+@_rule("reshape_as", "view_as")
+def reshape_as(func: Callable[..., Any], input: StridedNestedTensor, other: Any) -> Tensor:
+    """Each part in the size of the other's."""
+    if not isinstance(other, StridedNestedTensor):
+        raise RuntimeError(f"{name_of(func)}: the other tensor must be nested too")
+    pairs = zip(input.tensors(), other.sizes, strict=True)
+    return StridedNestedTensor.of([t.reshape(size) for t, size in pairs])
+
+
+@_rule("unsqueeze")
+def unsqueeze(func: Callable[..., Any], input: StridedNestedTensor, dim: int) -> Tensor:
+    """A dimension of size 1 in each part. RuntimeError for one in front of the batch."""
+    wrapped = errors.wrap_dim(dim, input.dim() + 1)
+    if wrapped == 0:
+        raise RuntimeError(
+            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the "
+            "moment"
+        )
+    return _mapped(input, lambda t: func(t, wrapped - 1))
+
+
+@_rule("squeeze")
+def squeeze(func: Callable[..., Any], input: StridedNestedTensor, dim: Any = None) -> Tensor:
+    """Each part without a dimension of size 1. RuntimeError for the batch's, and for none."""
+    if dim is None:
+        raise RuntimeError(
+            "squeeze(): For nested tensors, squeeze without the dim argument is not supported at "
+            "the moment: name the dimension"
+        )
+    at = _inner(input, dim, "squeeze")
+    return _mapped(input, lambda t: func(t, at)) if input.size(at + 1) == 1 else input
+
+
+@_rule("split", "split_with_sizes")
+def split(func: Callable[..., Any], input: StridedNestedTensor, sizes: Any = None, dim: int = 0,
+          **kwargs: Any) -> Any:  # fmt: skip
+    """Along a dimension of each part."""
+    given = kwargs.get("split_size", kwargs.get("split_sizes", sizes))
+    at = _inner(input, dim, name_of(func))
+    pieces = [func(t, given, at) for t in input.tensors()]
+    return tuple(StridedNestedTensor.of(ts) for ts in zip(*pieces, strict=True))
+
+
+@_rule("embedding")
+def embedding(func: Callable[..., Any], input: Any, weight: Any, *args: Any, **kwargs: Any
+              ) -> Tensor:  # fmt: skip
+    """Of the indices of all parts at once."""
+    rows = func(input._held, weight, *args, **kwargs)
+    return StridedNestedTensor(rows.reshape(-1), [(*s, weight.shape[-1]) for s in input.sizes])
+
+
+@_rule("is_same_size")
+def is_same_size(func: Callable[..., Any], input: Any, other: Any) -> bool:
+    """Whether the parts have the same sizes."""
+    return input.sizes == other.sizes
+
+
+@_rule("is_pinned")
+def is_pinned(func: Callable[..., Any], input: StridedNestedTensor, *args: Any) -> bool:
+    return func(input._held, *args)
+
+
 @_rule("clone", "contiguous")
 def clone(func: Callable[..., Any], input: StridedNestedTensor, memory_format: Any = None, **_: Any
           ) -> Tensor:  # fmt: skip
@@ -206,10 +284,14 @@ def clone(func: Callable[..., Any], input: StridedNestedTensor, memory_format: A
 
 @_rule("cat")
 def cat(func: Callable[..., Any], tensors: Any, dim: int = 0) -> Tensor:
-    """One batch after another."""
-    if dim != 0 or not all(isinstance(t, StridedNestedTensor) for t in tensors):
-        raise NotImplementedError("cat() of nested tensors: along dim=0, of nested tensors alone")
-    return StridedNestedTensor.of([part for t in tensors for part in t.tensors()])
+    """One batch after another, or along a dimension of each part."""
+    if not all(isinstance(t, StridedNestedTensor) for t in tensors):
+        raise NotImplementedError("cat() of nested tensors: of nested tensors alone")
+    if errors.wrap_dim(dim, tensors[0].dim()) == 0:
+        return StridedNestedTensor.of([part for t in tensors for part in t.tensors()])
+    at = _inner(tensors[0], dim, "cat")
+    parts = zip(*(t.tensors() for t in tensors), strict=True)
+    return StridedNestedTensor.of([func(list(row), at) for row in parts])
 
 
 @_rule("narrow")

@@ -4,6 +4,11 @@ The rows of each sequence are visited in blocks, and for each block of queries t
 its own sequence, by an online softmax. So the work is that of the sequences, up to a block's size,
 and the memory is that of the rows: nothing is padded to the longest. How many blocks there are may
 be known at run time alone, so one compiled program serves all lengths with the same total.
+
+Keys that all rows of a block may look at are taken `WIDE` at a time and without a mask; the mask is
+for what remains at the ends. Backward passes are loops too, which JAX cannot differentiate in
+reverse. Second derivatives are symmetric, so the gradient of a backward pass along a direction is
+the forward-mode derivative of that pass, and forward mode goes through loops (`_second`).
 """
 
 from __future__ import annotations
@@ -19,6 +24,8 @@ from jax import lax
 #: Rows of a block of queries, and of a block of keys. Measured on a CPU with lengths from 10 to
 #: 1,000: larger ones waste more in the last block of a sequence than they gain in the others.
 ROWS, COLUMNS = 64, 64
+#: Keys of a block without a mask: a multiple of `COLUMNS`.
+WIDE = 256
 
 
 class Settings(NamedTuple):
@@ -72,6 +79,18 @@ class _Visit(NamedTuple):
     low: Any
     high: Any
 
+    def wide(self, settings: Settings) -> tuple[Any, Any]:
+        """From which block of keys on all its rows may look at all of a wide block, and how many
+        such blocks there are."""
+        start, end = self.low, self.n_keys
+        if settings.left is not None:
+            last = jnp.minimum(self.first + ROWS, self.n_rows) - 1 + self.shift
+            start = jnp.maximum(last - settings.left + (COLUMNS - 1), 0) // COLUMNS
+            start = jnp.maximum(self.low, jnp.minimum(start, self.high))
+        if settings.right is not None:
+            end = jnp.minimum(end, self.first + self.shift + settings.right + 1)
+        return start, jnp.maximum(end - start * COLUMNS, 0) // WIDE
+
 
 def _visit(n: Any, counts: Any, ends: Any, queries: Sequences, keys: Sequences,
            settings: Settings) -> _Visit:  # fmt: skip
@@ -89,13 +108,18 @@ def _visit(n: Any, counts: Any, ends: Any, queries: Sequences, keys: Sequences,
                   high)  # fmt: skip
 
 
+def _rows_kept(visit: _Visit, group: int) -> jax.Array:
+    """Which rows of a block are of its sequence (group * ROWS, 1)."""
+    row = visit.first + lax.broadcasted_iota(np.int32, (group, ROWS, 1), 1)
+    return (row < visit.n_rows).reshape(group * ROWS, 1)
+
+
 def _kept(visit: _Visit, j: Any, group: int, settings: Settings) -> jax.Array:
-    """Which scores of a block count (group * ROWS, COLUMNS)."""
+    """Which scores of a block count (group * ROWS, COLUMNS), in the rows of the sequence."""
     shape = (group, ROWS, COLUMNS)
-    row = visit.first + lax.broadcasted_iota(np.int32, shape, 1)
     column = j * COLUMNS + lax.broadcasted_iota(np.int32, shape, 2)
-    keep = (row < visit.n_rows) & (column < visit.n_keys)
-    place = row + visit.shift
+    keep = column < visit.n_keys
+    place = visit.first + lax.broadcasted_iota(np.int32, shape, 1) + visit.shift
     if settings.right is not None:
         keep &= column <= place + settings.right
     if settings.left is not None:
@@ -155,32 +179,50 @@ def _forward(
         block = _rows(q, here.row, ROWS).astype(wide) * np.asarray(settings.scale, wide)
         block = block.astype(q.dtype)
 
-        def look(j: Any, carry: Any) -> tuple[jax.Array, ...]:
+        def look(at: Any, size: int, keep: Any, drops: Any, carry: Any) -> tuple[jax.Array, ...]:
             top, total, out = carry
-            at = here.key_row + j * COLUMNS
-            scores = _dot(block, _rows(k, at, COLUMNS), (2, 2), wide)
-            scores = jnp.where(_kept(here, j, group, settings), scores, low)
-            now = jnp.maximum(top, jnp.max(scores, -1, keepdims=True))
+            at = here.key_row + at
+            scores = _dot(block, _rows(k, at, size), (2, 2), wide)
+            if keep is not None:
+                scores = jnp.where(keep, scores, low)
+            now = lax.stop_gradient(jnp.maximum(top, jnp.max(scores, -1, keepdims=True)))
             finite = jnp.where(now == low, 0, now)
             powers = jnp.exp(scores - finite)
             shrunk = jnp.exp(top - finite)
             total = total * shrunk + jnp.sum(powers, -1, keepdims=True)
-            if seed is not None:
-                powers = powers * _drops(seed, n, j, powers.shape, settings.dropout).astype(wide)
-            part = _dot(powers.astype(v.dtype), _rows(v, at, COLUMNS), (2, 1), wide)
+            if drops is not None:
+                powers = powers * drops.astype(wide)
+            part = _dot(powers.astype(v.dtype), _rows(v, at, size), (2, 1), wide)
             return now, total, out * shrunk + part
 
-        start = (
+        def look_wide(i: Any, carry: Any) -> tuple[jax.Array, ...]:
+            return look(first * COLUMNS + i * WIDE, WIDE, None, None, carry)
+
+        def look_at_end(i: Any, carry: Any) -> tuple[jax.Array, ...]:
+            j = here.low + i
+            j = jnp.where(j < first, j, j + passed)
+            keep = _kept(here, j, group, settings)
+            drops = None
+            if seed is not None:
+                drops = _drops(seed, n, j, (heads, rows, COLUMNS), settings.dropout)
+            return look(j * COLUMNS, COLUMNS, keep, drops, carry)
+
+        carry = (
             jnp.full((heads, rows, 1), low), jnp.zeros((heads, rows, 1), wide),
             jnp.zeros((heads, rows, v.shape[-1]), wide),
         )  # fmt: skip
-        top, total, out = lax.fori_loop(here.low, here.high, look, start)
-        seen = total > 0
+        first, passed = here.high, np.int32(0)
+        # Dropout's blocks are those of the backward pass.
+        if seed is None and key.shape[2] >= WIDE:
+            first, many = here.wide(settings)
+            passed = many * (WIDE // COLUMNS)
+            carry = lax.fori_loop(0, many, look_wide, carry)
+        top, total, out = lax.fori_loop(0, here.high - here.low - passed, look_at_end, carry)
+        seen = (total > 0) & _rows_kept(here, group)
         filled = jnp.where(seen, total, 1)
         logs = jnp.where(seen, jnp.log(filled) + jnp.where(seen, top, 0), 0)
-        return (
-            _added(found[0], out / filled, here.row, ROWS), _added(found[1], logs, here.row, ROWS)
-        )  # fmt: skip
+        out = jnp.where(seen, out / filled, 0)
+        return _added(found[0], out, here.row, ROWS), _added(found[1], logs, here.row, ROWS)
 
     results = (
         jnp.zeros((heads, group, q.shape[2], v.shape[-1]), wide),
@@ -195,14 +237,79 @@ def _attend_forward(
     query: Any, key: Any, value: Any, queries: Sequences, keys: Sequences, seed: Any,
     settings: Settings,
 ) -> tuple[Any, Any]:  # fmt: skip
-    out, logs = _forward(query, key, value, queries, keys, seed, settings)
+    found: Any = attend(query, key, value, queries, keys, seed, settings)
+    out, logs = found
     return (out, logs), (query, key, value, queries, keys, seed, out, logs)
 
 
 def _attend_backward(settings: Settings, kept: Any, cotangents: Any) -> tuple[Any, ...]:
     query, key, value, queries, keys, seed, out, logs = kept
+    found: Any = _gradients(
+        query, key, value, *cotangents, out, logs, queries, keys, seed, settings
+    )
+    return (*found, None, None, None)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(10,))
+def _gradients(
+    query: Any, key: Any, value: Any, along: Any, along_logs: Any, out: Any, logs: Any,
+    queries: Sequences, keys: Sequences, seed: Any, settings: Settings,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The gradients of query, key and value for those of the results, which are ``out`` and
+    ``logs``."""
+    return _backward(query, key, value, along, along_logs, out, logs, queries, keys, seed, settings)
+
+
+def _gradients_forward(*arguments: Any) -> tuple[Any, Any]:
+    return _gradients(*arguments), arguments[:-1]
+
+
+def _gradients_backward(settings: Settings, kept: Any, directions: Any) -> tuple[Any, ...]:
+    query, key, value, along, along_logs, _, _, queries, keys, seed = kept
+    found: Any = _second(
+        query, key, value, along, along_logs, *directions, queries, keys, seed, settings
+    )
+    # What the results add is in `_second`, which follows them back to query, key and value.
+    return (*found, None, None, None, None, None)
+
+
+_gradients.defvjp(_gradients_forward, _gradients_backward)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(11,))
+def _second(
+    query: Any, key: Any, value: Any, along: Any, along_logs: Any, by_query: Any, by_key: Any,
+    by_value: Any, queries: Sequences, keys: Sequences, seed: Any, settings: Settings,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients of query, key, value, ``along`` and ``along_logs`` for those of what
+    `_gradients` gives."""
+
+    def both(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
+        results = _forward(query, key, value, queries, keys, seed, settings)
+        gradients = _backward(
+            query, key, value, along, along_logs, *results, queries, keys, seed, settings
+        )
+        return gradients, results
+
+    _, (of_gradients, of_results) = jax.jvp(both, (query, key, value), (by_query, by_key, by_value))
+    return (*of_gradients, *of_results)
+
+
+def _no_third(*_: Any) -> Any:
+    raise NotImplementedError(
+        "third derivatives of ragged attention are not there. Use instead: attention of the parts "
+        "(unbind()), or of to_padded_tensor() with a mask"
+    )
+
+
+_second.defvjp(_no_third, _no_third)
+
+
+def _backward(
+    query: Any, key: Any, value: Any, along: Any, along_logs: Any, out: Any, logs: Any,
+    queries: Sequences, keys: Sequences, seed: Any, settings: Settings,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     wide, group = _wide(query), query.shape[1]
-    along, along_logs = cotangents
     # What each row of scores gets in common.
     common = along_logs.astype(wide) - jnp.sum(
         along.astype(wide) * out.astype(wide), -1, keepdims=True
@@ -217,13 +324,14 @@ def _attend_backward(settings: Settings, kept: Any, cotangents: Any) -> tuple[An
         block, grad, shared = (_rows(x, here.row, ROWS) for x in (q, d, c))
         log = _rows(sums, here.row, ROWS)
         scaled = (block.astype(wide) * factor).astype(q.dtype)
+        kept = _rows_kept(here, group)
 
         def look(j: Any, carry: Any) -> tuple[jax.Array, ...]:
             by_query, by_key, by_value = carry
             at = here.key_row + j * COLUMNS
             column = _rows(k, at, COLUMNS)
             scores = _dot(scaled, column, (2, 2), wide) - log
-            weights = jnp.where(_kept(here, j, group, settings), jnp.exp(scores), 0)
+            weights = jnp.where(kept & _kept(here, j, group, settings), jnp.exp(scores), 0)
             by_weight = _dot(grad, _rows(v, at, COLUMNS), (2, 2), wide)
             used = weights
             if seed is not None:
@@ -246,7 +354,7 @@ def _attend_backward(settings: Settings, kept: Any, cotangents: Any) -> tuple[An
         g[:, :, : x.shape[2]].astype(x.dtype)
         for g, x in zip(found, (query, key, value), strict=True)
     )
-    return by_query, by_key, by_value, None, None, None
+    return by_query, by_key, by_value
 
 
 attend.defvjp(_attend_forward, _attend_backward)

@@ -36,9 +36,7 @@ def unbind(func: Any, input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
     at, values = input._ragged_idx - 1, input.values()
     total = values.shape[at]
-    lengths: Any = input.all_lengths()
-    offsets = input._offsets.tolist()[: lengths.shape[0]]
-    sizes = lengths.tolist()
+    offsets, sizes = input.places()
     if any(
         n < 0 or start < 0 or start + n > total for start, n in zip(offsets, sizes, strict=True)
     ):
@@ -119,10 +117,12 @@ def chunk(func: Callable[..., Any], input: Any, chunks: int, dim: int = 0) -> An
         at = regular_dim(input, dim, "chunk")
         return tuple(input._with(t) for t in func(input._held, chunks, at))
     found, start = [], 0
+    sizes = input.places()[1]
     for lengths in func(input.all_lengths(), chunks):
         ends = lengths.cumsum(0)
         offsets = torch["cat"]([ends.new_zeros(1), ends])
-        n = int(ends[-1].item())
+        own, sizes = sizes[: lengths.shape[0]], sizes[lengths.shape[0] :]
+        n = sum(own)
         found.append(NestedTensor(input.values()[start : start + n], offsets))  # type: ignore[index]
         start += n
     return tuple(found)

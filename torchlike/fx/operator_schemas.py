@@ -1,0 +1,320 @@
+"""Signatures of the functions that graphs call, and calls rewritten to name all their arguments."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import numbers
+import typing
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from torchlike._aten import schemas
+from torchlike._core import devices, dtypes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch import forms
+from torchlike._dispatch.schema_language import Schema, Type
+from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
+from torchlike.fx import _names
+from torchlike.nn.modules.module import Module
+from torchlike.random import Generator
+
+__all__ = [
+    "ArgsKwargsPair", "check_for_mutable_operation", "create_type_hint",
+    "get_signature_for_torch_op", "normalize_function", "normalize_module", "type_matches",
+]  # fmt: skip
+
+#: What annotations have for the schema language's types; dtypes and layouts are integers there.
+_PYTHON_TYPES: dict[str, Any] = {
+    "Tensor": Tensor, "int": int, "SymInt": int, "float": float, "bool": bool, "str": str,
+    "Scalar": numbers.Number, "complex": complex, "ScalarType": int, "Layout": int,
+    "MemoryFormat": int, "Device": devices.device, "Generator": Generator, "QScheme": int,
+}  # fmt: skip
+
+
+class ArgsKwargsPair(NamedTuple):
+    """The arguments of a call."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+# -- signatures ------------------------------------------------------------------------------------
+
+
+def _python_type(kind: Type) -> Any:
+    """A type of the schema language as an annotation: ``List[int]``, ``Optional[Tensor]``."""
+    made = _PYTHON_TYPES.get(kind.base, Any)
+    for mark in kind.marks:
+        made = typing.Optional[made] if mark == "?" else typing.List[made]  # noqa: UP006, UP045
+    return made
+
+
+def _signature_of(schema: Schema) -> inspect.Signature:
+    parameters: list[inspect.Parameter] = []
+    for argument in schema.arguments:
+        name = "input" if argument.name == "self" else argument.name
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        if argument.keyword_only:
+            kind = inspect.Parameter.KEYWORD_ONLY
+        if name == "from":  # a keyword of Python's: it and what stands before it has no name
+            kind = inspect.Parameter.POSITIONAL_ONLY
+            parameters = [p.replace(kind=kind) for p in parameters]
+        default = inspect.Parameter.empty if argument.required else argument.default_value
+        parameters.append(
+            inspect.Parameter(name, kind, default=default, annotation=_python_type(argument.type))
+        )
+    results = [_python_type(kind) for kind in schema.returns]
+    result = results[0] if len(results) == 1 else tuple(results) or None
+    return inspect.Signature(parameters, return_annotation=result)
+
+
+@functools.cache
+def _known_forms() -> dict[str, dict[str, forms.Form]]:
+    rooms = {"torch.nn.functional": "nn.functional", "torch.functional": ""}
+    return {place: forms.table(room) for place, room in rooms.items()}
+
+
+def _python_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function that PyTorch writes in Python."""
+    room, _, name = _qualified_name(function).rpartition(".")
+    form = _known_forms().get(room, {}).get(name)
+    if form is None or form.names[0].startswith("*"):
+        return inspect.signature(inspect.unwrap(function))
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    empty = inspect.Parameter.empty
+    return inspect.Signature(
+        [inspect.Parameter(n, kind, default=form.defaults.get(n, empty)) for n in form.names]
+    )
+
+
+def _qualified_name(target: Any) -> str:
+    try:
+        return _names.qualified_name(target)
+    except RuntimeError:  # a function without a name
+        return ""
+
+
+def _is_of_the_core(target: Any) -> bool:
+    """Whether PyTorch has a function compiled, with schemas in the place of a signature."""
+    if isinstance(target, (OpOverload, OpOverloadPacket)):
+        return True
+    home = getattr(target, "__module__", None)
+    if home in ("_operator", "math") or getattr(builtins, _last_name(target), None) is target:
+        return True
+    room, _, name = _qualified_name(target).rpartition(".")
+    return room.startswith("torch._C.") or (room == "torch" and bool(schemas.overloads_of(name)))
+
+
+def _last_name(target: Any) -> str:
+    return getattr(target, "__name__", "")
+
+
+def _schemas_of(op: Any) -> list[Schema] | None:
+    if isinstance(op, OpOverload):
+        return [op._schema]
+    if isinstance(op, OpOverloadPacket):
+        return [getattr(op, name)._schema for name in op.overloads()]
+    room, _, name = _qualified_name(op).rpartition(".")
+    if room != "torch" and not room.startswith("torch._C."):
+        return None
+    return [schemas.schema(name, overload) for overload in schemas.overloads_of(name)] or None
+
+
+def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
+    """The signatures of the overloads of a function of ``torch`` or of ``torch.ops``; None for
+    another function. ``return_schemas``: they and the schemas."""
+    found = _schemas_of(op)
+    signatures = None if found is None else [_signature_of(schema) for schema in found]
+    return (signatures, found) if return_schemas else signatures
+
+
+def check_for_mutable_operation(
+    target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """RuntimeError for a call that fits one overload alone, which writes into its arguments."""
+    signatures, found = get_signature_for_torch_op(target, return_schemas=True)
+    fitting = [
+        schema for signature, schema in zip(signatures or (), found or (), strict=True)
+        if _fits(signature, args, kwargs)
+    ]  # fmt: skip
+    if len(fitting) == 1 and fitting[0].is_mutable:
+        raise RuntimeError(
+            f"Tried to trace mutable operation {fitting[0]}. FX only supports functional code, so "
+            "operations that mutate operands in-place (e.g. via `out` arguments) are not supported"
+        )
+
+
+def _fits(signature: inspect.Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+# -- types of arguments ----------------------------------------------------------------------------
+
+
+def create_type_hint(x: Any) -> Any:
+    """The annotation for a value's types: of a list or tuple of types one of their common base, or
+    of ``Any`` where none of them is that; all else is given back."""
+    if not isinstance(x, (list, tuple)):
+        return x
+    base: Any = x[0] if x else Any
+    try:
+        for kind in x:
+            if not issubclass(kind, base):
+                base = kind if issubclass(base, kind) else Any
+            if base is Any:
+                break
+    except TypeError:  # something in it is no type
+        warnings.warn(
+            f"We were not able to successfully create type hint from the type {x}", stacklevel=2
+        )
+        return x
+    return list[base] if isinstance(x, list) else tuple[base, ...]
+
+
+def type_matches(signature_type: Any, argument_type: Any) -> bool:
+    """Whether an argument of a type is taken where a signature has another."""
+    if signature_type is argument_type:
+        return True
+    origin = typing.get_origin(signature_type)
+    if origin is typing.Union and signature_type != argument_type:
+        return any(type_matches(kind, argument_type) for kind in typing.get_args(signature_type))
+    if origin is list:
+        return _list_matches(signature_type, argument_type)
+    if signature_type is int and argument_type is dtypes.dtype:
+        return True
+    if signature_type is numbers.Number and argument_type in (int, float):
+        return True
+    if inspect.isclass(argument_type) and inspect.isclass(signature_type):
+        return issubclass(argument_type, signature_type)
+    return False
+
+
+def _list_matches(signature_type: Any, argument_type: Any) -> bool:
+    element = typing.get_args(signature_type)[0]
+    if argument_type is int and element is int:
+        return True  # one number stands for all
+    if not inspect.isclass(element):
+        warnings.warn(
+            f"Does not support nested parametric types, got {signature_type}. Please file a bug.",
+            stacklevel=3,
+        )
+        return False
+    if typing.get_origin(argument_type) not in (list, tuple):
+        return False
+    given = [kind for kind in typing.get_args(argument_type) if kind is not Ellipsis]
+    return all(inspect.isclass(kind) and issubclass(kind, element) for kind in given)
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def normalize_function(
+    target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
+    arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
+    normalize_to_only_use_kwargs: bool = False,
+) -> ArgsKwargsPair | None:  # fmt: skip
+    """The arguments of a call by the names of the function's parameters, with the defaults.
+
+    Args:
+      target: the function.
+      args, kwargs: its arguments.
+      arg_types, kwarg_types: their types, which choose one of several overloads that fit.
+      normalize_to_only_use_kwargs: also name those that were given by position.
+
+    None where no overload fits, and for functions of ``*args``. RuntimeError where several
+    overloads fit and no types are given.
+
+    Differs from PyTorch: overloads that only TorchScript has are not known, so fewer calls need
+    types.
+    """
+    kwargs = {} if kwargs is None else kwargs
+    if not isinstance(target, (OpOverload, OpOverloadPacket)):
+        target = getattr(target, "_op", target)
+    if not _is_of_the_core(target):
+        return _named(_python_signature(target), args, kwargs, normalize_to_only_use_kwargs)
+    signatures = get_signature_for_torch_op(target) or []
+    fitting = [s for s in signatures if _fits(s, args, kwargs)]
+    if len(fitting) > 1:
+        if arg_types is None and kwarg_types is None:
+            shown = "\n".join(map(str, fitting))
+            raise RuntimeError(
+                f"Tried to normalize arguments to {_qualified_name(target)} but the schema match "
+                "was ambiguous! Please provide argument types to the normalize_arguments() call. "
+                f"Available schemas:\n{shown}"
+            )
+        fitting = [s for s in signatures if _types_fit(s, arg_types or (), kwarg_types or {})]
+    if not fitting:
+        return None
+    return _named(fitting[0], args, kwargs, normalize_to_only_use_kwargs)
+
+
+def _types_fit(
+    signature: inspect.Signature, arg_types: tuple[Any, ...], kwarg_types: dict[str, Any]
+) -> bool:
+    try:
+        bound = signature.bind(*arg_types, **kwarg_types).arguments
+    except TypeError:
+        return False
+    return all(type_matches(signature.parameters[n].annotation, kind) for n, kind in bound.items())
+
+
+def _normalize_function_or_error(
+    target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
+    arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
+    normalize_to_only_use_kwargs: bool = False,
+) -> ArgsKwargsPair:  # fmt: skip
+    """`normalize_function`, with a RuntimeError in the place of None."""
+    found = normalize_function(
+        target, args, kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs
+    )
+    if found is None:
+        raise RuntimeError(
+            f"Failed to normalize function {target} with args {args} and kwargs {kwargs}"
+        )
+    return found
+
+
+def normalize_module(
+    root: Module, target: str, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
+    normalize_to_only_use_kwargs: bool = False,
+) -> ArgsKwargsPair | None:  # fmt: skip
+    """The arguments of a call of ``root``'s submodule ``target`` by the names of its parameters,
+    with the defaults; None for a module that is not one of ``torch.nn``. RuntimeError where there
+    is no such submodule."""
+    try:
+        module = root.get_submodule(target)
+    except AttributeError as error:
+        raise RuntimeError(
+            f"Tried to normalize node with target {target} but root did not have that target!"
+        ) from error
+    if not _is_of_nn(type(module)):
+        return None
+    signature = inspect.signature(inspect.unwrap(module.forward))
+    return _named(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
+
+
+def _is_of_nn(cls: type) -> bool:
+    return cls.__module__.startswith("torchlike.nn.modules.")
+
+
+def _named(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any], by_name: bool
+) -> ArgsKwargsPair | None:
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = signature.parameters
+    if any(p.kind not in named for p in parameters.values()) and (
+        list(parameters) != ["input", "from", "to", "generator"]
+    ):
+        return None
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    count = 0 if by_name else len(args)
+    values = list(bound.arguments.items())
+    return ArgsKwargsPair(tuple(v for _, v in values[:count]), dict(values[count:]))
