@@ -26,7 +26,7 @@ KNOWN = {
     "addmm": _CUDA, "baddbmm": _CUDA, "bmm": _CUDA, "mm": _CUDA,
     "copy_": _SYNONYM, "dot": _SYNONYM, "dsplit": _SYNONYM, "hsplit": _SYNONYM, "isin": _SYNONYM,
     "ormqr": _SYNONYM, "resize_as_": _SYNONYM, "result_type": _SYNONYM, "swapaxes": _SYNONYM,
-    "swapdims": _SYNONYM, "tensor_split": _SYNONYM, "vsplit": _SYNONYM,
+    "split": _SYNONYM, "tensor_split": _SYNONYM, "tensordot": "dims_self and dims_other are one argument, dims, of the public function", "vsplit": _SYNONYM,
     "gru": _BY_POSITION, "lstm": _BY_POSITION, "rnn_relu": _BY_POSITION,
     "rnn_tanh": _BY_POSITION,
     "einsum": "PyTorch's Python function takes the tensors as *operands, too",
