@@ -88,7 +88,7 @@ def test_as_a_result_it_is_refused():
     with pytest.raises(torch.jit.JitCaptureError, match="a wrapper subclass as a result"):
         torch.jit(Rounded.of)(torch.randn(6, 8))
     # torch.compile runs it eagerly.
-    with pytest.warns(UserWarning, match="a wrapper subclass as a result"):
+    with pytest.warns(RuntimeWarning, match="a wrapper subclass as a result"):
         made = torch.compile(Rounded.of)(torch.ones(2, 3))
     assert type(made) is Rounded
 

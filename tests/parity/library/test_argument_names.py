@@ -19,6 +19,7 @@ NOT_COMPARED = {
 }  # fmt: skip
 
 _SYNONYM = "the argument has the schema's name as a second one: see CALLS"
+_ONE = "dims_self and dims_other are one argument of the public function, dims"
 _CUDA = "out_dtype, which PyTorch's CPU has no kernel for"
 _BY_POSITION = "two forms of a call, told apart by position"
 #: Functions with an argument that is not among their parameters, and why.
@@ -26,7 +27,7 @@ KNOWN = {
     "addmm": _CUDA, "baddbmm": _CUDA, "bmm": _CUDA, "mm": _CUDA,
     "copy_": _SYNONYM, "dot": _SYNONYM, "dsplit": _SYNONYM, "hsplit": _SYNONYM, "isin": _SYNONYM,
     "ormqr": _SYNONYM, "resize_as_": _SYNONYM, "result_type": _SYNONYM, "swapaxes": _SYNONYM,
-    "split": _SYNONYM, "tensor_split": _SYNONYM, "tensordot": "dims_self and dims_other are one argument, dims, of the public function", "vsplit": _SYNONYM,
+    "split": _SYNONYM, "tensor_split": _SYNONYM, "tensordot": _ONE, "vsplit": _SYNONYM,
     "gru": _BY_POSITION, "lstm": _BY_POSITION, "rnn_relu": _BY_POSITION,
     "rnn_tanh": _BY_POSITION,
     "einsum": "PyTorch's Python function takes the tensors as *operands, too",

@@ -21,10 +21,12 @@ _WRITTEN = {
     ("torchaudio", "libtorchaudio"): "torchlike.library.audio",
 }
 #: Namespaces of PyTorch's own whose operators a module of an upper room defines.
-_OWN = dict.fromkeys(
-    ("_c10d_functional", "c10d_functional", "c10d"), "torchlike.library.collectives"
-)  # fmt: skip
-_OWN["quantized_decomposed"] = "torchlike.ao.quantization.fx._decomposed"
+_OWN: dict[str, str] = {
+    "_c10d_functional": "torchlike.library.collectives",
+    "c10d_functional": "torchlike.library.collectives",
+    "c10d": "torchlike.library.collectives",
+    "quantized_decomposed": "torchlike.ao.quantization.fx._decomposed",
+}
 
 
 #: Who handles operators that a class or mode with ``__torch_dispatch__`` meets.
