@@ -85,7 +85,8 @@ class Kept(torch.Tensor):
     pass
 
 x = torch.ones(2).as_subclass(Kept)
-closed = [f for f in vars(torch).values() if getattr(f, "__code__", None) and f.__code__.co_freevars]
+codes = [(f, getattr(f, "__code__", None)) for f in vars(torch).values()]
+closed = [f for f, code in codes if code is not None and code.co_freevars]
 assert len(closed) > 100
 seen = set()
 for function in closed[:40]:

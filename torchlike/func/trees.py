@@ -27,4 +27,5 @@ def describe(structure: Any) -> str:
     parts = [describe(s) for s in structure[-1]]
     if len(structure) == 4:
         parts = [f"{key}={part}" for key, part in zip(structure[1], parts, strict=True)]
-    return f"{structure[0].__name__}({', '.join(parts)})"
+    kind = getattr(structure[0], "kind", structure[0])  # of a registered class, with its context
+    return f"{kind.__name__}({', '.join(parts)})"

@@ -1,5 +1,6 @@
 """torch.nn.utils._named_member_accessor against PyTorch: how libraries swap a module's tensors."""
 
+import copy
 import importlib
 
 import pytest
@@ -83,3 +84,32 @@ def test_a_compiled_program_sees_the_swap():
     lib(torchlike).set_tensor(net[0], "weight", torchlike.zeros(2, 2))
     assert torchlike.equal(step(x), net[0](x))
     assert not torchlike.equal(step(x), first)
+
+
+def test_a_buffer_of_a_parameter():
+    def run(t):
+        held = t.nn.Module()
+        p = t.nn.Parameter(t.ones(2))
+        held.register_buffer("b", t.zeros(2))
+        held.b = t.nn.Buffer(p)
+        made = t.nn.Buffer(p)
+        return ([n for n, _ in held.named_buffers()], [n for n, _ in held.named_parameters()],
+                isinstance(made, t.nn.Parameter), made.requires_grad, made is p)  # fmt: skip
+
+    compare(run)
+
+
+def test_hooks_on_loading_as_libraries_call_them():
+    def run(t):
+        seen = []
+        net = t.nn.Linear(1, 1)
+        net.register_load_state_dict_pre_hook(lambda m, *a: seen.append((m is net, len(a))))
+        net._register_load_state_dict_pre_hook(lambda *a: seen.append(len(a)))
+        for hook in net._load_state_dict_pre_hooks.values():
+            hook({}, "", {}, True, [], [], [])
+        twin = copy.deepcopy(net)
+        twin.register_load_state_dict_pre_hook(lambda m, *a: seen.append(m is twin))
+        twin.load_state_dict(net.state_dict())
+        return seen
+
+    compare(run)
