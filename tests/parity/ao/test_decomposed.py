@@ -164,3 +164,14 @@ def test_on_the_meta_device():
         return [(v.shape, str(v.dtype), str(v.device)) for v in (group, *chosen)]
 
     compare(run)
+
+
+@pytest.mark.filterwarnings("ignore:.*an autograd kernel was not registered:UserWarning")
+def test_gradients_of_scales():
+    def run(t):
+        scales = each(t, 4)[0].requires_grad_()
+        args = levels(t, 3, 4), scales, None, 1, *RANGE, t.int8
+        op(t, "dequantize_per_channel")(*args).sum().backward()
+        return scales.grad
+
+    compare(run, jitted=(False, True))

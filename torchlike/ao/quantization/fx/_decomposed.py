@@ -3,13 +3,11 @@
 PyTorch has them in Python too: quantized exports and torchao call them by name. Scale and zero
 point are arguments, of the whole tensor (``per_tensor``), of each index along an axis
 (``per_channel``), of each last dimension (``per_token``), or of so many neighbours in a row
-(``per_channel_group``).
-Nothing here has a gradient but ``fake_quant_per_channel``: results do not require grad.
+(``per_channel_group``). Gradients are those of what an operator computes: rounding has none.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +18,6 @@ from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.creation import tensor
 from torchlike.ao.quantization.qparams import check_range, determine_qparams
 from torchlike.autograd.function import Function
-from torchlike.autograd.grad_mode import no_grad
 from torchlike.library.registration import Library
 
 _torch = NAMESPACES[""]
@@ -63,14 +60,9 @@ def _kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The function computes operators of these names."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def computed(*args: Any, **kwargs: Any) -> Any:
-            with no_grad():
-                return function(*args, **kwargs)
-
         for name in names:
-            quantized_decomposed_lib.impl(name, computed, "CompositeExplicitAutograd")
-        return computed
+            quantized_decomposed_lib.impl(name, function, "CompositeExplicitAutograd")
+        return function
 
     return register
 
@@ -389,9 +381,7 @@ def fake_quant_per_channel(
     return FakeQuantPerChannel.apply(input, scales, zero_points, axis, quant_min, quant_max)
 
 
-quantized_decomposed_lib.impl(
-    "fake_quant_per_channel", fake_quant_per_channel, "CompositeExplicitAutograd"
-)
+_kernel("fake_quant_per_channel")(fake_quant_per_channel)
 
 
 @_kernel("convert_element_type.no_fuse")
