@@ -123,6 +123,8 @@ from torchlike.sparse import _names as _sparse_names  # noqa: E402 - registers c
 from torchlike.sparse import _rules as _sparse_rules  # noqa: E402 - what ops do on sparse tensors
 from torchlike.sparse import _tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
 
+#: PyTorch's base class of storages: here the class of all that hold bytes.
+StorageBase = UntypedStorage
 globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)
 globals().update(_absent_dtypes.DTYPES)
@@ -222,6 +224,8 @@ _LATER = frozenset(
         "_VF",
         "__config__",
         "_dynamo",
+        "_functorch",
+        "_guards",
         "_inductor",
         "_jit_internal",
         "_library",

@@ -23,6 +23,8 @@ from torchlike import _VF as _VF
 from torchlike import __config__ as __config__
 from torchlike import __future__ as __future__
 from torchlike import _dynamo as _dynamo
+from torchlike import _functorch as _functorch
+from torchlike import _guards as _guards
 from torchlike import _inductor as _inductor
 from torchlike import _jit_internal as _jit_internal
 from torchlike import _library as _library
@@ -1401,8 +1403,8 @@ tensor's memory, and that of an object on the CPU, is shared: each side sees the
 
 def from_file(filename: _str, shared: _bool | None = None, size: _int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Tensor:
     """A tensor of ``size`` elements on the memory of a file, mapped; ``shared``: writes reach the
-file, which is made as long as it has to be. RuntimeError for a file that is not there or (not
-``shared``) is shorter."""
+file, which is made where it is missing, and as long as it has to be. RuntimeError for a file
+that cannot be opened or (not ``shared``) is shorter."""
 
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor sharing memory with a NumPy array: each side sees the other's writes."""

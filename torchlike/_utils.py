@@ -112,6 +112,17 @@ def _get_available_device_type() -> str | None:
     return next((kind for kind in ("cuda", "mps", "xpu") if devices.available(kind)), None)
 
 
+def _get_device_module(device_type: str) -> Any:
+    """``torch.cuda`` for "cuda". RuntimeError for a type without a module."""
+    module = getattr(sys.modules["torchlike"], device_type, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as "
+            f"'torch.{device_type}'."
+        )
+    return module
+
+
 def _get_all_device_indices() -> list[int] | None:
     """The indices of all accelerators; None on a machine with none."""
     kind = _get_available_device_type()

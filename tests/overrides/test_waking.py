@@ -76,3 +76,32 @@ def test_errors_of_functions_are_the_same_awake():
     protocol.wake()
     assert [said(call) for call in calls] == asleep
     assert None not in asleep
+
+
+FRAMES = """
+import torchlike as torch
+
+class Kept(torch.Tensor):
+    pass
+
+x = torch.ones(2).as_subclass(Kept)
+codes = [(f, getattr(f, "__code__", None)) for f in vars(torch).values()]
+closed = [f for f, code in codes if code is not None and code.co_freevars]
+assert len(closed) > 100
+seen = set()
+for function in closed[:40]:
+    try:
+        function(x, x, x, x, x, x, x, x, x, no_such_argument=3)
+    except Exception as error:
+        place = error.__traceback__
+        while place is not None:
+            seen.update(place.tb_frame.f_locals)  # as a debugger or pytest lists them
+            place = place.tb_next
+assert {"args", "kwargs"} <= seen
+"""
+
+
+def test_debuggers_may_look_into_frames_that_ask():
+    """In a process: code that does not take its free variables over ends in a segmentation
+    fault."""
+    subprocess.run([sys.executable, "-c", FRAMES], check=True)

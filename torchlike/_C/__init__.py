@@ -19,7 +19,12 @@ from torchlike._C import (
     _nn,
     _special,
 )
-from torchlike._C._dispatch import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
+from torchlike._C._dispatch import (
+    DispatchKey,
+    DispatchKeySet,
+    _dispatch_dump,
+    _ExcludeDispatchKeyGuard,
+)
 from torchlike._core import boxes as _boxes
 from torchlike._core import devices as _devices
 from torchlike._core import modes as _modes
@@ -51,6 +56,7 @@ __all__ = [
     "_autograd",
     "_cpu",
     "_disabled_torch_function_impl",
+    "_dispatch_dump",
     "_distributed_c10d",
     "_distributed_rpc",
     "_fft",
@@ -177,6 +183,11 @@ def _is_torch_function_mode_enabled() -> bool:
 def _are_functorch_transforms_active() -> bool:
     """Whether a transform of ``torch.func`` is running its function."""
     return bool(_modes.current.levels) or _boxes.reverse.running > 0
+
+
+def _is_alias_of(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors look at one memory."""
+    return x._storage is y._storage
 
 
 def _current_autograd_node() -> Any:

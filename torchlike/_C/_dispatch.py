@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from torchlike.amp import autocast
+from torchlike.library.registration import OPERATORS as _OPERATORS
 
 __all__ = ["DispatchKey", "DispatchKeySet"]
 
@@ -16,6 +17,23 @@ DispatchKey = Enum(
      "AutogradCPU", "AutogradCUDA", "AutogradXPU", "AutogradMeta", "Autograd", "ADInplaceOrView",
      "Functionalize", "FuncTorchBatched", "CompositeExplicitAutograd", "CompositeImplicitAutograd"],
 )  # fmt: skip
+
+
+#: Which key a kernel for a type of device is registered by.
+_KEYS_OF = {
+    "cpu": "CPU", "cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "meta": "Meta",
+    "default": "CompositeExplicitAutograd",
+}  # fmt: skip
+
+
+def _dispatch_dump(name: str) -> str:
+    """What is registered for an operator of ``torch.library``: its name, its schema and a line for
+    each dispatch key that has a kernel. Empty for an unknown one."""
+    operator = _OPERATORS.get(name)
+    if operator is None:
+        return ""
+    kernels = [f"{_KEYS_OF.get(k, k)}: registered" for k in operator.kernels]
+    return "\n".join([f"name: {name}", f"schema: {operator.schema}", *kernels]) + "\n"
 
 
 class DispatchKeySet:

@@ -91,6 +91,8 @@ class Mapped(Level):
         super().__init__()
         self.size = size
         self.randomness = randomness
+        #: What it maps over: the user's tensor, its mapped dimension, one example of it.
+        self.entered: list[tuple[Any, int, Any]] = []
 
 
 class Box(StandIn):

@@ -37,8 +37,21 @@ _CLASS_OF: dict[type, Any] = {}
 _MOST_SHOWN = 1 << 16
 
 
+class _BaseOfViews:
+    """``Tensor._base``, as libraries compare it with the function they are asked about. (On a
+    tensor it is a plain attribute.)"""
+
+    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+        return self if tensor is None else tensor._base
+
+
+_base_of_views = _BaseOfViews()
+
+
 class _TensorMeta(type):
     """Lets ``isinstance(x, torch.FloatTensor)``-style classes and subclasses register cheaply."""
+
+    _base = property(lambda cls: _base_of_views)
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any],

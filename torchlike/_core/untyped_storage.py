@@ -111,15 +111,17 @@ class UntypedStorage:
     @staticmethod
     def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The first bytes of a file, mapped into memory; ``shared``: writes reach the file, which
-        is made as long as it has to be.
+        is made where it is missing, and as long as it has to be. Of no bytes, no file is opened.
 
-        RuntimeError for a file that is not there or (not ``shared``) is shorter. Differs from
+        RuntimeError for a file that cannot be opened or (not ``shared``) is shorter. Differs from
         PyTorch: unless ``shared``, a slice has the file's bytes to itself, read when it is made.
         """
         if not isinstance(filename, str):
             raise TypeError(f"argument 1 must be str, not {type(filename).__name__}")
+        if not nbytes:
+            return _Bytes(np.empty(0, np.uint8))
         try:
-            with open(filename, "r+b" if shared else "rb") as file:
+            with open(filename, "r+b" if shared else "rb", opener=_making) as file:
                 size = os.fstat(file.fileno()).st_size
                 if shared and size < nbytes:
                     file.truncate(nbytes)
@@ -133,8 +135,6 @@ class UntypedStorage:
                 f"file <{filename}> size <{size}> is smaller than the required mapping size "
                 f"<{nbytes}>"
             )
-        if not nbytes:
-            return _Bytes(np.empty(0, np.uint8))
         mapped = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))
         return _Bytes(mapped.view(np.ndarray), private=not shared)
 
@@ -193,6 +193,11 @@ class UntypedStorage:
 
     def __hash__(self) -> int:
         return id(self._storage)
+
+
+def _making(path: str, flags: int) -> int:
+    """Open a file, and make one that is to be written where it is missing."""
+    return os.open(path, flags | (os.O_CREAT if flags & os.O_RDWR else 0), 0o600)
 
 
 def _bytes_of(numbers: Any) -> np.ndarray:

@@ -9,6 +9,7 @@ code that looks at the classes of its arguments and at the modes, and goes on to
 
 from __future__ import annotations
 
+import dis
 import functools
 import threading
 from collections.abc import Callable, Iterator
@@ -73,6 +74,12 @@ _UNARY = frozenset(_UNARY_TEXT.split())
 _lock = threading.Lock()
 
 
+#: The instruction by which a function with free variables begins, and in a table of lines that one
+#: instruction has none.
+_COPY_FREE_VARS = dis.opmap["COPY_FREE_VARS"]
+_WITHOUT_LINE = b"\xf8"
+
+
 def _template(*args: Any, **kwargs: Any) -> protocol.Result:
     plain: Any = "plain"
     classes: Any = "classes"
@@ -92,6 +99,11 @@ def _asking_code(
     given = {"classes": protocol.PLAIN, "state": protocol.state, "plain": plain, "map": map,
              "type": type, "enter": enter, "public": public, "form": form}  # fmt: skip
     constants = tuple([given.get(c, c) if type(c) is str else c for c in code.co_consts])
+    if free:  # never read, but whoever lists a frame's variables (a debugger, pytest) reads them
+        code = code.replace(
+            co_code=bytes((_COPY_FREE_VARS, len(free))) + code.co_code,
+            co_linetable=_WITHOUT_LINE + code.co_linetable,
+        )
     return code.replace(co_consts=constants, co_name=plain.__name__, co_freevars=free,
                         co_qualname=public_name)  # fmt: skip
 

@@ -104,6 +104,7 @@ from torchlike._ops.aten import (
 from torchlike._ops.nn.image import regions_of_interest as regions_of_interest
 from torchlike._ops.aten import assertions as assertions
 from torchlike._ops.aten.custom import (
+    HigherOrderOperator as HigherOrderOperator,
     OpOverload as OpOverload,
     OpOverloadPacket as OpOverloadPacket,
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import operator
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -47,6 +48,12 @@ def _sum(present: Any, gradient: Any) -> Any:
         if not boxes.involved((present, gradient)):
             raise
         return boxes.call(_add, present, gradient)
+
+
+def _sum_of_tensors(present: Any, gradient: Any) -> Any:
+    if partial.any_partial((present, gradient)):
+        return partial.total(present, gradient, operator.add)
+    return present + gradient
 
 
 def _dependencies(roots: Sequence[Node], stop_before: int) -> dict[Node, int]:
@@ -96,7 +103,7 @@ class _Buffers:
         if present is None:
             slot[nr] = gradient
         elif self.create_graph:
-            slot[nr] = present + gradient
+            slot[nr] = _sum_of_tensors(present, gradient)
         else:
             slot[nr] = _sum(present, gradient)
 
@@ -138,8 +145,14 @@ def _as_nodes_want(
     if protocol.dispatch is None or create_graph:
         return create_graph, cotangents
     if any(node.in_tensors for node in nodes):
-        return True, [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
+        return True, [_as_tensor(c) for c in cotangents]
     return False, [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
+
+
+def _as_tensor(gradient: Any) -> Any:
+    if type(gradient) is Partial:
+        return Partial(_as_tensor(gradient.array), gradient.when)
+    return gradient if isinstance(gradient, Tensor) else wrap(gradient)
 
 
 def run(

@@ -13,7 +13,7 @@ tangent have one graph (``retain_graph=True`` to run backward from both).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchlike._core import modes
 from torchlike._core.boxes import Dual
@@ -91,6 +91,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
         )
     modes.current.levels = tuple(x for x in modes.current.levels if x is not running)
     running.alive = False
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_current_level":  # which libraries ask: 0 inside the level, -1 outside
+        return -1 if _running() is None else 0
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 
 class _set_fwd_grad_enabled:

@@ -13,7 +13,7 @@ from torchlike._core import modes
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Switch:
+class DecoratingContext:
     """A context manager that also decorates functions and generators (and, as PyTorch still does,
     the making of a class's instances, which leaves a function in the class's place)."""
 
@@ -67,7 +67,7 @@ class _Switch:
         raise NotImplementedError
 
 
-class no_grad(_Switch):
+class no_grad(DecoratingContext):
     """Ops are not recorded: ``with no_grad():``, ``@no_grad()`` or ``@no_grad``."""
 
     def __new__(cls, function: Any = None) -> Any:
@@ -93,7 +93,7 @@ class enable_grad(no_grad):
         modes.current.grad_mode = True
 
 
-class _Setting(_Switch):
+class _Setting(DecoratingContext):
     """A mode of this thread, set from the call on; as a context manager, until its end."""
 
     _of: str
@@ -135,7 +135,7 @@ class set_multithreading_enabled(_Setting):
     _of = "multithreading"
 
 
-class inference_mode(_Switch):
+class inference_mode(DecoratingContext):
     """``no_grad``, and tensors made inside can never require grad."""
 
     def __new__(cls, mode: Any = True) -> Any:

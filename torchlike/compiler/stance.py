@@ -6,14 +6,14 @@ from typing import Any
 
 from torchlike._core import errors, modes
 from torchlike._jit.function import exchange_stance
-from torchlike.autograd.grad_mode import F, _Switch
+from torchlike.autograd.grad_mode import DecoratingContext, F
 
 _STANCES = (
     "default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"
 )  # fmt: skip
 
 
-class set_stance(_Switch):
+class set_stance(DecoratingContext):
     """Say what functions given to ``torchlike.jit`` or ``torch.compile`` do when they are called:
     as a statement from now on, as a context manager, or as a decorator of a function. It holds for
     all threads and for functions compiled before as well.

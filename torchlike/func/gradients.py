@@ -380,7 +380,7 @@ def jacrev(
         inputs, in_structure = trees.flatten(selected)
         rows = trees.unflatten(out_structure, basis(outputs))
         if chunk_size == 1:
-            columns = _one_by_one(vjp_fn, rows)
+            columns = _one_by_one(vjp_fn, trees.leaves(rows), out_structure)
         else:
             columns = trees.leaves(vmap(vjp_fn, chunk_size=chunk_size)(rows))
         sizes = [o.numel() for o in outputs]
@@ -397,9 +397,10 @@ def jacrev(
     return wrapped
 
 
-def _one_by_one(vjp_fn: Callable[..., Any], rows: Any) -> list[Tensor]:
-    """The leaves of ``vmap(vjp_fn)(rows)``, by a loop."""
-    leaves, structure = trees.flatten(rows)
-    each = zip(*(x.unbind(0) for x in leaves), strict=True)
+def _one_by_one(
+    vjp_fn: Callable[..., Any], rows: list[Tensor], structure: Any
+) -> list[Tensor]:  # fmt: skip
+    """The leaves of ``vmap(vjp_fn)`` of rows, by a loop; a row has the structure of an output."""
+    each = zip(*(x.unbind(0) for x in rows), strict=True)
     pulled = [trees.leaves(vjp_fn(trees.unflatten(structure, list(row)))) for row in each]
     return [stack(list(column)) for column in zip(*pulled, strict=True)]

@@ -1,11 +1,10 @@
-"""Nested tuples, lists and dictionaries of tensors, and prefixes of them (``in_dims``)."""
+"""Nested tuples, lists and dictionaries of tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.trees import count_leaves
 from torchlike._core.trees import flatten as flatten
 from torchlike._core.trees import unflatten as unflatten
 
@@ -28,34 +27,5 @@ def describe(structure: Any) -> str:
     parts = [describe(s) for s in structure[-1]]
     if len(structure) == 4:
         parts = [f"{key}={part}" for key, part in zip(structure[1], parts, strict=True)]
-    return f"{structure[0].__name__}({', '.join(parts)})"
-
-
-def broadcast(prefix: Any, structure: Any, message: Callable[[], str]) -> list[Any]:
-    """The value of `prefix` (an int or None, or a tree of them) for each leaf of a structure: one
-    for all leaves below its place.
-
-    ValueError with `message` where the two do not match.
-    """
-    found: list[Any] = []
-    if not _spread(prefix, structure, found):
-        raise ValueError(message())
-    return found
-
-
-def _spread(prefix: Any, structure: Any, found: list[Any]) -> bool:
-    if not isinstance(prefix, (tuple, list, dict)):
-        found += [prefix] * count_leaves(structure)
-        return True
-    if structure is None:
-        return False
-    parts = structure[-1]
-    if len(structure) == 4:
-        if not isinstance(prefix, dict) or set(prefix) != set(structure[1]):
-            return False
-        values = [prefix[key] for key in structure[1]]
-    else:
-        if isinstance(prefix, dict) or len(prefix) != len(parts):
-            return False
-        values = list(prefix)
-    return all(_spread(v, part, found) for v, part in zip(values, parts, strict=True))
+    kind = getattr(structure[0], "kind", structure[0])  # of a registered class, with its context
+    return f"{kind.__name__}({', '.join(parts)})"

@@ -120,7 +120,11 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:
         source = _empty() if data is None else data
-        marked = source._on(source._storage, source._view)
+        if source._handles:  # what is inside comes along with detach() alone
+            marked: Any = source.detach()
+        else:  # a parameter's buffer is a plain tensor
+            kind = Tensor if isinstance(type(source), _ParameterMeta) else type(source)
+            marked = kind._on(source._storage, source._view)
         marked._requires_grad = source.requires_grad
         marked.persistent = persistent
         marked._is_buffer = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -43,14 +44,24 @@ def _annotated(state: Any, metadata: Any) -> Any:
 
 
 class _LoadPreHook:
-    """A hook on loading, and whether it wants the module first."""
+    """A hook on loading that gets its module first. Libraries call what stands in the table."""
 
-    def __init__(self, hook: Callable[..., Any], with_module: bool) -> None:
+    def __init__(self, hook: Callable[..., Any], module: Any) -> None:
         self.hook = hook
-        self.with_module = with_module
+        self._module = weakref.ref(module)
 
-    def __call__(self, module: Any, *args: Any) -> None:
-        return self.hook(module, *args) if self.with_module else self.hook(*args)
+    def __call__(self, *args: Any) -> Any:
+        module = self._module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args)
+
+    def __getstate__(self) -> Any:
+        return self.hook, self._module()
+
+    def __setstate__(self, state: Any) -> None:
+        self.hook, module = state
+        self._module = weakref.ref(module)
 
 
 def _exchange(target: Tensor, given: Tensor, assign: bool) -> None:
@@ -169,7 +180,7 @@ class StateDicts:
         Problems are appended to the three lists, for ``load_state_dict`` to report together.
         """
         for hook in list(self._load_state_dict_pre_hooks.values()):
-            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                  error_msgs)  # fmt: skip
         assign = local_metadata.get("assign_to_params_buffers", False)
         own = self._own_state()
@@ -322,7 +333,8 @@ class StateDicts:
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
-        return self._on(self._load_state_dict_pre_hooks, _LoadPreHook(hook, with_module))
+        called = _LoadPreHook(hook, self) if with_module else hook
+        return self._on(self._load_state_dict_pre_hooks, called)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after loading; it may change the lists."""

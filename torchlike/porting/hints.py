@@ -4,6 +4,9 @@ from __future__ import annotations
 
 #: The longest matching prefix wins. Only what a reader can act on today stands here.
 INSTEAD = {
+    "functorch": "torch.func has what functorch had",
+    "functorch.dim": "torch.vmap maps over a dimension, torch.einsum names dimensions",
+    "functorch.einops": "the package einops rearranges tensors here",
     "torch": (
         "a function of jax.numpy, jax.scipy or jax.lax may do the same: t.jax() gives a tensor's "
         "array and torchlike.from_jax(array) a tensor"

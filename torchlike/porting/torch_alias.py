@@ -31,6 +31,12 @@ def install() -> aliases.AliasFinder:
             "pytest use `-p torchlike.as_torch`"
         )
     finder = aliases.install()
+    alias_functorch()
     children.tell()
     device_map.heed()
     return finder
+
+
+def alias_functorch() -> None:
+    """Make ``import functorch``, which comes with PyTorch, mean its names here."""
+    aliases.install("functorch", "torchlike.porting.functorch", is_installed=True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from torchlike._core import trees
 from torchlike._core.size import Size, size_of
+from torchlike._ops.reduce.reduction import RETURN_TYPES
 from torchlike.utils.tree_keys import GetAttrKey, MappingKey, SequenceKey
 from torchlike.utils.tree_keys import key_get as key_get
 from torchlike.utils.tree_keys import keystr as keystr
@@ -173,6 +174,14 @@ def is_namedtuple(x: Any) -> bool:
 
 
 is_namedtuple_class = is_namedtuple_instance = is_namedtuple
+
+
+def is_structseq(x: Any) -> bool:
+    """Whether ``x`` is what a function of several results gives (``torch.max``), or its class."""
+    return (x if isinstance(x, type) else type(x)) in RETURN_TYPES.values()
+
+
+is_structseq_class = is_structseq_instance = is_structseq
 
 
 def _get_node_type(tree: Any) -> Any:
@@ -394,6 +403,36 @@ def tree_any_only(only: Any, /, pred: Callable[[Any], bool], tree: Any,
     """Whether ``pred`` holds for any leaf of a type."""
     chosen = _chooses(only)
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if chosen(x))
+
+
+def _broadcast_to_and_flatten(
+    tree: Any, treespec: TreeSpec, is_leaf: _IsLeaf = None
+) -> list[Any] | None:
+    """The value of a tree for each leaf of a spec, a leaf of the tree for all leaves below its
+    place; None where the two do not match."""
+    found: list[Any] = []
+    return found if _spread(tree, treespec, is_leaf, found) else None
+
+
+def _spread(tree: Any, spec: TreeSpec, is_leaf: _IsLeaf, found: list[Any]) -> bool:
+    container = _container(tree, is_leaf)
+    if container is None:
+        found += [tree] * spec.num_leaves
+        return True
+    kind = type(tree)
+    both_dictionaries = kind in _DICTIONARIES and spec.type in _DICTIONARIES
+    if kind is not spec.type and not both_dictionaries:
+        return False
+    parts = container.flatten_fn(tree)[0]
+    if both_dictionaries:
+        keys = spec.context[1] if spec.type is defaultdict else spec.context
+        if set(keys) != set(tree):
+            return False
+        parts = [tree[k] for k in keys]
+    return len(parts) == spec.num_children and all(
+        _spread(part, child, is_leaf, found)
+        for part, child in zip(parts, spec.children(), strict=True)
+    )
 
 
 def tree_flatten_with_path(

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from oracle import compare
 
 import torchlike
 
@@ -87,3 +88,17 @@ def test_a_tensor_of_bytes_in_another_form_shares_them_and_computes(tmp_path, ke
     p = torchlike.nn.Parameter(t.float())
     p.sum().backward()
     assert p.grad.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("size", [0, 4])
+def test_a_file_that_is_not_there(shared, size, tmp_path):
+    def run(t):
+        path = tmp_path / f"{t.__name__}{size}"
+        try:
+            found = t.from_file(str(path), shared=shared, size=size)
+        except RuntimeError as error:
+            found = str(error).replace(str(path), "path")
+        return found, path.exists() and path.stat().st_size
+
+    compare(run)

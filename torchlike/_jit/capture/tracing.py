@@ -23,6 +23,7 @@ from torchlike._core.trees import (
     unflatten_call,
 )
 from torchlike._core.views import UNKNOWN
+from torchlike._core.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.given import CallValues, Copies
 from torchlike._jit.capture.held import tensors_held
@@ -341,6 +342,10 @@ class Tracing:
         outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
         if meta.involved(outputs):
             capture.refuse("a result on the meta device", "a tensor with values")
+        if any(type(array) is Wrapped for array in outputs):
+            capture.refuse(
+                "a wrapper subclass as a result", "the tensors inside, and wrap them outside"
+            )
         if boxes.involved(outputs):
             capture.refuse(
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"

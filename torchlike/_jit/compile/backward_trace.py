@@ -64,7 +64,9 @@ class JointBackward:
         self._builder.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
         self._builder.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
-        return [partial.array_of(g) for g in gradients if g is not None] + flags
+        arrays = [partial.array_of(g) for g in gradients if g is not None]
+        # Tensors where a node calls operators that classes see.
+        return [a._read() if isinstance(a, Tensor) else a for a in arrays] + flags
 
     def _ends_here(self, leaf: Tensor) -> bool:
         """Whether a leaf was made inside, and no call gives it back."""

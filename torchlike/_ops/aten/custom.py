@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from torchlike._core import protocol
 
@@ -21,9 +21,12 @@ _WRITTEN = {
     ("torchaudio", "libtorchaudio"): "torchlike.library.audio",
 }
 #: Namespaces of PyTorch's own whose operators a module of an upper room defines.
-_OWN = dict.fromkeys(
-    ("_c10d_functional", "c10d_functional", "c10d"), "torchlike.library.collectives"
-)  # fmt: skip
+_OWN: dict[str, str] = {
+    "_c10d_functional": "torchlike.library.collectives",
+    "c10d_functional": "torchlike.library.collectives",
+    "c10d": "torchlike.library.collectives",
+    "quantized_decomposed": "torchlike.ao.quantization.fx._decomposed",
+}
 
 
 #: Who handles operators that a class or mode with ``__torch_dispatch__`` meets.
@@ -170,6 +173,17 @@ class OpOverloadPacket:
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self._qualified}')>"
+
+
+class HigherOrderOperator:
+    """PyTorch's class of operators that take functions. It has no instances: ``cond``, ``scan`` and
+    their kin are functions here. NotImplementedError for making one."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            "torch._ops.HigherOrderOperator: operators that take functions are not registered. Use "
+            "instead: a Python function, which torch.compile and torchlike.jit look into."
+        )
 
 
 def find(name: str) -> OpNamespace:

@@ -168,8 +168,8 @@ def from_file(
     layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of ``size`` elements on the memory of a file, mapped; ``shared``: writes reach the
-    file, which is made as long as it has to be. RuntimeError for a file that is not there or (not
-    ``shared``) is shorter."""
+    file, which is made where it is missing, and as long as it has to be. RuntimeError for a file
+    that cannot be opened or (not ``shared``) is shorter."""
     kind = dtypes.get_default_dtype() if dtype is None else dtypes.from_argument(dtype)
     memory = UntypedStorage.from_file(filename, bool(shared), (size or 0) * kind.itemsize)
     found = asarray(memory, dtype=kind, device=device)

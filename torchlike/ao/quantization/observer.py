@@ -14,6 +14,7 @@ from torchlike._core.qschemes import qscheme as _QScheme
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.creation import tensor
+from torchlike.ao.quantization.qparams import determine_qparams
 from torchlike.nn.modules.module import Module
 
 _torch = NAMESPACES[""]
@@ -116,24 +117,10 @@ class UniformQuantizationObserverBase(ObserverBase):
                 "Returning default values.", stacklevel=3,
             )  # fmt: skip
             return tensor([1.0]), tensor([0])
-        low, high = min_val.clamp(max=0), max_val.clamp(min=0)
-        zeros = _torch["zeros_like"](low, dtype=dtypes.int64)
-        if self.qscheme.is_symmetric:
-            scale = _torch["maximum"](-low, high) / (float(most - least) / 2)
-            scale = _torch["maximum"](scale, self.eps)
-            middle = {"quint8": 128, "uint8": 128, "uint16": 2**15}.get(name_of(self.dtype), 0)
-            if middle == 128 and self.has_customized_qrange:
-                middle = (least + most) // 2
-            zero_point = zeros + middle
-        elif self.qscheme is qschemes.per_channel_affine_float_qparams:
-            scale = (max_val - min_val) / float(most - least)
-            scale = _torch["where"](scale > self.eps, scale, _torch["ones_like"](scale))
-            zero_point = -1 * min_val / scale
-        else:
-            scale = _torch["maximum"]((high - low) / float(most - least), self.eps)
-            zero_point = least - (low / scale).round().to(dtypes.int32)
-            zero_point = zero_point.clamp(least, most)
-        return scale.reshape(-1), zero_point.reshape(-1)
+        middle = {"quint8": 128, "uint8": 128, "uint16": 2**15}.get(name_of(self.dtype), 0)
+        if middle == 128 and self.has_customized_qrange:
+            middle = (least + most) // 2
+        return determine_qparams(min_val, max_val, least, most, self.qscheme, self.eps, middle)
 
 
 class MinMaxObserver(UniformQuantizationObserverBase):

@@ -46,6 +46,14 @@ __all__ = [
 ]
 
 _TABLES = ("_parameters", "_buffers", "_modules")
+#: The hooks of all modules, as libraries read them that register parameters themselves.
+_global_parameter_registration_hooks = hooks.everywhere.on_parameter
+_global_buffer_registration_hooks = hooks.everywhere.on_buffer
+_global_module_registration_hooks = hooks.everywhere.on_module
+_global_forward_pre_hooks = hooks.everywhere.forward_pre
+_global_forward_hooks = hooks.everywhere.forward
+_global_backward_pre_hooks = hooks.everywhere.backward_pre
+_global_backward_hooks = hooks.everywhere.backward
 
 
 def _type_name(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from torchlike.porting import aliases, compiled
+from torchlike.porting import aliases, compiled, torch_alias
 from torchlike.porting.allocator import tune_allocator
 
 
@@ -20,5 +20,6 @@ def take_the_name(name: str) -> None:
     shim = sys.modules.pop(name)
     tune_allocator()
     compiled.apply(compiled.mode_from_environment())
+    torch_alias.alias_functorch()
     loader = aliases.install(is_installed=True).find_spec(name).loader  # type: ignore[union-attr]
     loader.exec_module(shim)  # type: ignore[union-attr]

@@ -1,5 +1,10 @@
 """``torch.utils.data._utils.worker``: what a worker knows about itself."""
 
-from torchlike.utils.data.workers import WorkerInfo, get_worker_info
+from torchlike.utils.data.workers import WorkerInfo, get_worker_info, numpy_seeds
 
-__all__ = ["WorkerInfo", "get_worker_info"]
+__all__ = ["WorkerInfo", "_generate_state", "get_worker_info"]
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four numbers that seed NumPy's generator in a worker."""
+    return numpy_seeds(worker_id, base_seed).tolist()
