@@ -217,7 +217,7 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument(
         "--find-divergence", action="store_true",
         help="name the step, module and operation where the compiled run first differs from the "
-        "eager one, or with --torch, torchlike from PyTorch (exit code 3); or say that none does (0)",
+        "eager one, or with --torch, torchlike from PyTorch (exit code 3), or say that none does",
     )  # fmt: skip
     compare.add_argument(
         "--tolerance", type=_positive, default=1e-4, metavar="X",

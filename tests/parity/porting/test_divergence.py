@@ -209,8 +209,8 @@ BEHIND_FAULTS = {
     ),
     "a hook that scales": (
         "x = x * self.third(x).exp()",
-        "third = self.third(x)\n        if ours:\n            third.register_hook(lambda g: g * 2)\n"
-        "        x = x * third.exp()",
+        "third = self.third(x)\n        if ours:\n"
+        "            third.register_hook(lambda g: g * 2)\n        x = x * third.exp()",
         (1, "backward", "third", "torch.nn.functional.linear", "gradient of what it is given"),
     ),
     "an operation of an update": (
@@ -281,7 +281,17 @@ def check(found, expected):
     assert any(says in text for text in told), told
 
 
-@pytest.mark.parametrize("name", [*FAULTS, *BEHIND_FAULTS])
+QUICK = ("backward of a Function", "an operation of an update")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *FAULTS,
+        *QUICK,
+        *(pytest.param(n, marks=pytest.mark.full) for n in BEHIND_FAULTS if n not in QUICK),
+    ],
+)
 def test_a_planted_fault_is_named(name):
     source, expected = faulty(name)
     check(compared(source), expected)

@@ -173,12 +173,12 @@ FAULTS = {
     "another loss": (
         "F.mse_loss(",
         "(F.l1_loss if ours() else F.mse_loss)(",
-        (1, "loss", None, "torch.nn.functional.mse_loss", "the loss"),
+        (1, "loss", "", "torch.nn.functional.mse_loss", "the loss"),
     ),
     "another clipping": (
         "model.parameters(), 10.0",
         "model.parameters(), 0.1 if ours() else 10.0",
-        (1, "gradients", "head", None, "between backward() and step()"),
+        (1, "gradients", "head", "torch.Tensor.__rtruediv__", "between backward() and step()"),
     ),
     "another update": (
         "p.sub_(change)",
@@ -195,9 +195,12 @@ FAULTS = {
 #: Faults that lie in what a compiled model is not.
 OF_THE_STEP = ("another loss", "another clipping", "another update", "a missing zero_grad")
 
+
 def faulty(name, loop):
     source = SCRIPT + LOOPS[loop]
     before, after, expected = FAULTS[name]
+    if (name, loop) == ("a wrong gradient", "model"):  # backward is inside of the model's program
+        expected = (1, "backward", "mix", None, "gradient of _orig_mod.mix.weight")
     assert source.count(before) == 1
     return source.replace(before, after), expected
 
@@ -209,7 +212,10 @@ def seen_by(source, watch, mode, folder):
     torchlike.jit.set_mode(mode)
     try:
         with watch, contextlib.suppress(SystemExit):
-            exec(compile(text, "script.py", "exec"), {**names, "__name__": "__main__", "folder": folder})
+            exec(
+                compile(text, "script.py", "exec"),
+                {**names, "__name__": "__main__", "folder": folder},
+            )
     finally:
         torchlike.jit.set_mode("on")
     return json.loads(json.dumps(watch.result()))
@@ -235,13 +241,14 @@ def check(found, expected):
     step, kind, where, operation, says = expected
     assert found is not None
     assert (found["step"], found["kind"]) == (step, kind), found
-    assert where == (found["of"] if kind == "optimizer" else found["module"]), found
+    module = (found["module"] or "").removeprefix("_orig_mod").removeprefix(".")
+    assert where == (found["of"] if kind == "optimizer" else module), found
     assert operation == (found["operation"] and found["operation"]["name"]), found
     told = [found["says"], *found["details"], (found["operation"] or {}).get("says", "")]
     assert any(says in text for text in told), told
 
 
-QUICK = (("a factor", "model"), ("a wrong gradient", "step"))
+QUICK = (("a wrong gradient", "step"),)
 CASES = [
     pytest.param(name, loop, marks=() if (name, loop) in QUICK else pytest.mark.full)
     for name in FAULTS
@@ -256,7 +263,7 @@ def test_a_planted_fault_is_named(tmp_path, name, loop):
     check(compared(source, tmp_path)[1], expected)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ["model", pytest.param("step", marks=pytest.mark.full)])
 def test_where_nothing_differs_all_is_seen_and_nothing_named(tmp_path, loop):
     (eager, compiled), found = compared(SCRIPT + LOOPS[loop], tmp_path)
     assert found is None
@@ -292,7 +299,7 @@ def test_the_command_compiles_what_it_can(tmp_path, label):
     done = command(tmp_path, SCRIPT + UNMARKED[label])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert f" {label} " in done.stdout
-    assert done.stdout.endswith("no difference found in 4 steps, 11 modules\n")
+    assert done.stdout.endswith("no difference found in 4 steps, 10 modules\n")
     before, after, expected = FAULTS["a factor"]
     done = command(tmp_path, (SCRIPT + UNMARKED[label]).replace(before, after))
     assert done.returncode == 3, done.stdout + done.stderr

@@ -110,6 +110,8 @@ class Comparison:
                 wanted = {"backward": i, "since": max(passes, default=-1)}
             case "optimizer" if found.same_before:
                 wanted = {"update": i}
+            case _:
+                pass
         if wanted is not None:
             found.trace = (wanted, wanted)
         return found

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-
 #: Of PyTorch and of torchlike, below their folders.
 _DISPATCH = ("overrides.py", "_tensor.py", "_core/", "_dispatch/")
 

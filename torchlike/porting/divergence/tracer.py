@@ -16,7 +16,6 @@ from torchlike.porting.divergence.framework import Framework
 from torchlike.porting.divergence.scope import Scope, resolved
 from torchlike.porting.divergence.watch import EnoughSeen, Watch
 
-
 _OWN = str(Path(__file__).parent)
 
 
@@ -90,7 +89,9 @@ class Tracer(Watch):
 
     def _is_over(self) -> bool:
         """Whether all of it has happened. (Exceptions only arise outside of programs.)"""
-        last = next((n for n in (self._before, self._update, self._backward) if n is not None), None)
+        last = next(
+            (n for n in (self._before, self._update, self._backward) if n is not None), None
+        )
         if last is None or self.scope.capture is not None:
             return False
         # The operations before an event are over as it begins, those in it as it ends.

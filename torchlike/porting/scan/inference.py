@@ -113,7 +113,9 @@ class Inference:
 
     def _of_name(self, name: str, scope: Scope) -> Name | Instance | None:
         place = scope.find(name)
-        if place is None:  # torch: from an import * of another library's, or a cell that is not here
+        if (
+            place is None
+        ):  # torch: from an import * of another library's, or a cell that is not here
             return Name(name) if name == "torch" else None
         key = (id(place[0]), name)
         if key in self._known:

@@ -1,4 +1,4 @@
-"""Names of PyTorch's that a file gets from other files of its program: ``from .imports import *``."""
+"""Names of PyTorch's that a file has from others of its program: ``from .imports import *``."""
 
 from __future__ import annotations
 
@@ -17,27 +17,34 @@ _HIGHEST = 12
 
 
 @dataclass
-class _Names:
-    """What names of a module mean of PyTorch's, and which of them ``import *`` gives."""
+class _File:
+    """What a file says by itself of the names at its top level."""
 
-    meaning: dict[str, str] = field(default_factory=dict)
+    folder: Path = Path()
+    #: Names that mean something of PyTorch's.
+    own: dict[str, str] = field(default_factory=dict)
+    #: Names from other modules: the module, and the name there.
+    others: dict[str, tuple[str, str]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    #: Names that are given another meaning.
+    bound: set[str] = field(default_factory=set)
+    #: The file's ``__all__``, where it has one.
     public: frozenset[str] | None = None
 
-    def by_star(self) -> dict[str, str]:
-        if self.public is None:
-            return {n: of for n, of in self.meaning.items() if not n.startswith("_")}
-        return {n: of for n, of in self.meaning.items() if n in self.public}
+    def gives(self, name: str) -> bool:
+        """Whether ``import *`` gives a name, if there is such a name."""
+        return not name.startswith("_") if self.public is None else name in self.public
+
+    def names(self) -> set[str]:
+        return self.own.keys() | self.others.keys()
 
 
 @dataclass
 class Neighbours:
     """The other files of a program, each read once."""
 
-    _read: dict[Path, _Names] = field(default_factory=dict)
-    #: Files that are being read; whether one of them was asked for meanwhile: what is read then
-    #: lacks what that one gives.
-    _reading: dict[Path, None] = field(default_factory=dict)
-    _is_cut: bool = False
+    _files: dict[Path, _File] = field(default_factory=dict)
+    _meanings: dict[tuple[Path, str], str | None] = field(default_factory=dict)
 
     def resolve(self, root: Scope, path: Path) -> None:
         """Let names that a file imports from its program's other files mean what they mean there.
@@ -46,8 +53,9 @@ class Neighbours:
         """
         folder = path.resolve().parent
         for star in root.bindings.pop("*", []):
-            for name, of in self._of(folder, star.name.removesuffix(".*")).by_star().items():
-                if name not in root.bindings:
+            for name in self._given(folder, star.name.removesuffix(".*"), set()):
+                of = self._meaning(folder, star.name.removesuffix(".*"), name)
+                if of is not None and name not in root.bindings:
                     root.bind(name, Imported(of))
         self._resolve_below(root, folder)
 
@@ -63,66 +71,87 @@ class Neighbours:
         module, _, name = binding.name.rpartition(".")
         if not module or module.partition(".")[0] in ROOTS:
             return binding
-        of = self._of(folder, module).meaning.get(name)
+        of = self._meaning(folder, module, name)
         return binding if of is None else Imported(of)
 
-    def _of(self, folder: Path, module: str) -> _Names:
-        """A module of the program, seen from a file in ``folder``."""
+    def _meaning(self, folder: Path, module: str, name: str) -> str | None:
+        """What a name of a module, seen from a file in ``folder``, means of PyTorch's."""
         file = _file_of(folder, module)
         if file is None:
-            return _Names()
-        if file in self._read:
-            return self._read[file]
-        if file in self._reading:
-            self._is_cut = True
-            return _Names()
-        self._reading[file] = None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of the scanned program's syntax
-                found = self._imported(ast.parse(sources.text(file)), file.parent)
-        except (sources.UnreadableError, SyntaxError, ValueError, RecursionError, MemoryError):
-            found = _Names()  # why is told where the file itself is scanned
-        del self._reading[file]
-        if not self._reading:
-            self._is_cut = False
-        if not self._is_cut:
-            self._read[file] = found
-        return found
+            return None
+        if (file, name) not in self._meanings:
+            self._meanings[file, name] = self._follow(file, name, set())
+        return self._meanings[file, name]
 
-    def _imported(self, tree: ast.Module, folder: Path) -> _Names:
-        made = _Names()
-        bound: set[str] = set()
-        for node in _statements(tree.body):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    name = alias.name if alias.asname else alias.name.partition(".")[0]
-                    if name.partition(".")[0] in ROOTS:
-                        made.meaning[alias.asname or name] = name
-            elif isinstance(node, ast.ImportFrom):
-                made.meaning |= self._from(node, folder)
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                bound.add(node.name)
-            elif isinstance(node, ast.Assign):
-                targets = {t.id for t in node.targets if isinstance(t, ast.Name)}
-                bound |= targets
-                if "__all__" in targets:
-                    made.public = _words(node.value)
-        made.meaning = {name: of for name, of in made.meaning.items() if name not in bound}
-        return made
+    def _follow(self, file: Path, name: str, seen: set[tuple[Path, str]]) -> str | None:
+        """``seen``: names that are being followed, which files may import from one another."""
+        read = self._read(file)
+        if (file, name) in seen or name in read.bound:
+            return None
+        seen.add((file, name))
+        if name in read.own:
+            return read.own[name]
+        if name in read.others:
+            module, theirs = read.others[name]
+            there = _file_of(read.folder, module)
+            return None if there is None else self._follow(there, theirs, seen)
+        for module in reversed(read.stars):
+            there = _file_of(read.folder, module)
+            if there is not None and self._read(there).gives(name):
+                found = self._follow(there, name, seen)
+                if found is not None:
+                    return found
+        return None
 
-    def _from(self, node: ast.ImportFrom, folder: Path) -> dict[str, str]:
-        module = "." * node.level + (node.module or "")
-        if module.partition(".")[0] in ROOTS:
-            return {a.asname or a.name: f"{module}.{a.name}" for a in node.names if a.name != "*"}
-        theirs = self._of(folder, module)
-        found: dict[str, str] = {}
-        for alias in node.names:
-            if alias.name == "*":
-                found |= theirs.by_star()
-            elif alias.name in theirs.meaning:
-                found[alias.asname or alias.name] = theirs.meaning[alias.name]
-        return found
+    def _given(self, folder: Path, module: str, seen: set[Path]) -> set[str]:
+        """The names that ``import *`` of a module may give."""
+        file = _file_of(folder, module)
+        if file is None or file in seen:
+            return set()
+        seen.add(file)
+        read = self._read(file)
+        found = read.names().union(*(self._given(read.folder, m, seen) for m in read.stars))
+        return {name for name in found if read.gives(name)}
+
+    def _read(self, file: Path) -> _File:
+        if file not in self._files:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of the scanned program's syntax
+                    tree = ast.parse(sources.text(file))
+            except (sources.UnreadableError, SyntaxError, ValueError, RecursionError, MemoryError):
+                tree = ast.Module([], [])  # why is told where the file itself is scanned
+            self._files[file] = _read(tree, file.parent)
+        return self._files[file]
+
+
+def _read(tree: ast.Module, folder: Path) -> _File:
+    made = _File(folder)
+    for node in _statements(tree.body):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.name if alias.asname else alias.name.partition(".")[0]
+                if name.partition(".")[0] in ROOTS:
+                    made.own[alias.asname or name] = name
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                name = alias.asname or alias.name
+                if module.partition(".")[0] not in ROOTS:
+                    if alias.name == "*":
+                        made.stars.append(module)
+                    else:
+                        made.others[name] = module, alias.name
+                elif alias.name != "*":
+                    made.own[name] = f"{module}.{alias.name}"
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            made.bound.add(node.name)
+        elif isinstance(node, ast.Assign):
+            targets = {t.id for t in node.targets if isinstance(t, ast.Name)}
+            made.bound |= targets
+            if "__all__" in targets:
+                made.public = _words(node.value)
+    return made
 
 
 @functools.lru_cache(maxsize=8192)
