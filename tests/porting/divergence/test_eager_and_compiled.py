@@ -314,3 +314,34 @@ def test_the_command_says_that_nothing_was_compiled(tmp_path):
     done = command(tmp_path, "import torch\ntorch.ones(2, requires_grad=True).sum().backward()")
     assert done.returncode == 2
     assert "Nothing was compiled" in done.stdout
+
+
+WITHOUT_OPTIMIZER = """
+import torch
+{seed}
+layer = torch.compile(torch.nn.Linear(3, 1))
+for i in range(50):
+    layer.zero_grad()
+    layer(torch.ones(2, 3)).square().mean().backward()
+    for p in layer.parameters():
+        p.data -= (0.2 if {fault} else 0.1) * p.grad
+"""
+
+
+@pytest.mark.full
+def test_steps_without_an_optimizer_are_backward_passes(tmp_path):
+    source = WITHOUT_OPTIMIZER.format(seed="torch.manual_seed(0)", fault=False)
+    done = command(tmp_path, source, "--steps", "2")
+    assert done.stdout.endswith("no difference found in 20 backward passes, 2 modules\n")
+    fault = "i == 2 and not hasattr(layer.forward, 'compiles')"
+    source = WITHOUT_OPTIMIZER.format(seed="torch.manual_seed(0)", fault=fault)
+    assert command(tmp_path, source).returncode == 3
+    found = json.loads((tmp_path / "found.json").read_text())["divergence"]
+    assert (found["step"], found["kind"]) == (4, "state")
+
+
+@pytest.mark.full
+def test_a_missing_seed_is_told(tmp_path):
+    done = command(tmp_path, WITHOUT_OPTIMIZER.format(seed="", fault=False))
+    assert done.returncode == 3
+    assert "call torch.manual_seed()" in done.stdout

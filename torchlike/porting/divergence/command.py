@@ -22,6 +22,11 @@ from torchlike.porting.shim.environment import has_pytorch
 DIFFERENT = 3
 NOT_COMPARED = 2
 
+UNSEEDED = (
+    "Each run drew its own random numbers: call torch.manual_seed() at the script's begin, and "
+    "compare again."
+)
+
 _COMMAND = EAGER.command[:2]
 
 
@@ -105,6 +110,8 @@ def run(
         return error.exit_code
     labels = here.setup.label, there.setup.label
     _tell(console, comparison, found, labels)
+    if found is not None and here.seen["seed"] != there.seen["seed"]:
+        console.print(UNSEEDED, style="yellow", soft_wrap=True)
     if json_path is not None:
         entries = {
             "runs": labels,
@@ -167,9 +174,9 @@ def _tell(
     console: Console, comparison: Comparison, found: Divergence | None, labels: tuple[str, str]
 ) -> None:
     if found is None:
-        console.print(
-            f"no difference found in {comparison.steps} steps, {comparison.modules} modules"
-        )
+        passes = f"{comparison.passes} backward passes"
+        steps = f"{comparison.steps} steps" if comparison.steps else passes
+        console.print(f"no difference found in {steps}, {comparison.modules} modules")
         return
     title = f"first difference: {labels[0]} (here) and {labels[1]} (there)"
     table = Table(title=title, title_justify="left")

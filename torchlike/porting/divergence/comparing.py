@@ -78,12 +78,21 @@ class Comparison:
     def steps(self) -> int:
         return min(self._a["steps"], self._b["steps"])
 
+    @property
+    def passes(self) -> int:
+        """How many backward passes both runs made."""
+        runs = (self._a["events"], self._b["events"])
+        return min(sum(e["kind"] == "backward" for e in events) for events in runs)
+
     def first(self) -> Divergence | None:
         """The first difference; None where there is none."""
         events = zip(self._a["events"], self._b["events"], strict=False)
         for i, (a, b) in enumerate(events):
             found = self._event(a, b, i)
             if found is not None:
+                if not self._a["steps"]:  # no optimizer: a backward pass ends a step
+                    before = self._a["events"][:i]
+                    found.step = 1 + sum(event["kind"] == "backward" for event in before)
                 self._add_structure(found)
                 return found
         return self._different_ends() or self._other_structure()

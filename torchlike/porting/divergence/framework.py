@@ -34,6 +34,8 @@ class Framework:
     dispatch: tuple[str, ...]
     #: A tensor's values; None where it has none, as within a transformation.
     array: Callable[[Any], np.ndarray | None]
+    #: The seed of the default generator.
+    initial_seed: Callable[[], int]
     #: What captures a program now, or None.
     capture: Callable[[], Any] = lambda: None
     #: A tensor of its own with the same value, in the program that is being captured; None where it
@@ -73,6 +75,7 @@ def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any])
         function=torch.autograd.Function,
         dispatch=tuple(os.path.join(torch.__path__[0], *name.split("/")) for name in _DISPATCH),
         array=array,
+        initial_seed=torch.initial_seed,
     )
 
 

@@ -23,6 +23,9 @@ _ROUNDING = 1e-3
 #: Part of a parameter that a change is told relative to, where it is less: it is as exact as that.
 _PART = 1e-2
 
+#: Backward passes for each update that is asked for, after which a script without any is ended.
+_PASSES = 10
+
 #: Packages whose modules may be computed without calling the modules that they hold.
 _LIBRARY = ("torch.nn.", "torchlike.nn.")
 
@@ -53,6 +56,7 @@ class Observer(Watch):
             "framework": self.framework.name,
             "steps": self.scope.updates,
             "programs": self.programs,
+            "seed": self.framework.initial_seed(),
             "structure": self._structure,
             "events": self.scope.noted,
             "step_function": self._finder.result(),
@@ -100,6 +104,8 @@ class Observer(Watch):
         self.scope.noted.append(event)
         proceed()
         event["after"] = self._gradients()
+        if self.scope.capture is None:
+            self._end()
 
     def update_begins(self, optimizer: Any) -> None:
         parameters = self._optimized(optimizer)
@@ -131,7 +137,12 @@ class Observer(Watch):
             self._end()
 
     def _end(self) -> None:
-        if self._steps is not None and self.scope.updates >= self._steps:
+        """End the script where enough was seen."""
+        if self._steps is None:
+            return
+        noted = self.scope.noted
+        passes = 0 if self.scope.updates else sum(e["kind"] == "backward" for e in noted)
+        if self.scope.updates >= self._steps or passes >= _PASSES * self._steps:
             raise EnoughSeen
 
     def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
