@@ -208,12 +208,14 @@ def faulty(name, loop):
 def seen_by(source, watch, mode, folder):
     """Execute a script under a watch, compiled or not."""
     text = source.replace("import torch\nfrom torch import nn\nimport torch.nn.functional as F", "")
+    file = folder / "script.py"
+    file.write_text(text)  # loops on values are rewritten from it
     names = {"torch": torchlike, "nn": torchlike.nn, "F": torchlike.nn.functional}
     torchlike.jit.set_mode(mode)
     try:
         with watch, contextlib.suppress(SystemExit):
             exec(
-                compile(text, "script.py", "exec"),
+                compile(text, str(file), "exec"),
                 {**names, "__name__": "__main__", "folder": folder},
             )
     finally:
@@ -314,6 +316,37 @@ def test_the_command_says_that_nothing_was_compiled(tmp_path):
     done = command(tmp_path, "import torch\ntorch.ones(2, requires_grad=True).sum().backward()")
     assert done.returncode == 2
     assert "Nothing was compiled" in done.stdout
+
+
+LOOP = """
+class Grow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        while x.square().sum() < 100.0:
+            x = x + self.layer(x).abs() + 1.0
+        return x * (2.0 if fault and torch.compiler.is_compiling() else 1.0)
+
+
+torch.manual_seed(0)
+model = torch.compile(Grow(), fullgraph=True)
+for i in range(3):
+    model(torch.ones(2, 3))
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("fault", [False, True])
+def test_calls_in_a_loop_of_a_program_are_not_seen_and_not_missed(tmp_path, fault):
+    (_, compiled), found = compared(f"fault = {fault}{LOOP}", tmp_path)
+    grow = compiled["events"][0]["children"][0]
+    assert (grow["class"], grow["hides"], grow["children"]) == ("Grow", True, [])
+    if fault:
+        check(found, (1, "forward", "", "torch.Tensor.mul", "arguments (1.0) and (2.0)"))
+    else:
+        assert found is None
 
 
 WITHOUT_OPTIMIZER = """

@@ -30,10 +30,12 @@ def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str,
                 found = _pair(one, other, tolerance, alone)
                 if found is not None:
                     return found
+        elif alone is not None:
+            continue
         elif tag == "replace":
             says = f"{', '.join(names[0][i:i_end])} here, {', '.join(names[1][j:j_end])} there"
-            return {"name": names[0][i], "line": a[i]["line"], "says": says}
-        elif alone is None:
+            alone = _told(a[i], says)
+        else:
             here = tag == "delete"
             alone = _only(a[i] if here else b[j], here)
     return alone

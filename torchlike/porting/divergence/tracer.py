@@ -45,6 +45,8 @@ class Tracer(Watch):
         self._backward = backward
         self._since = since
         self._mode: Any = None
+        #: The mode outside of the program that is being captured.
+        self._outer_mode: Any = None
         #: Functions that the mode has been told of and that run now: backward() may be one.
         self._handling = 0
         self._depth: int | None = None
@@ -229,9 +231,14 @@ class Tracer(Watch):
         if not self.is_watching or not self._is_wanted() or not self.is_in_sight():
             return func(*args, **kwargs)
         own = getattr(func, "__name__", str(func))
-        entry = self._entered(self.framework.name_of(func) or own, (args, kwargs), own)
+        name = self.framework.name_of(func) or own
+        return self._noted(name, (args, kwargs), lambda: func(*args, **kwargs), own)
+
+    def _noted(self, name: str, given: Any, proceed: Callable[[], Any], own: str = "") -> Any:
+        """The result of an operation, which is noted."""
+        entry = self._entered(name, given, own)
         try:
-            result = func(*args, **kwargs)
+            result = proceed()
         except BaseException:
             self._drop(entry)
             raise
@@ -323,10 +330,7 @@ class Tracer(Watch):
 
             if not tracer.is_watching or not tracer._wants_all():
                 return proceed()
-            entry = tracer._entered(cls.__qualname__, (args, kwargs))
-            result = proceed()
-            tracer._left(entry, result)
-            return result
+            return tracer._noted(cls.__qualname__, (args, kwargs), proceed)
 
         function.apply = classmethod(apply)  # type: ignore[attr-defined]
         self._undo.append(lambda: setattr(function, "apply", original))
