@@ -16,7 +16,8 @@ NOISE = 1e-5
 
 
 def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str, Any] | None:
-    """The first operation that is given the same and gives another, or that one run alone makes.
+    """The first operation that is given the same and gives another; without one, the first that one
+    run alone makes: what follows from that is given something else.
 
     Returns:
         ``name``, ``line`` and ``says``; None where each operation agrees to the tolerance.
@@ -27,7 +28,7 @@ def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str,
     for tag, i, i_end, j, j_end in matcher.get_opcodes():
         if tag == "equal":
             for one, other in zip(a[i:i_end], b[j:j_end], strict=True):
-                found = _pair(one, other, tolerance, alone)
+                found = _pair(one, other, tolerance)
                 if found is not None:
                     return found
         elif alone is not None:
@@ -46,11 +47,9 @@ def _only(one: dict[str, Any], here: bool) -> dict[str, Any]:
     return {"name": one["name"], "line": one["line"], "says": says}
 
 
-def _pair(
-    one: dict[str, Any], other: dict[str, Any], tolerance: float, alone: dict[str, Any] | None
-) -> dict[str, Any] | None:
+def _pair(one: dict[str, Any], other: dict[str, Any], tolerance: float) -> dict[str, Any] | None:
     if all_apart(one["inputs"], other["inputs"]) > tolerance:
-        return alone  # which made what this is given; without it, values that no operation made
+        return None
     outputs = one["outputs"], other["outputs"]
     if all_apart(*outputs, 1e-3 * norm(one["inputs"])) <= tolerance:
         return None
