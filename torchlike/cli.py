@@ -23,8 +23,9 @@ Run a PyTorch script unchanged: `import torch` and every torch.x.y mean torchlik
 """
 _COMPARE = """\
 Run a PyTorch script eager and compiled, each in its own process; print the time of the first and of
-a steady step and how closely the losses agree; write a plot and the numbers. With --torch and
---find-divergence: name where the script first differs from PyTorch instead.
+a steady step and how closely the losses agree; write a plot and the numbers. With
+--find-divergence: name where the compiled run first differs from the eager one instead, or with
+--torch, where torchlike first differs from PyTorch.
 """
 _DEMO = "Compare eager and compiled training on handwritten digits."
 _SHIM = """\
@@ -215,8 +216,8 @@ def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--html", type=Path, metavar="FILE", help="write a page of the comparison")
     compare.add_argument(
         "--find-divergence", action="store_true",
-        help="with --torch: name the step, module and operation where the two first differ (exit "
-        "code 3), or say that none does (0)",
+        help="name the step, module and operation where the compiled run first differs from the "
+        "eager one, or with --torch, torchlike from PyTorch (exit code 3), or say that none does",
     )  # fmt: skip
     compare.add_argument(
         "--tolerance", type=_positive, default=1e-4, metavar="X",

@@ -10,6 +10,7 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; }
 td, th { border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+@media (max-width: 50rem) { table { display: block; overflow-x: auto; } }
 .bar { display: flex; height: 1.2rem; border-radius: .3rem; overflow: hidden; margin: 1rem 0; }
 """
 

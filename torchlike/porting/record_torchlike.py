@@ -22,6 +22,7 @@ from torchlike import nn, optim, overrides
 from torchlike.optim import optimizer
 from torchlike.porting import compiled, torch_alias
 from torchlike.porting.allocator import tune_allocator
+from torchlike.porting.divergence import programs
 from torchlike.porting.divergence.framework import of_torchlike
 from torchlike.porting.divergence.observe import OPTION, observe
 from torchlike.porting.module_compiler import ModuleCompiler
@@ -40,9 +41,11 @@ def main(argv: list[str]) -> None:
     torch_alias.install()
     modules = compiled.apply(compiled.mode_from_environment())
     if option == OPTION:
-        observe(of_torchlike(torchlike, optimizer, overrides), json.loads(value), argv[1:])
+        framework = of_torchlike(torchlike, optimizer, overrides, programs)
+        marked, compile_ = programs.watch_marks(), torchlike.compile
+        observe(framework, json.loads(value), argv[1:], marked=marked, compile=compile_)
         return
-    framework = Framework(
+    recorded = Framework(
         tensor=torchlike.Tensor,
         module=nn.Module,
         optimizer=optim.Optimizer,
@@ -54,7 +57,7 @@ def main(argv: list[str]) -> None:
         loading=((DataLoader, "__iter__"), (_BaseDataLoaderIter, "__next__")),
     )
     record(
-        framework,
+        recorded,
         lambda: _about(modules),
         argv[1:] if option else argv,
         find_step=option == "--find-step",

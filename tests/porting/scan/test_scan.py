@@ -33,6 +33,18 @@ def found(tmp_path, text, kind=None):
         "import torch\ndef f(y): return (torch.ones(3) * 2)[0].sin().q_scale()",
         "import torch.nn as nn\nnn.Linear(2, 3, biass=True)",
         "import torch\ntorch.ones(3).sum(dims=0)",
+        # Private names, and names that are strings.
+        "import torch\ntorch._C._no_such_thing",
+        "import torch\ntorch._utils._no_such_thing(1)",
+        "\nfrom torch._utils import _no_such_thing",
+        "\nimport torch._no_such_module",
+        "import torch\ngetattr(torch._C, '_no_such_thing')",
+        "import importlib\nimportlib.import_module('torch._C')._no_such_thing",
+        # Ways to get at torch.
+        "import pytest\npytest.importorskip('torch').quantize_per_tensor",
+        "torch, has_torch = optional_import('torch')\ntorch.quantize_per_tensor",
+        "from somewhere import *\ntorch.quantize_per_tensor",
+        "import torch; torch = torch if torch else object()\ntorch.quantize_per_tensor",
     ],
 )
 def test_what_is_missing_is_found(tmp_path, spelling):
@@ -58,12 +70,41 @@ def test_what_is_missing_is_found(tmp_path, spelling):
         # What is asked for first.
         "try:\n    from torch import no_such_thing\nexcept ImportError:\n    pass",
         "import torch\nif hasattr(torch, 'no_such'):\n    torch.no_such()",
+        "import torch\ngetattr(torch, 'no_such', None)",
+        "import torch\ngetattr(torch, name)\ngetattr(thing, 'no_such')",
+        "importance = weigh('torch')\nimportance.no_such",
     ],
 )
 def test_what_is_not_missing_is_not_told(tmp_path, text):
     file = tmp_path / "program.py"
     file.write_text(text, "utf-8")
     assert scan_file(file).of("missing") == []
+
+
+def test_names_are_followed_through_the_programs_other_files(tmp_path):
+    files = {
+        "pack/__init__.py": "",
+        "pack/compat.py": "import torch as t\nimport torch.nn.functional as F\nfrom .loop import *",
+        "pack/loop.py": "from .compat import *\nfrom torch import nn as layers\n_own = 1",
+        "pack/listed.py": "import torch\nfrom torch import nn\n__all__ = ['nn']",
+        "pack/shadowed.py": "import torch\ntorch = object()",
+        "pack/broken.py": "import torch\n(",
+        "pack/sub/star.py": "from ..compat import *\nt.no_such\nlayers.no_such\nF.no_such",
+        "pack/sub/named.py": "from ..compat import t as tt, F\n\ntt.no_such\nF.no_such",
+        "pack/sub/absolute.py": "from pack.loop import *\nlayers.no_such\nt.no_such",
+        "pack/only_listed.py": "from .listed import *\nfrom .listed import torch as t\nt.no_such\n"
+        "nn.no_such",
+        "pack/hidden.py": "from .shadowed import torch\ntorch.no_such\nfrom . import compat\n"
+        "from .broken import *\nfrom .absent import *\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    report = scan([tmp_path])
+    lines = {os.path.basename(f.path): [x.line for x in f.of("missing")] for f in report.files}
+    assert {name: found for name, found in lines.items() if found} == {
+        "star.py": [2, 3, 4], "named.py": [3, 4], "absolute.py": [2, 3], "only_listed.py": [3, 4],
+    }  # fmt: skip
 
 
 def test_words_come_from_the_package(tmp_path):

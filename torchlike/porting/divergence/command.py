@@ -1,19 +1,19 @@
-"""Runs a script on torchlike and on PyTorch, and says where they first differ."""
+"""Runs a script in two ways, and says where they first differ."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from torchlike.porting.compare import EAGER, TORCH, RunFailedError, Setup, record
+from torchlike.porting.compare import EAGER, MARKED, MODULES, TORCH, RunFailedError, Setup, record
+from torchlike.porting.divergence import narrowing
 from torchlike.porting.divergence.comparing import Comparison, Divergence
-from torchlike.porting.divergence.narrowing import first_different
 from torchlike.porting.divergence.observe import OPTION
 from torchlike.porting.recording import MODULE_FLAG
 from torchlike.porting.shim.environment import has_pytorch
@@ -22,8 +22,32 @@ from torchlike.porting.shim.environment import has_pytorch
 DIFFERENT = 3
 NOT_COMPARED = 2
 
-_HERE = replace(EAGER, label="torchlike", command=EAGER.command[:2])
-_THERE = replace(TORCH, label="PyTorch")
+UNSEEDED = (
+    "Each run drew its own random numbers: call torch.manual_seed() at the script's begin, and "
+    "compare again."
+)
+
+_COMMAND = EAGER.command[:2]
+
+
+@dataclass
+class _Way:
+    """One way to run the script, and what was seen of it."""
+
+    setup: Setup
+    #: What is compiled, where the setup does not say.
+    options: dict[str, Any] = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)
+
+    def run(
+        self,
+        wanted: dict[str, Any],
+        script: list[str],
+        shows: Callable[[str], bool] = lambda line: True,
+    ) -> dict[str, Any]:
+        option = f"{OPTION}={json.dumps({**wanted, **self.options})}"
+        setup = replace(self.setup, command=(*self.setup.command, option))
+        return record(setup, script, shows)[0]
 
 
 def run(
@@ -36,12 +60,13 @@ def run(
     json_path: Path | None = None,
     console: Console | None = None,
 ) -> int:
-    """Say where the two runs of a script first differ: step, module and operation.
+    """Say where two runs of a script first differ: step, module and operation.
 
     Args:
         argv: the script's path (or the module's name) and its arguments.
         as_module: whether ``argv[0]`` is a module's name.
-        with_torch: whether it may run with real PyTorch, which this needs.
+        with_torch: whether torchlike is compared with real PyTorch, both eager; else torchlike's
+            eager run is compared with its compiled one.
         tolerance: of values, relative to the norm of a tensor.
         steps: after how many updates the runs are ended.
         json_path: where what was found is written, too.
@@ -51,37 +76,48 @@ def run(
         compared, or that of the first run that failed.
     """
     console = console or Console()
-    if not with_torch:
-        console.print("--find-divergence compares with real PyTorch: give --torch as well.")
-        return NOT_COMPARED
-    if not has_pytorch():
+    if with_torch and not has_pytorch():
         console.print("--torch needs real PyTorch: pip install 'torchlike\\[parity]'")
         return NOT_COMPARED
     script = [MODULE_FLAG, *argv] if as_module else list(argv)
+    label = "torchlike" if with_torch else "eager"
+    here = _Way(replace(EAGER, label=label, command=_COMMAND))
     try:
-        console.rule(_HERE.label)
-        here = _seen(_HERE, {"steps": steps}, script)
-        console.rule(_THERE.label)
-        there = _seen(_THERE, {"steps": steps}, script)
+        console.rule(label)
+        here.seen = here.run({"steps": steps, "find_step": not with_torch}, script)
+        if with_torch:
+            there = _Way(replace(TORCH, label="PyTorch"))
+            console.rule(there.setup.label)
+            there.seen = there.run({"steps": steps}, script)
+        else:
+            there = _compiled(here.seen, steps, script, console)
         console.rule()
-        comparison = Comparison(here, there, tolerance)
-        if not (here["events"] or there["events"]):
+        comparison = Comparison(here.seen, there.seen, tolerance)
+        if not (here.seen["events"] or there.seen["events"]):
             console.print(
                 "Nothing to compare: the script called no module, no backward() and no step().",
                 style="red",
             )
             return NOT_COMPARED
+        if not with_torch and not there.seen["programs"]:
+            console.print("Nothing was compiled; what was printed above says why.", style="red")
+            return NOT_COMPARED
         found = comparison.first()
         if found is not None and found.trace is not None:
-            _narrow(found, script, tolerance)
+            _narrow(found, (here, there), script, tolerance)
     except RunFailedError as error:
         console.print(str(error), style="red", markup=False)
         return error.exit_code
-    _tell(console, comparison, found)
+    labels = here.setup.label, there.setup.label
+    _tell(console, comparison, found, labels)
+    if found is not None and here.seen["seed"] != there.seen["seed"]:
+        console.print(UNSEEDED, style="yellow", soft_wrap=True)
     if json_path is not None:
         entries = {
+            "runs": labels,
             "steps": comparison.steps,
             "modules": comparison.modules,
+            "programs": there.seen["programs"],
             "tolerance": tolerance,
             "divergence": None if found is None else found.as_json(),
         }
@@ -89,33 +125,61 @@ def run(
     return 0 if found is None else DIFFERENT
 
 
-def _seen(
-    setup: Setup,
-    wanted: dict[str, int],
-    script: list[str],
-    shows: Callable[[str], bool] = lambda line: True,
-) -> dict[str, Any]:
-    observing = replace(setup, command=(*setup.command, f"{OPTION}={json.dumps(wanted)}"))
-    return record(observing, script, shows)[0]
+def _compiled(eager: dict[str, Any], steps: int, script: list[str], console: Console) -> _Way:
+    """The compiled run of a script: what it marks, or the function that is a whole step, or each
+    module that it calls."""
+    step = eager["step_function"]
+    by_modules = _Way(replace(MODULES, command=_COMMAND))
+    ways = [by_modules]
+    if eager["marked"]:
+        ways = [_Way(replace(MARKED, command=_COMMAND))]
+    elif step is not None and step["file"] == eager["script_file"]:
+        label = f"{step['name']} compiled"
+        way = _Way(replace(MARKED, label=label, command=_COMMAND), {"whole_step": step["line"]})
+        ways = [way, by_modules]
+    for way in ways:
+        console.rule(way.setup.label)
+        way.seen = way.run({"steps": steps}, script)
+        if way.seen["programs"]:
+            break
+    return way
 
 
-def _narrow(found: Divergence, script: list[str], tolerance: float) -> None:
+def _narrow(
+    found: Divergence, ways: tuple[_Way, _Way], script: list[str], tolerance: float
+) -> None:
     """Run both again, and note the operations of the part in which they differ."""
     assert found.trace is not None
     here, there = (
-        _seen(setup, wanted, script, lambda line: False)["operations"]
-        for setup, wanted in zip((_HERE, _THERE), found.trace, strict=True)
+        way.run(wanted, script, lambda line: False)
+        for way, wanted in zip(ways, found.trace, strict=True)
     )
-    found.operation = first_different(here, there, tolerance)
+    narrow(found, here, there, tolerance)
 
 
-def _tell(console: Console, comparison: Comparison, found: Divergence | None) -> None:
+def narrow(
+    found: Divergence, here: dict[str, Any], there: dict[str, Any], tolerance: float
+) -> None:
+    """Name the operation of a divergence, from what two ``Tracer`` gave."""
+    operations = here["operations"], there["operations"]
+    if found.kind == "backward":
+        found.operation = narrowing.first_backward(here, there, tolerance)
+    elif found.kind == "optimizer":
+        found.operation = narrowing.of_update(*operations, found.of, found.line, tolerance)
+    else:
+        found.operation = narrowing.first_different(*operations, tolerance)
+
+
+def _tell(
+    console: Console, comparison: Comparison, found: Divergence | None, labels: tuple[str, str]
+) -> None:
     if found is None:
-        console.print(
-            f"no difference found in {comparison.steps} steps, {comparison.modules} modules"
-        )
+        passes = f"{comparison.passes} backward passes"
+        steps = f"{comparison.steps} steps" if comparison.steps else passes
+        console.print(f"no difference found in {steps}, {comparison.modules} modules")
         return
-    table = Table(title="first difference: torchlike and PyTorch", title_justify="left")
+    title = f"first difference: {labels[0]} (here) and {labels[1]} (there)"
+    table = Table(title=title, title_justify="left")
     table.add_column("what", no_wrap=True)
     table.add_column("", overflow="fold")
     for name, value in rows(found):

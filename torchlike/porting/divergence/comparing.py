@@ -17,9 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from torchlike.porting.divergence.digests import all_apart, apart, describe, norm
-
-#: Below this part of the largest gradient of a pass, a gradient is rounding.
-_NOISE = 1e-5
+from torchlike.porting.divergence.narrowing import NOISE
 
 #: What a module gives is as exact as what it was given: an output far smaller than the input is
 #: what is left of larger numbers.
@@ -42,15 +40,19 @@ class Divergence:
     of: str = ""
     says: str = ""
     details: list[str] = field(default_factory=list)
+    #: Whether an update begins with the same options, gradients and state.
+    same_before: bool = False
     #: The user's line where it happens, and what is known of the operation.
     line: str = ""
     operation: dict[str, Any] | None = None
-    #: What to trace in each of the two runs to find the operation; None where none is to be found.
-    trace: tuple[dict[str, int], dict[str, int]] | None = None
+    #: What to trace in each of the two runs to find the operation (the arguments of a ``Tracer``);
+    #: None where none is to be found.
+    trace: tuple[dict[str, Any], dict[str, Any]] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """All of it but what to trace."""
-        return {name: value for name, value in asdict(self).items() if name != "trace"}
+        internal = ("trace", "same_before")
+        return {name: value for name, value in asdict(self).items() if name not in internal}
 
 
 class Comparison:
@@ -76,12 +78,21 @@ class Comparison:
     def steps(self) -> int:
         return min(self._a["steps"], self._b["steps"])
 
+    @property
+    def passes(self) -> int:
+        """How many backward passes both runs made."""
+        runs = (self._a["events"], self._b["events"])
+        return min(sum(e["kind"] == "backward" for e in events) for events in runs)
+
     def first(self) -> Divergence | None:
         """The first difference; None where there is none."""
         events = zip(self._a["events"], self._b["events"], strict=False)
         for i, (a, b) in enumerate(events):
             found = self._event(a, b, i)
             if found is not None:
+                if not self._a["steps"]:  # no optimizer: a backward pass ends a step
+                    before = self._a["events"][:i]
+                    found.step = 1 + sum(event["kind"] == "backward" for event in before)
                 self._add_structure(found)
                 return found
         return self._different_ends() or self._other_structure()
@@ -97,8 +108,21 @@ class Comparison:
                 found = self._backward(a, b)
             case _:
                 found = self._update(a, b)
-        if found is not None and found.kind in ("input", "loss", "gradients"):
-            found.trace = ({"before": i}, {"before": i})
+        if found is None:
+            return None
+        wanted: dict[str, Any] | None = None
+        match found.kind:
+            case "input" | "loss" | "gradients":
+                wanted = {"before": i}
+            case "backward":
+                passes = [n for n in range(i) if self._a["events"][n]["kind"] == "backward"]
+                wanted = {"backward": i, "since": max(passes, default=-1)}
+            case "optimizer" if found.same_before:
+                wanted = {"update": i}
+            case _:
+                pass
+        if wanted is not None:
+            found.trace = (wanted, wanted)
         return found
 
     def _different_ends(self) -> Divergence | None:
@@ -130,7 +154,7 @@ class Comparison:
         if self._same(*outputs, floor=_CANCELLED * norm(a["inputs"])):
             return None
         found = self._at(a, "forward", says=f"same inputs, outputs {describe(*outputs)}")
-        found.trace = ({"call": a["number"]}, {"call": b["number"]})
+        found.trace = (_where(a), _where(b))
         if a["training"] != b["training"]:
             found.details.append(f"training: {a['training']} and {b['training']}")
         return found
@@ -160,8 +184,8 @@ class Comparison:
 
     def _children(self, a: dict[str, Any], b: dict[str, Any]) -> Divergence | None:
         names = [[child["name"] for child in one["children"]] for one in (a, b)]
-        if names[0] != names[1] and a["library"]:
-            return None  # the framework's own, which may compute it another way
+        if names[0] != names[1] and (a["library"] or a.get("hides") or b.get("hides")):
+            return None  # the framework's own, which may compute it another way, or not all seen
         for child, other in zip(a["children"], b["children"], strict=False):
             if child["name"] != other["name"]:
                 break
@@ -208,6 +232,9 @@ class Comparison:
             return self._at(
                 a, "gradients", name, says=f"between backward() and step(), gradient {says}"
             )
+        kept = self._states(a.get("had", {}), b.get("had", {}))
+        if kept is not None:
+            return self._at(a, "optimizer", says=f"before the step, {kept}")
         after = a.get("parameters", {}), b.get("parameters", {})
         if after[0].keys() != after[1].keys():
             return self._at(a, "optimizer", says="it updates other parameters")
@@ -223,13 +250,30 @@ class Comparison:
                     self._noisy.add(name)
                     continue
             says = f"same gradients and options, {_short(name)} {describe([one], [other])}"
-            return self._at(a, "optimizer", says=says)
+            found = self._at(a, "optimizer", says=says)
+            found.same_before = True
+            kept = self._states(a.get("has", {}), b.get("has", {}))
+            if kept is not None:
+                found.details.append(f"after the step, {kept}")
+            return found
+        return None
+
+    def _states(self, a: dict[str, Any], b: dict[str, Any]) -> str | None:
+        """What differs first of what an optimizer keeps for parameters that are judged."""
+        for name, one in a.items():
+            other = b.get(name)
+            of = name.partition(" of ")[2]
+            if other is None or of in self._noisy or one["dtype"] != other["dtype"]:
+                continue
+            if apart(one, other) > self._tolerance:
+                kind, _, parameter = name.partition(" of ")
+                return f"{kind} of {_short(parameter)}: {describe([one], [other])}"
         return None
 
     def _gradients(self, a: dict[str, Any], b: dict[str, Any]) -> tuple[str, str] | None:
         """The parameter, and what is different, of the gradient that backward comes to first."""
         both = [one for one in (*a.values(), *b.values()) if one is not None]
-        floor = _NOISE * norm(both)
+        floor = NOISE * norm(both)
         wrong = {}
         for name in a.keys() | b.keys():
             one, other = a.get(name), b.get(name)
@@ -293,6 +337,11 @@ class Comparison:
     def _class(self, root: str, name: str) -> str:
         modules = self._a["structure"].get(root, [])
         return next((one["class"] for one in modules if one["name"] == name), "")
+
+
+def _where(call: dict[str, Any]) -> dict[str, Any]:
+    """What a ``Tracer`` is told of a module's call."""
+    return {"call": call["number"], "within": call.get("within")}
 
 
 def _title(event: dict[str, Any]) -> str:

@@ -58,7 +58,7 @@ def _directions(rows: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((rows, _DIRECTIONS))
 
 
-def digests(value: Any, tensor: type, array: Callable[[Any], np.ndarray | None]) -> list[Digest]:
+def digests(value: Any, tensor: type, array: Callable[[Any], Any]) -> list[Digest]:
     """A digest of each tensor in ``value``, and of each plain Python value, in order.
 
     Args:
@@ -72,7 +72,7 @@ def digests(value: Any, tensor: type, array: Callable[[Any], np.ndarray | None])
 
 
 def _gather(
-    value: Any, tensor: type, array: Callable[[Any], np.ndarray | None], found: list[Digest],
+    value: Any, tensor: type, array: Callable[[Any], Any], found: list[Digest],
     depth: int,
 ) -> None:  # fmt: skip
     if isinstance(value, tensor):
@@ -92,11 +92,16 @@ def _gather(
             _gather(getattr(value, field.name, None), tensor, array, found, depth + 1)
 
 
-def of_tensor(value: Any, array: Callable[[Any], np.ndarray | None]) -> Digest:
-    """The digest of one tensor: its shape, its dtype, and what stands for its values."""
+def of_tensor(value: Any, array: Callable[[Any], Any]) -> Digest:
+    """The digest of one tensor: its shape, its dtype, and what stands for its values.
+
+    ``array`` gives its values, None, or (as a dictionary) what stands for them already.
+    """
     made: Digest = {"shape": list(value.shape), "dtype": str(value.dtype)}
     values = array(value)
-    return made if values is None else {**made, **digest(values)}
+    if values is None:
+        return made
+    return {**made, **(values if isinstance(values, dict) else digest(values))}
 
 
 def apart(a: Digest, b: Digest, floor: float = 0.0) -> float:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+#: Of PyTorch and of torchlike, below their folders.
+_DISPATCH = ("overrides.py", "_tensor.py", "_core/", "_dispatch/")
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,21 @@ class Framework:
     #: ``TorchFunctionMode``, and what it calls a function.
     function_mode: type
     name_of: Callable[[Any], str | None]
+    #: ``torch.autograd.Function``.
+    function: type
+    #: Beginnings of the paths of files by which calls come to a mode.
+    dispatch: tuple[str, ...]
     #: A tensor's values; None where it has none, as within a transformation.
     array: Callable[[Any], np.ndarray | None]
+    #: The seed of the default generator.
+    initial_seed: Callable[[], int]
+    #: What captures a program now, or None.
+    capture: Callable[[], Any] = lambda: None
+    #: A tensor of its own with the same value, in the program that is being captured; None where it
+    #: has none.
+    snapshot: Callable[[Any], Any] = lambda tensor: None
+    #: Lets a ``Watch`` see into compiled functions, until what it gives is called.
+    see_programs: Callable[[Any], Callable[[], None]] | None = None
 
 
 def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any]) -> Framework:
@@ -55,7 +72,10 @@ def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any])
         after_step=optimizer.register_optimizer_step_post_hook,
         function_mode=overrides.TorchFunctionMode,
         name_of=overrides.resolve_name,
+        function=torch.autograd.Function,
+        dispatch=tuple(os.path.join(torch.__path__[0], *name.split("/")) for name in _DISPATCH),
         array=array,
+        initial_seed=torch.initial_seed,
     )
 
 
@@ -77,6 +97,15 @@ _NUMPYS = (
 )  # fmt: skip
 
 
-def of_torchlike(torchlike: Any, optimizer: Any, overrides: Any) -> Framework:
-    """torchlike. Its arrays are JAX's: to read one leaves the tensor's memory to it alone."""
-    return of(torchlike, optimizer, overrides, lambda tensor: np.asarray(tensor.jax()))
+def of_torchlike(torchlike: Any, optimizer: Any, overrides: Any, programs: Any) -> Framework:
+    """torchlike. Its arrays are JAX's: to read one leaves the tensor's memory to it alone.
+
+    Args:
+        programs: ``torchlike.porting.divergence.programs``.
+    """
+    return replace(
+        of(torchlike, optimizer, overrides, programs.values),
+        capture=programs.capture,
+        snapshot=programs.snapshot,
+        see_programs=programs.see,
+    )

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from torchlike.porting.divergence.digests import all_apart, describe, norm
+from torchlike.porting.divergence.digests import all_apart, apart, describe, norm
 
 Operations = list[dict[str, Any]]
 
+#: Below this part of the largest gradient of a pass, a gradient is rounding.
+NOISE = 1e-5
+
 
 def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str, Any] | None:
-    """The first operation that is given the same and gives another, or that one run alone makes.
+    """The first operation that is given the same and gives another; without one, the first that one
+    run alone makes: what follows from that is given something else.
 
     Returns:
         ``name``, ``line`` and ``says``; None where each operation agrees to the tolerance.
@@ -22,25 +28,28 @@ def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str,
     for tag, i, i_end, j, j_end in matcher.get_opcodes():
         if tag == "equal":
             for one, other in zip(a[i:i_end], b[j:j_end], strict=True):
-                found = _pair(one, other, tolerance, alone)
+                found = _pair(one, other, tolerance)
                 if found is not None:
                     return found
+        elif alone is not None:
+            continue
         elif tag == "replace":
             says = f"{', '.join(names[0][i:i_end])} here, {', '.join(names[1][j:j_end])} there"
-            return {"name": names[0][i], "line": a[i]["line"], "says": says}
-        elif alone is None:
+            alone = _told(a[i], says)
+        else:
             here = tag == "delete"
-            one = a[i] if here else b[j]
-            says = f"{one['name']} {'here' if here else 'there'} only"
-            alone = {"name": one["name"], "line": one["line"], "says": says}
+            alone = _only(a[i] if here else b[j], here)
     return alone
 
 
-def _pair(
-    one: dict[str, Any], other: dict[str, Any], tolerance: float, alone: dict[str, Any] | None
-) -> dict[str, Any] | None:
+def _only(one: dict[str, Any], here: bool) -> dict[str, Any]:
+    says = f"{one['name']} {'here' if here else 'there'} only"
+    return {"name": one["name"], "line": one["line"], "says": says}
+
+
+def _pair(one: dict[str, Any], other: dict[str, Any], tolerance: float) -> dict[str, Any] | None:
     if all_apart(one["inputs"], other["inputs"]) > tolerance:
-        return alone  # which made what this is given; without it, values that no operation made
+        return None
     outputs = one["outputs"], other["outputs"]
     if all_apart(*outputs, 1e-3 * norm(one["inputs"])) <= tolerance:
         return None
@@ -48,3 +57,95 @@ def _pair(
     if one["arguments"] != other["arguments"]:
         says += f"; arguments ({', '.join(one['arguments'])}) and ({', '.join(other['arguments'])})"
     return {"name": one["name"], "line": one["line"], "says": says}
+
+
+def first_backward(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> dict[str, Any] | None:
+    """The operation whose backward differs, the first that a backward pass comes to.
+
+    Args:
+        a: what a ``Tracer`` gives: operations of the forward, and the gradients of what they are
+            given and give.
+
+    Returns:
+        ``name``, ``line`` and ``says``; None where none is found: gradients went by operations that
+        were not noted.
+    """
+    pairs, alone = _matched(a["operations"], b["operations"])
+    for one, other in sorted(pairs, key=lambda pair: pair[0]["is_module"]):  # the innermost first
+        if _which(one["takes"]) == _which(other["takes"]) and (
+            _which(one["gives"]) != _which(other["gives"])
+        ):
+            where = "here" if any(_which(one["gives"])) else "there"
+            return _told(one, f"its result requires grad {where} only")
+    for one, here in alone:
+        if one["direct"] and any(_which(one["takes"])) and not any(_which(one["gives"])):
+            return _only(one, here)  # detach() and its like
+    both = [g for run in (a, b) for g in run["gradients"] if g is not None]
+    floor = NOISE * norm(both)
+
+    def differs(x: int | None, y: int | None) -> bool:
+        one = None if x is None else a["gradients"][x]
+        other = None if y is None else b["gradients"][y]
+        if one is None or other is None:
+            return one is not other
+        return apart(one, other, floor) > tolerance
+
+    uses = Counter(n for one in a["operations"] if not one["is_module"] for n in one["takes"])
+    found: dict[str, Any] | None = None
+    for one, other in reversed(pairs):
+        given = list(zip(one["gives"], other["gives"], strict=False))
+        if not given or all(n is None or a["gradients"][n] is None for n in one["gives"]):
+            continue
+        if any(differs(x, y) for x, y in given):
+            continue
+        for x, y in zip(one["takes"], other["takes"], strict=False):
+            if differs(x, y):
+                gradients = [
+                    [] if n is None or run["gradients"][n] is None else [run["gradients"][n]]
+                    for n, run in ((x, a), (y, b))
+                ]
+                says = "same gradient of its result, gradient of what it is given: "
+                told = _told(one, says + describe(*gradients))
+                if uses[x] <= 1:
+                    return told
+                found = found or told  # perhaps another that is given the same tensor
+    return found
+
+
+def _matched(a: Operations, b: Operations) -> tuple[list[tuple[Any, Any]], list[tuple[Any, bool]]]:
+    """Operations of both runs, in order, and those of one of them: with whether of the first."""
+    names = [[one["name"] for one in operations] for operations in (a, b)]
+    matcher = difflib.SequenceMatcher(None, names[0], names[1], autojunk=False)
+    pairs: list[tuple[Any, Any]] = []
+    alone: list[tuple[Any, bool]] = []
+    for tag, i, i_end, j, j_end in matcher.get_opcodes():
+        if tag == "equal":
+            pairs += zip(a[i:i_end], b[j:j_end], strict=True)
+        else:
+            alone += [(one, True) for one in a[i:i_end]] + [(one, False) for one in b[j:j_end]]
+    return pairs, alone
+
+
+def _which(places: list[int | None]) -> list[bool]:
+    return [place is not None for place in places]
+
+
+def _told(one: dict[str, Any], says: str) -> dict[str, Any]:
+    return {"name": one["name"], "line": one["line"], "says": says}
+
+
+def of_update(
+    a: Operations, b: Operations, optimizer: str, line: str, tolerance: float
+) -> dict[str, Any]:
+    """The operation of an update that differs: one of the user's own where the optimizer, or a hook
+    of it, is; else the update itself, which is one operation."""
+    found = first_different(list(_direct(a)), list(_direct(b)), tolerance)
+    return found or {
+        "name": f"{optimizer}.step",
+        "line": line,
+        "says": "same parameters, gradients, options and state, another update",
+    }
+
+
+def _direct(operations: Operations) -> Iterator[dict[str, Any]]:
+    return (one for one in operations if one["direct"])

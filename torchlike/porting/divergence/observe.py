@@ -6,6 +6,7 @@ No framework is imported: the process that runs a script with real PyTorch uses 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,29 @@ from torchlike.porting.divergence.framework import Framework
 from torchlike.porting.divergence.observer import Observer
 from torchlike.porting.divergence.tracer import Tracer
 from torchlike.porting.recording import MODULE_FLAG, begin
+from torchlike.porting.step_finder import StepFinder
+from torchlike.porting.whole_step import decorating
 
 #: The option of the recording commands; its value says as JSON what is to be seen.
 OPTION = "--observe"
 
 
-def observe(framework: Framework, wanted: dict[str, Any], argv: list[str]) -> None:
+def observe(
+    framework: Framework,
+    wanted: dict[str, Any],
+    argv: list[str],
+    *,
+    marked: Callable[[], bool] = lambda: False,
+    compile: Callable[[Any], Any] | None = None,
+) -> None:
     """Run a script and write what was seen.
 
     Args:
-        wanted: ``{"steps": n}``: digests of the first ``n`` steps. ``{"call": n}`` or
-            ``{"before": n}``: the operations that ``Tracer`` notes.
+        wanted: ``{"steps": n}``: digests of the first ``n`` steps; with ``"find_step"``, the
+            function that is a whole step, too. Else: the arguments of the ``Tracer`` that notes
+            operations. With ``"whole_step": line`` the function that begins there is compiled.
+        marked: whether the script gave something to a compiler; called when it has ended.
+        compile: compiles a function.
         argv: the file to write, then ``-m`` if a module's name follows, the script, its arguments.
 
     Raises:
@@ -33,19 +46,22 @@ def observe(framework: Framework, wanted: dict[str, Any], argv: list[str]) -> No
     """
     path, *rest = argv
     as_module = rest[:1] == [MODULE_FLAG]
+    wanted = dict(wanted)
+    line = wanted.pop("whole_step", None)
+    prepare = None if line is None or compile is None else decorating(line, compile)
     watch: Observer | Tracer
-    result: Callable[[], dict[str, Any]]
     if "steps" in wanted:
-        observer = watch = Observer(framework, wanted["steps"])
-        result = observer.result
+        finder = StepFinder(looking=wanted.get("find_step", False))
+        watch = Observer(framework, wanted["steps"], finder)
     else:
-        tracer = watch = Tracer(framework, **wanted)
-        result = lambda: {"operations": tracer.operations}  # noqa: E731
+        watch = Tracer(framework, **wanted)
     begin(path)
     try:
         with watch:
-            script.run(rest[1:] if as_module else rest, as_module=as_module)
+            script.run(rest[1:] if as_module else rest, as_module=as_module, prepare=prepare)
     except SystemExit as exit_:
         if exit_.code not in (None, 0):
             raise
-    Path(path).write_text(json.dumps(result()), encoding="utf-8")
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    found = {**watch.result(), "marked": marked(), "script_file": file}
+    Path(path).write_text(json.dumps(found), encoding="utf-8")

@@ -10,7 +10,9 @@ import numpy as np
 
 from torchlike.porting.divergence.digests import Digest, digest, digests, of_tensor
 from torchlike.porting.divergence.framework import Framework
+from torchlike.porting.divergence.scope import Scope, resolved
 from torchlike.porting.divergence.watch import EnoughSeen, Watch
+from torchlike.porting.step_finder import StepFinder
 
 #: Options of optimizers that say how an update is computed, not what it is.
 _ONLY_HOW = ("params", "foreach", "fused", "capturable", "differentiable", "param_names")
@@ -21,20 +23,25 @@ _ROUNDING = 1e-3
 #: Part of a parameter that a change is told relative to, where it is less: it is as exact as that.
 _PART = 1e-2
 
+#: Backward passes for each update that is asked for, after which a script without any is ended.
+_PASSES = 10
+
 #: Packages whose modules may be computed without calling the modules that they hold.
 _LIBRARY = ("torch.nn.", "torchlike.nn.")
 
 
 class Observer(Watch):
-    """Notes the events of the first ``steps`` updates, and ends the script then."""
+    """Notes the events of the first ``steps`` updates, and ends the script then.
 
-    def __init__(self, framework: Framework, steps: int | None = None) -> None:
+    ``finder`` is told of what a step consists of.
+    """
+
+    def __init__(
+        self, framework: Framework, steps: int | None = None, finder: StepFinder | None = None
+    ) -> None:
         super().__init__(framework)
         self._steps = steps
-        self._noted: list[dict[str, Any]] = []
-        #: Parameters and gradients as an update begins.
-        self._before: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        self._open: list[dict[str, Any]] = []
+        self._finder = finder or StepFinder(looking=False)
         #: Outermost modules by their label: kept, so that an identity stays one module's.
         self._roots: dict[str, Any] = {}
         self._names: dict[int, tuple[str, str]] = {}
@@ -42,29 +49,44 @@ class Observer(Watch):
 
     def result(self) -> dict[str, Any]:
         """All that was noted: numbers and words fit for JSON."""
+        for event in self.scope.noted:
+            for name in ("was", "is"):  # of an update that has not ended
+                event.pop(name, None)
         return {
             "framework": self.framework.name,
-            "steps": self.updates,
+            "steps": self.scope.updates,
+            "programs": self.programs,
+            "seed": self.framework.initial_seed(),
             "structure": self._structure,
-            "events": self._noted,
+            "events": self.scope.noted,
+            "step_function": self._finder.result(),
         }
 
     def call(self, module: Any, number: int, proceed: Callable[[], Any], given: Any) -> Any:
+        self._finder.forward()
         event = self.quietly(lambda: self._beginning(module, number, given))
-        (self._open[-1]["children"] if self._open else self._noted).append(event)
-        self._open.append(event)
+        self._siblings().append(event)
+        self.scope.open.append(event)
         try:
             result = proceed()
         finally:
-            self._open.pop()
+            self.scope.open.pop()
         event["outputs"] = self._digests(result)
         return result
+
+    def _siblings(self) -> list[dict[str, Any]]:
+        scope = self.scope
+        return scope.open[-1]["children"] if scope.open else scope.noted
+
+    def unseen(self) -> None:
+        if self.scope.open:
+            self.scope.open[-1]["hides"] = True
 
     def _beginning(self, module: Any, number: int, given: Any) -> dict[str, Any]:
         root, name = self._name(module)
         own = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
         return {
-            "kind": "call", "step": self.updates + 1, "number": number, "line": self.line(),
+            "kind": "call", "step": self.scope.updates + 1, "number": number, "line": self.line(),
             "root": root, "name": name, "class": type(module).__qualname__,
             "library": f"{type(module).__module__}.".startswith(_LIBRARY),
             "training": module.training,
@@ -74,74 +96,99 @@ class Observer(Watch):
         }  # fmt: skip
 
     def backward(self, loss: Any, proceed: Callable[[], None]) -> None:
+        self._finder.backward()
         event = {
-            "kind": "backward", "step": self.updates + 1, "line": self.line(),
+            "kind": "backward", "step": self.scope.updates + 1, "line": self.line(),
             "before": self._gradients(), "loss": self._digests(loss),
         }  # fmt: skip
-        self._noted.append(event)
+        self.scope.noted.append(event)
         proceed()
         event["after"] = self._gradients()
+        if self.scope.capture is None:
+            self._end()
 
     def update_begins(self, optimizer: Any) -> None:
         parameters = self._optimized(optimizer)
-        self._noted.append(
+        self.scope.noted.append(
             {
-                "kind": "update", "step": self.updates + 1, "line": self.line(),
+                "kind": "update", "step": self.scope.updates + 1, "line": self.line(),
                 "optimizer": type(optimizer).__qualname__,
                 "options": [
                     {key: _plain(value) for key, value in group.items() if key not in _ONLY_HOW}
                     for group in optimizer.param_groups
                 ],
                 "gradients": self._gradients(parameters),
+                "had": self._states(optimizer, parameters),
+                "was": self.quietly(lambda: self._values(parameters)),
             }
         )  # fmt: skip
-        self._before = self.quietly(lambda: self._values(parameters))
 
     def update_ends(self, optimizer: Any) -> None:
-        event = next(e for e in reversed(self._noted) if e["kind"] == "update")
+        self._finder.update()
+        event = next(e for e in reversed(self.scope.noted) if e["kind"] == "update")
         parameters = self._optimized(optimizer)
         event["parameters"] = {key: self._digest(p) for key, p in parameters.items()}
-        event["updates"] = self.quietly(lambda: self._updates(parameters))
-        if self.updates == self._steps:
+        event["has"] = self._states(optimizer, parameters)
+        event["is"] = self.quietly(
+            lambda: {key: self.array(parameters[key]) for key in event["was"]}
+        )
+        if self.scope.capture is None:
+            _fill(event)
+            self._end()
+
+    def _end(self) -> None:
+        """End the script where enough was seen."""
+        if self._steps is None:
+            return
+        noted = self.scope.noted
+        passes = 0 if self.scope.updates else sum(e["kind"] == "backward" for e in noted)
+        if self.scope.updates >= self._steps or passes >= _PASSES * self._steps:
             raise EnoughSeen
 
-    def _values(self, parameters: dict[str, Any]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
+        for event in resolved(program.noted, arrays):
+            self._place(event)
+            self._siblings().append(event)
+
+    def after_program(self) -> None:
+        self._end()
+
+    def _place(self, event: dict[str, Any]) -> None:
+        """Let an event of a program be one of the script's, now."""
+        event["step"] += self.scope.updates
+        if event["kind"] == "update":
+            _fill(event)
+        if event["kind"] == "call":
+            event["within"] = event["number"]
+            event["number"] += self.scope.calls
+            for child in event["children"]:
+                self._place(child)
+
+    def _values(self, parameters: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
         """Copies of the values and of the gradients of the parameters that have both."""
         found = {}
         for key, p in parameters.items():
-            pair = self.framework.array(p), p.grad is not None and self.framework.array(p.grad)
-            if isinstance(pair[0], np.ndarray) and isinstance(pair[1], np.ndarray):
-                found[key] = _copy(pair[0]), _copy(pair[1])
+            if p.grad is not None:
+                pair = self.array(p), self.array(p.grad)
+                if pair[0] is not None and pair[1] is not None:
+                    found[key] = _copy(pair[0]), _copy(pair[1])
         return found
 
-    def _updates(self, parameters: dict[str, Any]) -> dict[str, Digest]:
-        """By how much each parameter was changed, where its gradient was more than rounding.
-
-        Adam and its like divide a gradient by its own size: where the gradient is rounding, so is
-        the direction of the update. Elements count by how far their gradients stand out.
-        """
-        gradients = [np.abs(gradient) for _, gradient in self._before.values()]
-        level = _ROUNDING * max((float(g.max()) for g in gradients if g.size), default=0.0)
-        made = {}
-        for key, (before, gradient) in self._before.items():
-            after = self.framework.array(parameters[key])
-            if after is None:
-                continue
-            change = after - before
-            size = np.abs(gradient) ** 2
-            weight = np.divide(size, size + level**2, out=np.zeros_like(size), where=size > 0)
-            made[key] = {
-                "weighted": digest(change * weight),
-                "scale": max(_norm(change), _PART * _norm(before)),
-            }
-        self._before = {}
-        return made
+    def _states(self, optimizer: Any, parameters: dict[str, Any]) -> dict[str, Digest]:
+        """Digests of what an optimizer keeps of each parameter."""
+        return {
+            f"{name} of {key}": self._digest(value)
+            for key, p in parameters.items()
+            for name, value in optimizer.state.get(p, {}).items()
+            if isinstance(value, self.framework.tensor)
+        }
 
     # --- names
 
     def _name(self, module: Any) -> tuple[str, str]:
-        if id(module) not in self._names and self.stack:
-            self._register(self._names[id(self.stack[0])][0], self.stack[0])  # it may be new there
+        stack = self.scope.stack
+        if id(module) not in self._names and stack:
+            self._register(self._names[id(stack[0])][0], stack[0])  # it may be new there
         if id(module) not in self._names:
             label = kind = type(module).__qualname__
             others = 1
@@ -186,10 +233,10 @@ class Observer(Watch):
     # --- digests
 
     def _digest(self, tensor: Any) -> Digest:
-        return self.quietly(lambda: of_tensor(tensor, self.framework.array))
+        return self.quietly(lambda: of_tensor(tensor, self.array))
 
     def _digests(self, value: Any) -> list[Digest]:
-        return self.quietly(lambda: digests(value, self.framework.tensor, self.framework.array))
+        return self.quietly(lambda: digests(value, self.framework.tensor, self.array))
 
     def _gradients(self, parameters: dict[str, Any] | None = None) -> dict[str, Digest | None]:
         parameters = self._parameters() if parameters is None else parameters
@@ -198,7 +245,33 @@ class Observer(Watch):
         }
 
 
-def _copy(values: np.ndarray) -> np.ndarray:
+def _fill(event: dict[str, Any]) -> None:
+    """Say by how much each parameter was changed, where its gradient was more than rounding.
+
+    Adam and its like divide a gradient by its own size: where the gradient is rounding, so is the
+    direction of the update. Elements count by how far their gradients stand out.
+    """
+    was = {key: (_copy(p), _copy(gradient)) for key, (p, gradient) in event.pop("was").items()}
+    is_ = event.pop("is")
+    gradients = [np.abs(gradient) for _, gradient in was.values()]
+    level = _ROUNDING * max((float(g.max()) for g in gradients if g.size), default=0.0)
+    event["updates"] = {}
+    for key, (before, gradient) in was.items():
+        after = is_[key]
+        if after is None:
+            continue
+        change = after - before
+        size = np.abs(gradient) ** 2
+        weight = np.divide(size, size + level**2, out=np.zeros_like(size), where=size > 0)
+        event["updates"][key] = {
+            "weighted": digest(change * weight),
+            "scale": max(_norm(change), _PART * _norm(before)),
+        }
+
+
+def _copy(values: Any) -> Any:
+    if isinstance(values, dict):  # a program's, which are not there yet
+        return values
     return np.array(values, np.complex128 if values.dtype.kind == "c" else np.float64)
 
 

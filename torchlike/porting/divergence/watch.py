@@ -8,15 +8,19 @@ No framework is imported: the process that runs a script with real PyTorch uses 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from torchlike.porting.divergence.framework import Framework
+from torchlike.porting.divergence.scope import Scope
 
 _OWN = str(Path(__file__).resolve().parents[2])
 
@@ -30,15 +34,11 @@ class Watch:
 
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
-        #: Updates made so far.
-        self.updates = 0
-        #: Events and calls of modules begun so far.
-        self.events = 0
-        self.calls = 0
-        #: Modules that are being called, the outermost first.
-        self.stack: list[Any] = []
+        #: The script's, or within the capture of a program the program's.
+        self.scope = Scope()
+        #: How many programs have run.
+        self.programs = 0
         self._busy = False
-        self._updating = 0
         self._thread = threading.get_ident()
         self._undo: list[Callable[[], None]] = []
         self._not_the_users = (str(Path(framework.folder)), _OWN, "<")
@@ -57,7 +57,24 @@ class Watch:
         """An optimizer is about to make a step."""
 
     def update_ends(self, optimizer: Any) -> None:
-        """An optimizer has made a step; ``updates`` counts it."""
+        """An optimizer has made a step; the scope's ``updates`` counts it."""
+
+    def unseen(self) -> None:
+        """A module is called where nothing can be noted: in a loop that is part of a program."""
+
+    def program_begins(self) -> None:
+        """A program is about to be captured; the scope is its own."""
+
+    def program_ends(self) -> None:
+        """The program's function has ended, and with it what can be noted."""
+
+    def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
+        """A program has run, and given the arrays of the tensors that were kept."""
+
+    @contextlib.contextmanager
+    def around_compiled(self) -> Iterator[None]:
+        """A compiled function is called."""
+        yield
 
     # --- hooks
 
@@ -67,6 +84,8 @@ class Watch:
         self._replace(tensor, "backward", self._watched_backward)
         self._undo.append(self.framework.before_step(self._step_begins).remove)
         self._undo.append(self.framework.after_step(self._step_ends).remove)
+        if self.framework.see_programs is not None:
+            self._undo.append(self.framework.see_programs(self))
         return self
 
     def __exit__(
@@ -78,12 +97,17 @@ class Watch:
         while self._undo:
             self._undo.pop()()
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether what happens now is the script's doing."""
+        return not self._busy and threading.get_ident() == self._thread
+
     def _replace(self, owner: type, name: str, by: Callable[..., Any]) -> None:
         original = getattr(owner, name)
 
         @functools.wraps(original)
         def watched(this: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._busy or threading.get_ident() != self._thread:
+            if not self.is_watching:
                 return original(this, *args, **kwargs)
             return by(original, this, args, kwargs)
 
@@ -98,39 +122,107 @@ class Watch:
         finally:
             self._busy = before
 
+    def array(self, tensor: Any) -> Any:
+        """A tensor's values, or what stands for them in a program; None where it has none."""
+        if self.scope.capture is None:
+            return self.framework.array(tensor)
+        snapshot = self.framework.snapshot(tensor) if self.is_in_sight() else None
+        return None if snapshot is None else self.scope.keep(snapshot)
+
+    def is_in_sight(self) -> bool:
+        """Whether what is computed now can be noted in the scope."""
+        return self.framework.capture() is self.scope.capture
+
     def _watched_call(self, original: Any, module: Any, args: Any, kwargs: Any) -> Any:
-        number = self.calls
-        self.calls += 1
-        if not self.stack:
-            self.events += 1
+        scope = self.scope
+        if scope.stack and scope.stack[-1] is module:  # it calls itself, compiled
+            return original(module, *args, **kwargs)
+        if not self.is_in_sight():
+            self.unseen()
+            return original(module, *args, **kwargs)
+        number = scope.calls
+        scope.calls += 1
+        outermost = not scope.stack
+        if outermost:
+            scope.events += 1
+            scope.inside = "call"
 
         def proceed() -> Any:
-            self.stack.append(module)
+            scope.stack.append(module)
             try:
                 return original(module, *args, **kwargs)
             finally:
-                self.stack.pop()
+                scope.stack.pop()
+                if outermost:
+                    scope.inside = None
 
         return self.call(module, number, proceed, (args, kwargs))
 
     def _watched_backward(self, original: Any, loss: Any, args: Any, kwargs: Any) -> None:
-        if self.stack:  # within a module, it is the module's affair
+        scope = self.scope
+        if scope.stack or not self.is_in_sight():  # within a module, it is the module's affair
             original(loss, *args, **kwargs)
             return
-        self.events += 1
-        self.backward(loss, lambda: original(loss, *args, **kwargs))
+        scope.events += 1
+        scope.inside = "backward"
+
+        def proceed() -> None:
+            try:
+                original(loss, *args, **kwargs)
+            finally:
+                scope.inside = None
+
+        self.backward(loss, proceed)
 
     def _step_begins(self, optimizer: Any, *_: Any) -> None:
-        self._updating += 1
-        if self._updating == 1:  # others are called by a wrapper's, or by a subclass's
-            self.events += 1
+        scope = self.scope
+        if not self.is_in_sight():
+            return
+        scope.updating += 1
+        if scope.updating == 1:  # others are called by a wrapper's, or by a subclass's
+            scope.events += 1
+            scope.inside = "update"
             self.update_begins(optimizer)
 
     def _step_ends(self, optimizer: Any, *_: Any) -> None:
-        self._updating -= 1
-        if self._updating == 0:
-            self.updates += 1
+        scope = self.scope
+        if not self.is_in_sight():
+            return
+        scope.updating -= 1
+        if scope.updating == 0:
+            scope.updates += 1
+            scope.inside = None
             self.update_ends(optimizer)
+
+    # --- programs
+
+    @contextlib.contextmanager
+    def within(self, capture: Any) -> Iterator[Scope]:
+        """The scope of a program whose function is run to capture it."""
+        outer = self.scope
+        self.scope = made = Scope(capture, list(outer.stack), outer.inside)
+        try:
+            self.program_begins()
+            yield made
+        finally:
+            self.program_ends()
+            self.scope = outer
+
+    def ran(self, program: Scope, kept: list[Any]) -> None:
+        """A program has run; what happened in it happened now."""
+        if not self.is_watching:
+            return
+        arrays = self.quietly(lambda: [self.framework.array(one) for one in kept])
+        self.programs += 1
+        scope = self.scope
+        self.program_ran(program, arrays)
+        scope.updates += program.updates
+        scope.events += program.events
+        scope.calls += program.calls
+        self.after_program()
+
+    def after_program(self) -> None:
+        """As ``program_ran``; what happened in the program is counted now."""
 
     def line(self) -> str:
         """The innermost line of the user's that is being executed, as ``file:number``."""

@@ -14,6 +14,7 @@ body { max-width: 52rem; }
 table { margin: .5rem 0 1.5rem; }
 td, th { padding: .25rem .75rem; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.n:nth-child(2) { white-space: nowrap; }
 .bar { background: var(--line); }
 .no { color: light-dark(#b00020, #ff8a94); } .yes { color: light-dark(#1b6e3c, #6fcf8b); }
 """

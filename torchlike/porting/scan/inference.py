@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from torchlike.porting.scan import package, stubs
-from torchlike.porting.scan.scopes import Annotated, Imported, Scope
+from torchlike.porting.scan.scopes import (
+    ROOTS,
+    Annotated,
+    Imported,
+    Scope,
+    imported_by_call,
+)
 
 TENSOR = "torch.Tensor"
-_ROOTS = ("torch", "torchlike")
 #: Methods whose result is the module that they are called on.
 _SAME_MODULE = frozenset(("to", "cuda", "cpu", "eval", "train", "half", "float", "double",
                           "requires_grad_", "apply"))  # fmt: skip
@@ -95,10 +101,22 @@ class Inference:
         """Does a class come from ``nn.Module``?"""
         return any(name.endswith("nn.Module") for name in self.bases(class_, scope))
 
+    def named_attribute(self, node: ast.Call, scope: Scope) -> Name | None:
+        """What ``getattr(torch.a, "b")`` gives."""
+        if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) < 2:
+            return None
+        name = getattr(node.args[1], "value", None)
+        of = self.of(node.args[0], scope)
+        if not isinstance(name, str) or not name.isidentifier() or not isinstance(of, Name):
+            return None
+        return Name(f"{of.name}.{name}")
+
     def _of_name(self, name: str, scope: Scope) -> Name | Instance | None:
         place = scope.find(name)
-        if place is None:
-            return None
+        if (
+            place is None
+        ):  # torch: from an import * of another library's, or a cell that is not here
+            return Name(name) if name == "torch" else None
         key = (id(place[0]), name)
         if key in self._known:
             return self._known[key]
@@ -119,12 +137,14 @@ class Inference:
             if isinstance(binding, ast.Constant) and binding.value is None:
                 continue  # not there yet, or an import that failed
             kinds.add(self._of_binding(binding, scope))
+        if len(kinds) > 1:  # what stands for PyTorch where that is not installed
+            kinds = {kind for kind in kinds if _is_package(kind)}
         return kinds.pop() if len(kinds) == 1 else None
 
     def _of_binding(self, binding: Any, scope: Scope) -> Name | Instance | None:
         if isinstance(binding, Imported):
             root, dot, rest = binding.name.partition(".")
-            return Name(f"torch{dot}{rest}") if root in _ROOTS else None
+            return Name(f"torch{dot}{rest}") if root in ROOTS else None
         if isinstance(binding, Annotated):
             return self._of_annotation(binding.annotation, scope)
         if isinstance(binding, ast.expr):
@@ -177,7 +197,10 @@ class Inference:
         found = kinds.pop() if len(kinds) == 1 else None
         return found if isinstance(found, Instance) else None
 
-    def _of_call(self, node: ast.Call, scope: Scope) -> Instance | None:
+    def _of_call(self, node: ast.Call, scope: Scope) -> Name | Instance | None:
+        named = self.named_attribute(node, scope) or self._of_binding(imported_by_call(node), scope)
+        if isinstance(named, Name):
+            return named
         if isinstance(node.func, ast.Attribute):
             on = self.of(node.func.value, scope)
             if isinstance(on, Instance):
@@ -194,6 +217,11 @@ class Inference:
         if fact is not None and isinstance(fact.found, type):
             return Instance(called.name)
         return None
+
+
+def _is_package(kind: Name | Instance | None) -> bool:
+    fact = package.look_up(kind.name) if isinstance(kind, Name) else None
+    return fact is not None and isinstance(fact.found, ModuleType)
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -20,6 +20,12 @@ code { font: .9em ui-monospace, monospace; }
 .differs { background: light-dark(#cdeefa, #124a5c); }
 .other { background: light-dark(#dcdcff, #33336b); }
 .supported { background: light-dark(#cdf0d4, #1d5229); }
+/* A finding is a paragraph where four columns have no room. */
+@media (max-width: 50rem) {
+  tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--line); }
+  tr:first-child { display: none; }
+  td { display: block; border: 0; padding: .1rem 0; }
+}
 .tag { border-radius: .3rem; padding: .05rem .4rem; white-space: nowrap; }
 """
 
@@ -34,7 +40,7 @@ def html(report: Report) -> str:
     )
     said = "".join(f"<li>{escape(line)}</li>" for line in summary(report))
     rows = "".join(
-        f"<tr><td><code>{escape(place(file, f))}</code></td><td>"
+        f"<tr><td><code>{_breakable(place(file, f))}</code></td><td>"
         f'<span class="tag {f.kind}">{f.kind}{", guarded" if f.guarded else ""}</span></td>'
         f"<td><code>{escape(f.name)}</code></td><td>{_with_code(f.says)}"
         f"{f' ({escape(f.link)})' if f.link else ''}</td></tr>"
@@ -47,6 +53,11 @@ def html(report: Report) -> str:
     return document("torchlike scan", body, _STYLE)
 
 
+def _breakable(path: str) -> str:
+    """A path that is broken between its parts, where there is no room for it."""
+    return escape(path).replace("/", "/<wbr>").replace(":", "<wbr>:")
+
+
 def _with_code(text: str) -> str:
-    """Words that a docstring sets between double backticks, as code."""
-    return re.sub(r"``(.+?)``", r"<code>\1</code>", escape(text))
+    """Words that a docstring sets between backticks, as code."""
+    return re.sub(r"(``?)(.+?)\1", r"<code>\2</code>", escape(text))

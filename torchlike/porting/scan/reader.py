@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from torchlike.porting.scan import package, risks
 from torchlike.porting.scan.findings import Finding
 from torchlike.porting.scan.inference import TENSOR, Inference, Instance, Name
+from torchlike.porting.scan.neighbours import Neighbours
 from torchlike.porting.scan.scopes import FUNCTIONS, Imported, Scope, build
 
 #: Libraries built on PyTorch: known to run through the shim, or not known.
@@ -28,9 +30,11 @@ _EXCUSED = ("ImportError", "ModuleNotFoundError", "AttributeError", "NotImplemen
             "Exception")  # fmt: skip
 
 
-def read(tree: ast.Module) -> list[Finding]:
-    """The findings of a program, by line."""
-    reader = _Reader(Inference(build(tree)))
+def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:
+    """The findings of a program, by line. ``neighbours``: the program's other files."""
+    root = build(tree)
+    neighbours.resolve(root, path)
+    reader = _Reader(Inference(root))
     for node in tree.body:
         reader.visit(node, reader.infer.root)
     unique = dict.fromkeys(reader.findings)
@@ -158,6 +162,12 @@ class _Reader:
 
     def _call(self, node: ast.Call, scope: Scope) -> None:
         self._risky(node, risks.of_call(node, scope, self.infer, bool(self.loops)))
+        named = self.infer.named_attribute(node, scope)
+        if named is not None:
+            with_default = len(node.args) > 2
+            self.guards += with_default
+            self._use(named.name, node)
+            self.guards -= with_default
         called = self.infer.of(node.func, scope)
         name = called.name if isinstance(called, Name) else None
         function = node.func

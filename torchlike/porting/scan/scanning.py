@@ -10,6 +10,7 @@ from pathlib import Path
 
 from torchlike.porting.scan import notebooks, reader, sources
 from torchlike.porting.scan.findings import FileReport, Report
+from torchlike.porting.scan.neighbours import Neighbours
 
 
 def scan(paths: Sequence[Path], told: Callable[[int, int], None] = lambda done, of: None) -> Report:
@@ -21,15 +22,19 @@ def scan(paths: Sequence[Path], told: Callable[[int, int], None] = lambda done, 
         )
     )
     reports = []
+    neighbours = Neighbours()
     for i, path in enumerate(found):
         told(i, len(found))
-        reports.append(scan_file(path))
+        reports.append(scan_file(path, neighbours))
     told(len(found), len(found))
     return Report(failed + reports)
 
 
-def scan_file(path: Path) -> FileReport:
-    """The report of one program; what cannot be read is skipped with the reason."""
+def scan_file(path: Path, neighbours: Neighbours | None = None) -> FileReport:
+    """The report of one program; what cannot be read is skipped with the reason.
+
+    ``neighbours`` has read other files of the program already.
+    """
     report = FileReport(sources.shown(path))
     try:
         text = sources.text(path)
@@ -40,7 +45,7 @@ def scan_file(path: Path) -> FileReport:
             warnings.simplefilter("ignore")  # of the scanned program's syntax
             tree = ast.parse(text)
         report.lines = text.count("\n") + (not text.endswith("\n") and text != "")
-        report.findings = reader.read(tree)
+        report.findings = reader.read(tree, path, neighbours or Neighbours())
     except sources.UnreadableError as error:
         report.skipped = str(error)
     except SyntaxError as error:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SCOPES = (*FUNCTIONS, *_COMPREHENSIONS, ast.ClassDef)
+#: Packages whose names are PyTorch's.
+ROOTS = ("torch", "torchlike")
+_OF_ROOTS = re.compile(rf"({'|'.join(ROOTS)})(\.\w+)*")
 
 
 @dataclass(frozen=True)
@@ -135,9 +139,20 @@ def _open(node: Any, scope: Scope) -> None:
 
 def _assign(target: ast.expr, value: Any, scope: Scope) -> None:
     if isinstance(target, ast.Name):
-        scope.bind(target.id, value)
+        scope.bind(target.id, imported_by_call(value) or value)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        for element in target.elts:
-            _assign(element, UNKNOWN, scope)
+        for i, element in enumerate(target.elts):  # torch, has_torch = optional_import("torch")
+            _assign(element, (imported_by_call(value) if i == 0 else None) or UNKNOWN, scope)
     elif isinstance(target, ast.Starred):
         _assign(target.value, UNKNOWN, scope)
+
+
+def imported_by_call(value: Any) -> Imported | None:
+    """What a call gives that imports by name: ``pytest.importorskip("torch")``."""
+    if not isinstance(value, ast.Call) or not value.args:
+        return None
+    name = getattr(value.args[0], "value", None)
+    if not isinstance(name, str) or not _OF_ROOTS.fullmatch(name):
+        return None
+    function = ast.unparse(value.func).rpartition(".")[2]
+    return Imported(name) if "import" in function.lower() else None
