@@ -7,7 +7,15 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
-from torchlike.optim.rules import MomentOptimizer, correction, decayed, lerp, like, moment
+from torchlike.optim.rules import (
+    MomentOptimizer,
+    corrected,
+    correction,
+    decayed,
+    lerp,
+    like,
+    moment,
+)
 
 
 class Adam(MomentOptimizer):
@@ -53,7 +61,7 @@ class Adam(MomentOptimizer):
         second = v
         if amsgrad:
             second = largest[0] = jnp.maximum(largest[0], v)
-        rate, root = like(p, lr / correction(b1, step), jnp.sqrt(correction(b2, step)))
+        rate, root = like(p, corrected(lr, b1, step), jnp.sqrt(correction(b2, step)))
         p = p - rate * m / (jnp.sqrt(second) / root + eps)
         return p, (step, m, v, *largest)
 

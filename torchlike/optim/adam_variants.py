@@ -10,6 +10,7 @@ from torchlike._core.tensor import Tensor
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import (
     MomentOptimizer,
+    corrected,
     correction,
     decayed,
     lerp,
@@ -49,7 +50,7 @@ class Adamax(MomentOptimizer):
         step = step + 1
         m = lerp(m, g, b1)
         largest = jnp.maximum(like(p, b2)[0] * largest, jnp.abs(g) + eps)
-        (rate,) = like(p, lr / correction(b1, step))
+        (rate,) = like(p, corrected(lr, b1, step))
         return p - rate * m / largest, (step, m, largest)
 
 

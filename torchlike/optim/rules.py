@@ -157,6 +157,13 @@ def correction(decay: Any, step: Any) -> jax.Array:
     return 1 - jnp.asarray(decay, jnp.float64) ** step.astype(jnp.float64)
 
 
+def corrected(lr: Any, decay: Any, step: Any) -> jax.Array:
+    """``lr / correction(decay, step)``, in the dtype of the correction: a quotient of float64 is
+    fifty instructions of a TPU's program, and each parameter has its own."""
+    divisor = correction(decay, step)
+    return jnp.asarray(lr, divisor.dtype) / divisor
+
+
 def decayed(
     p: Any, g: Any, lr: Any, weight_decay: Any, decay: Any, decoupled: Any
 ) -> tuple[Any, ...]:

@@ -96,9 +96,12 @@ def text_of(name, platform):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_step_has_no_workaround_for_the_cpu(name, platform):
     text = text_of(name, platform)
-    assert "optimization_barrier" not in text
+    # An attention of a short sequence computes its weights again in backward.
+    assert text.count("stablehlo.optimization_barrier") == {"gpt": 1}.get(name, 0)
     assert "stablehlo.case" not in text
     assert not re.search(r"tensor<\d[^>]*f64>", text)  # hyperparameters alone are float64
+    # A TPU emulates them, and the update would divide so for each parameter.
+    assert not re.search(r"stablehlo.divide .*tensor<f64>", text)
     products = [x for x in text.splitlines() if "stablehlo.dot_general" in x]
     assert products
     # PyTorch's defaults: products of all bits, and cuDNN may take TF32.

@@ -112,6 +112,27 @@ def test_a_model_with_values_may_be_planned():
     assert np.isfinite(step(x, y).item())  # the model is as it was after a step
 
 
+@pytest.mark.full
+@needs_cuda
+def test_short_attention_keeps_no_weights_for_backward():
+    def temporary(layers):
+        with torch.device("meta"):
+            x = torch.zeros(8, 8, 256, 64, dtype=torch.bfloat16, requires_grad=True)
+
+        def step(x):
+            y = x
+            for _ in range(layers):
+                y = nn.functional.scaled_dot_product_attention(
+                    y, y.roll(1, 0), y.roll(2, 0), is_causal=True
+                )
+            return torch.autograd.grad(y.float().sum(), [x])
+
+        return torch.plan(step, x, topology="h100:1").temporary
+
+    weights = 8 * 8 * 256 * 256 * 2
+    assert (temporary(4) - temporary(2)) / 2 < weights
+
+
 def test_wrong_requests():
     with pytest.raises(ValueError, match=r"unknown topology 'v9:2x2'. Known: TPUs.*v5e.*h100"):
         topology("v9:2x2")
