@@ -126,7 +126,7 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": {"DistributedOptimizer": _PEERS},
     "distributed.tensor.experimental": dict.fromkeys(
-        ("local_map", "context_parallel", "register_sharding"), _WORLD),
+        ("local_map", "register_sharding"), _WORLD),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),

@@ -24,10 +24,13 @@ from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
 from torchlike.distributed.collectives import all_reduce
+from torchlike.distributed.crossings import Side, own_side, side_of
 from torchlike.distributed.device_mesh import DeviceMesh, mesh_of
 from torchlike.distributed.reductions import ReduceOp, named
+from torchlike.distributed.scoped_programs import cross
 from torchlike.distributed.tensor._moves import moved
-from torchlike.distributed.tensor._specs import checked, sharding_for
+from torchlike.distributed.tensor._specs import checked, pieces, sharding_for
+from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor.placement_types import Partial
 
 
@@ -70,19 +73,79 @@ def to_local(t: Tensor, grad_placements: Any = None) -> Tensor:
     """What this process holds, on the same memory where that is everything. NotImplementedError for
     `Partial` gradients across processes."""
     array = t._storage.cell
+    lying = _of_placed(t)
+    if lying is not None and modes.current.capture is not None:
+        return _captured_part(t, lying, grad_placements)
     if isinstance(array, core.Tracer) or (
         getattr(array, "is_fully_addressable", True) and not _is_line_of_one(array)
     ):
         return alias(t)
-    _refuse_capture("to_local()")
     sharding = _of(t) or t._read().sharding
-    back = sharding
-    if grad_placements is not None:
-        mesh = mesh_of(sharding.mesh)
-        wanted = checked(grad_placements, mesh, t.dim())
-        _refuse_partial(wanted, "to_local(grad_placements=...)")
-        back = sharding_for(wanted, mesh, tuple(t.shape))
-    return _ToLocal.apply(t, back)
+    return _ToLocal.apply(t, _back(t, sharding, grad_placements))
+
+
+def _back(t: Tensor, sharding: NamedSharding, grad_placements: Any) -> NamedSharding:
+    """Where the gradient of a DTensor that is cut by ``to_local`` lies."""
+    if grad_placements is None:
+        return sharding
+    mesh = mesh_of(sharding.mesh)
+    wanted = checked(grad_placements, mesh, t.dim())
+    _refuse_partial(wanted, "to_local(grad_placements=...)")
+    return sharding_for(wanted, mesh, tuple(t.shape))
+
+
+def _of_placed(t: Tensor) -> NamedSharding | None:
+    """The sharding of a tensor on a mesh that spans processes, also of a result in a program that
+    is being captured, where it was laid out."""
+    found = None
+    if t._view is None and isinstance(t._storage, PlacedStorage):
+        found = t._storage.sharding
+    elif not isinstance(t._storage.cell, core.Tracer):
+        found = _of(t)
+    return None if found is None or mesh_of(found.mesh).is_local else found
+
+
+class _Crossed(Function):
+    """A tensor on the other side of a crossing, whose gradient comes ``back``: from where, to
+    where."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, name: str, mesh: Any, given: Any, made: Any,
+                back: Any) -> Tensor:  # fmt: skip
+        ctx.name, ctx.mesh, ctx.back = name, mesh, back
+        return _Crossed.across(t, name, mesh, given, made)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        found = _Crossed.across(g, f"the gradient of {ctx.name}", ctx.mesh, *ctx.back)
+        return found, None, None, None, None, None
+
+    @staticmethod
+    def across(t: Tensor, name: str, mesh: Any, given: Side, made: Side) -> Tensor:
+        (found,) = cross(
+            modes.current.capture, mesh, name, [t._read()], lambda x, met: (x,), [given], [made],
+            [t.dtype.numpy],
+        )  # fmt: skip
+        return wrap(found)
+
+
+def _captured_part(t: Tensor, sharding: NamedSharding, grad_placements: Any) -> Tensor:
+    """``to_local`` in a program that is being captured."""
+    shape = tuple(t.shape)
+    mesh, given = side_of(sharding, shape)
+    made = own_side(mesh, sharding.shard_shape(shape))
+    back = side_of(_back(t, sharding, grad_placements), shape)[1]
+    return _Crossed.apply(t, "to_local()", mesh, given, made, (made, back))
+
+
+def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding) -> Tensor:
+    """``from_local`` there."""
+    size = tuple(local.shape)
+    shape = tuple(n * k for n, k in zip(size, pieces(sharding, len(size)), strict=True))
+    mesh, made = side_of(sharding, shape)
+    given = own_side(mesh, size)
+    back_side = side_of(back, shape)[1]
+    return _Crossed.apply(local, "from_local()", mesh, given, made, (back_side, given))
 
 
 def _is_line_of_one(array: Any) -> bool:
@@ -98,13 +161,6 @@ def _refuse_partial(placements: Any, what: str) -> None:
     if any(isinstance(p, Partial) for p in placements):
         raise NotImplementedError(
             f"{what} with Partial over processes: all_reduce the gradient, and Replicate()"
-        )
-
-
-def _refuse_capture(what: str) -> None:
-    if modes.current.capture is not None:
-        modes.current.capture.refuse(
-            f"{what} of a mesh that spans processes", "the DTensor itself, as a whole"
         )
 
 
@@ -125,7 +181,6 @@ def from_local(
             )
         sharding = sharding_for(placements, mesh, whole)
         return moved(local, sharding, _of(local)), sharding
-    _refuse_capture("from_local()")
     sums = [(named(p.reduce_op), mesh.get_group(i))
             for i, p in enumerate(placements) if isinstance(p, Partial)]  # fmt: skip
     sharding = _whole_sharding(placements, mesh, tuple(local.shape))
@@ -134,6 +189,13 @@ def from_local(
         wanted = checked(grad_placements, mesh, local.dim())
         _refuse_partial(wanted, "from_local(grad_placements=...)")
         back = _whole_sharding(wanted, mesh, tuple(local.shape))
+    if modes.current.capture is not None:
+        if sums:
+            modes.current.capture.refuse(
+                "from_local() of Partial on a mesh that spans processes",
+                "all_reduce and Replicate()",
+            )
+        return _captured_whole(local, sharding, back), sharding
     found = _FromLocal.apply(local, sharding, back, shape, sums)
     sharding_for(placements, mesh, tuple(found.shape))
     return found, sharding
