@@ -218,6 +218,8 @@ _DIFFERENT = ("different",)
 
 def _evaluator(primitive: Any, params: dict[str, Any]) -> Callable[..., Sequence[Any]]:
     """An equation as a function of its operands that gives all its results."""
+    # What a result was made alike says of its mesh: that is the region's here.
+    params = {name: None if _is_place(value) else value for name, value in params.items()}
     bound = primitive.get_bind_params(params)
     functions, rest = bound if isinstance(bound, tuple) else ((), bound)  # as JAX 0.10 has it
 
@@ -226,6 +228,10 @@ def _evaluator(primitive: Any, params: dict[str, Any]) -> Callable[..., Sequence
         return found if primitive.multiple_results else (found,)
 
     return evaluate
+
+
+def _is_place(parameter: Any) -> bool:
+    return isinstance(parameter, NamedSharding)
 
 
 def _programs(eqn: Any) -> Iterator[Any]:
@@ -251,7 +257,7 @@ def _inner(eqn: Any) -> tuple[Any, Sequence[Any]] | None:
 def _is_special(program: Any) -> bool:
     """Whether a program has equations that are not the same on whoever's values."""
     return any(
-        e.primitive is crossing or e.primitive.name == "sharding_constraint" or speaks_of_ranks(e)
+        e.primitive is crossing or any(map(_is_place, e.params.values())) or speaks_of_ranks(e)
         or any(map(_is_special, _programs(e))) for e in program.eqns
     )  # fmt: skip
 
