@@ -10,6 +10,7 @@ process works on the part that it holds; `scoped_programs` compiles what lies be
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -118,10 +119,14 @@ def _find(last: Any) -> None:
         if id(eqn) in _known or eqn.primitive is crossing or not before:
             waiting.pop()
             if id(eqn) not in _known:
-                gone = weakref.ref(eqn, lambda _, key=id(eqn): _known.pop(key, None))
+                gone = weakref.ref(eqn, functools.partial(_forget, id(eqn)))
                 _known[id(eqn)] = gone, _of_equation(eqn)
         else:
             waiting += before
+
+
+def _forget(key: int, _: Any) -> None:
+    _known.pop(key, None)
 
 
 def _of_equation(eqn: Any) -> Shared | None:

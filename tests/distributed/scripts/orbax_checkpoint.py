@@ -66,6 +66,7 @@ else:
 
         os.rename = os.replace = killed
         dcp.save(state(step=5), storage_writer=dcp.OrbaxStorageWriter(folder))
+said.append(sums())
 if rank == 0:
-    print(*said, sums(), sep="|", flush=True)
+    print(*said, sep="|", flush=True)
 dist.destroy_process_group()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -79,7 +80,10 @@ class OrbaxStorageWriter(FileSystemWriter):
             parts[_STATE] = ocp.args.StandardSave(found)
         if texts or not arrays:
             parts[_OBJECTS] = ocp.args.JsonSave(texts)
-        with _manager(folder, self._keep, count) as manager:
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=self._keep, enable_async_checkpointing=False
+        )
+        with ocp.CheckpointManager(folder.resolve(), options=options) as manager:
             last = manager.latest_step()
             step = same_for_all(0 if last is None else last + 1, count)
             manager.save(step, args=ocp.args.Composite(**parts))
@@ -91,11 +95,6 @@ def _of_world(array: Any, count: int) -> Any:
     """An array as Orbax takes it: one of this process alone by its values, which the first process
     writes."""
     return np.asarray(array) if count > 1 and array.is_fully_addressable else array
-
-
-def _manager(folder: Path, keep: int | None, count: int) -> Any:
-    options = ocp.CheckpointManagerOptions(max_to_keep=keep, enable_async_checkpointing=False)
-    return ocp.CheckpointManager(folder.resolve(), options=options)
 
 
 class OrbaxStorageReader(FileSystemReader):
@@ -116,11 +115,12 @@ class OrbaxStorageReader(FileSystemReader):
         """The checkpoint of a folder. FileNotFoundError where there is none."""
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder} holds no checkpoint of Orbax's: it is not there")
-        with _manager(folder, None, 1) as manager:
-            step = manager.latest_step() if self._step is None else self._step
-            if step is None or step not in manager.all_steps():
-                of_step = "" if step is None else f" of step {step}"
-                raise FileNotFoundError(f"{folder} holds no checkpoint of Orbax's{of_step}")
+        # A step's folder has its name once it is whole. (A CheckpointManager waits for everybody.)
+        steps = [int(p.name) for p in folder.iterdir() if p.name.isdigit() and p.is_dir()]
+        step = max(steps, default=None) if self._step is None else self._step
+        if step not in steps:
+            of_step = "" if step is None else f" of step {step}"
+            raise FileNotFoundError(f"{folder} holds no checkpoint of Orbax's{of_step}")
         return _OfOrbax(folder.resolve() / str(step))
 
 
@@ -133,8 +133,8 @@ class _OfOrbax:
         self.shapes: dict[str, tuple[int, ...]] = {}
         if not (folder / _STATE).is_dir():
             return
-        with ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as checkpointer:
-            tree = checkpointer.metadata(folder / _STATE).item_metadata.tree
+        with contextlib.closing(ocp.PyTreeCheckpointHandler()) as handler:
+            tree = handler.metadata(folder / _STATE).tree
         for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
             keys = tuple(str(getattr(k, "key", getattr(k, "idx", k))) for k in path)
             self._paths[".".join(keys)] = keys
@@ -154,8 +154,8 @@ class _OfOrbax:
         if not wanted:
             return
         args = ocp.args.PyTreeRestore(item=item, restore_args=how, partial_restore=True)
-        with ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as checkpointer:
-            tree = checkpointer.restore(self._folder / _STATE, args=args)
+        with contextlib.closing(ocp.PyTreeCheckpointHandler()) as handler:
+            tree = handler.restore(self._folder / _STATE, args=args)
         for name in wanted:
             found = tree
             for key in self._paths[name]:
@@ -166,8 +166,8 @@ class _OfOrbax:
         """What else it holds."""
         if not (self._folder / _OBJECTS).is_dir():
             return {}
-        with ocp.Checkpointer(ocp.JsonCheckpointHandler()) as checkpointer:
-            texts = checkpointer.restore(self._folder / _OBJECTS)
+        with contextlib.closing(ocp.JsonCheckpointHandler()) as handler:
+            texts = handler.restore(self._folder / _OBJECTS)
         return {name: decoded(text) for name, text in texts.items()}
 
 
