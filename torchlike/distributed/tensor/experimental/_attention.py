@@ -143,6 +143,7 @@ def _cut(b: Tensor, dim: int, mesh: DeviceMesh) -> None:
 
 def _restore(b: Tensor, former: Tensor, mesh: DeviceMesh) -> None:
     if mesh.is_local:
+        b.data = former.new_empty(0)  # what is assigned to a DTensor in its own size is placed
         b.data = former
     else:
         b.resize_(former.shape)
