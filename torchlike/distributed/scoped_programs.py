@@ -203,6 +203,7 @@ def joined(side: Side, ndim: int) -> PartitionSpec:
     """How that array is cut: along the own axes in dimension 0, and as ``side.spec`` says."""
     if not side.own:
         return side.spec
+    entries: list[tuple[str, ...]]
     entries = [(e,) if isinstance(e, str) else tuple(e or ()) for e in side.spec]
     entries += [()] * (max(ndim, 1) - len(entries))
     entries[0] = (*side.own, *entries[0])

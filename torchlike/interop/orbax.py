@@ -16,8 +16,8 @@ import orbax.checkpoint as ocp
 
 from torchlike._core.tensor import Tensor, from_jax
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.interop.json_states import decoded, encoded
 from torchlike.nn import Module
+from torchlike.serialization.json_states import decoded, encoded
 
 
 class Checkpoints:

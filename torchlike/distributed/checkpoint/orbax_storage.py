@@ -19,7 +19,7 @@ from torchlike.distributed.checkpoint.filesystem import (
     FileSystemReader,
     FileSystemWriter,
 )
-from torchlike.interop.json_states import decoded, encoded
+from torchlike.serialization.json_states import decoded, encoded
 
 ocp: Any = LazyModule("orbax.checkpoint")
 #: The items of a checkpoint: tensors, and what else there is.
