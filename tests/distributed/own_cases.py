@@ -295,6 +295,12 @@ def case_a_compiled_fully_sharded_step():
     assert "reduce-scatter(" in text
     assert text.count("all-gather(") >= 4
 
+    every = DTensor.from_local(torch.randn(6, 8), mesh, [Shard(0)])  # a batch of all ranks
+    loss = torchlike.jit(lambda x: model(x).pow(2).mean())
+    torch.testing.assert_close(
+        loss(every).full_tensor(), model(every).pow(2).mean().full_tensor(), rtol=1e-5, atol=1e-6
+    )
+
     @torchlike.jit
     def beside(x):
         return model(x).sum() + (model[0].weight * x).sum()
