@@ -33,7 +33,7 @@ def results(file, folder, n=2, torchrun=False):
     ended = subprocess.run(
         [*program, "--nproc-per-node", str(n), str(HERE / "runner.py"), str(HERE / file),
          str(free_port()), str(out)],
-        capture_output=True, text=True, timeout=100,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-3000:]
     return [json.loads(Path(f"{out}{rank}").read_text()) for rank in range(n)]

@@ -265,6 +265,50 @@ def case_a_fully_sharded_step():
         torch.testing.assert_close(p.grad.full_tensor(), q.grad, rtol=1e-5, atol=1e-6)
 
 
+def case_a_compiled_fully_sharded_step():
+    """With a batch of each rank's own: one program, with what it gives eagerly. A plain tensor
+    beside a parameter is the error that it is there."""
+    from torch.distributed.fsdp import fully_shard
+
+    import torchlike
+
+    mesh, found = init_device_mesh("cpu", (dist.get_world_size(),)), []
+    for way in (lambda f: f, torchlike.jit):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4))
+        for m in (model[0], model):
+            fully_shard(m, mesh=mesh)
+
+        def step(optimizer, x, y, model=model):
+            optimizer.zero_grad()
+            loss = ((model(x) - y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        run = way(step)
+        losses = _trained(run, model.parameters())
+        found.append((losses, [p.full_tensor() for p in model.parameters()]))
+    torch.testing.assert_close(found[1], found[0], rtol=1e-6, atol=1e-6)
+    assert run.compiles == 1
+    text = run.latest.forward.compile().as_text()
+    assert "reduce-scatter(" in text
+    assert text.count("all-gather(") >= 4
+
+    every = DTensor.from_local(torch.randn(6, 8), mesh, [Shard(0)])  # a batch of all ranks
+    loss = torchlike.jit(lambda x: model(x).pow(2).mean())
+    torch.testing.assert_close(
+        loss(every).full_tensor(), model(every).pow(2).mean().full_tensor(), rtol=1e-5, atol=1e-6
+    )
+
+    @torchlike.jit
+    def beside(x):
+        return model(x).sum() + (model[0].weight * x).sum()
+
+    with mixed("aten.mul.Tensor"):
+        beside(torch.ones(8, 8))
+
+
 def case_tensor_parallel_under_fully_shard():
     """Each row of the mesh has its own batch, whose rank computes it alone here; four ranks are in
     two_dimensional_cases.py."""
@@ -294,6 +338,27 @@ def case_tensor_parallel_under_fully_shard():
     for p, q in zip(model.parameters(), plain.parameters(), strict=True):
         assert p.to_local().numel() == q.numel() // n
         torch.testing.assert_close(p.grad.full_tensor(), q.grad, rtol=1e-5, atol=1e-6)
+
+
+def case_attention_of_a_cut_sequence():
+    """In values and gradients that of the whole; context_parallel_cases.py has more."""
+    from torch.distributed.tensor.experimental import context_parallel
+    from torch.distributed.tensor.experimental._attention import context_parallel_unshard
+
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    torch.manual_seed(0)
+    whole = torch.randn(2, 3, 8, 4)
+    given = whole.clone()
+
+    def attended(x):
+        x = x.clone().requires_grad_()
+        out = F.scaled_dot_product_attention(x, x * 2, x + 1, is_causal=True)
+        return out.detach(), *torch.autograd.grad(out.pow(2).sum(), x)
+
+    with context_parallel(mesh, buffers=[given], buffer_seq_dims=[2]):
+        found = context_parallel_unshard(mesh, attended(given), [2, 2])
+    assert given.equal(whole)
+    torch.testing.assert_close(found, list(attended(whole)), rtol=1e-5, atol=1e-5)
 
 
 def case_programs_that_differ():

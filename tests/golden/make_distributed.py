@@ -10,6 +10,9 @@ from tests.distributed.launching import results
 
 FILES = (
     "captured_cases.py",
+    "compiled_sharded_cases.py",
+    "compiled_two_dimensional_cases.py",
+    "context_parallel_cases.py",
     "collective_cases.py",
     "pipelining_cases.py",
     "sharded_cases.py",
@@ -17,7 +20,7 @@ FILES = (
     "two_dimensional_cases.py",
 )
 #: How many ranks run a file, where not two.
-RANKS = {"two_dimensional_cases.py": 4}
+RANKS = {"compiled_two_dimensional_cases.py": 4, "two_dimensional_cases.py": 4}
 
 
 def main():

@@ -50,7 +50,6 @@ _INDUCTOR = Gap("XLA compiles, not the Inductor", "torchlike.jit on the GraphMod
 _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
 _CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
            "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
-_WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
@@ -125,7 +124,6 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.rpc.functions": {"async_execution": _PEERS},
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": {"DistributedOptimizer": _PEERS},
-    "distributed.tensor.experimental": {"context_parallel": _WORLD},
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),

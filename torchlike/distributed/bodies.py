@@ -105,8 +105,8 @@ def reduce_scatter_list(op: str, size: int) -> Body:
     return lambda *rows: whole(jnp.stack(rows))
 
 
-def ballast() -> jax.Array:
+def ballast(axes: str | tuple[str, ...] = AXIS) -> jax.Array:
     """A result that nobody needs, of 2,048 products. XLA's CPU client computes a program of less
     than 1,000 operations at once, in the thread that asks for it: that would wait for the other
     ranks without end and without hearing of signals."""
-    return jnp.arange(2048, dtype=jnp.float32) * lax.axis_index(AXIS).astype(jnp.float32)
+    return jnp.arange(2048, dtype=jnp.float32) * lax.axis_index(axes).astype(jnp.float32)

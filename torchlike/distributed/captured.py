@@ -23,6 +23,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from torchlike._runtime import x64
 from torchlike._runtime.meeting import coordination
 from torchlike.distributed.bodies import AXIS, ballast
+from torchlike.distributed.crossings import crossing
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.groups import ProcessGroup, behind
 from torchlike.distributed.works import Call, agree, settle
@@ -39,28 +40,35 @@ class RanksOfCapture:
     def __init__(self, group: ProcessGroup) -> None:
         self.group = group
         self.called: list[str] = []
+        #: The mesh of those of its values that several ranks share (``scoped_programs``), and the
+        #: class of its programs.
+        self.mesh: Any = None
+        self.program: Callable[..., RankProgram] = RankProgram
 
     def take_part_in(self, eqns: Sequence[Any]) -> bool:
         """Whether equations of a program are collectives (or ask for the rank)."""
-        return any(_speaks_of_ranks(v) for e in eqns for v in e.params.values())
+        return any(e.primitive is crossing or speaks_of_ranks(e) for e in eqns)
 
     def compiled(
         self, name: str, function: Callable[..., Any], outputs: Sequence[Any],
-        donated: tuple[int, ...],
+        donated: tuple[int, ...], drawn: frozenset[int],
     ) -> RankProgram:  # fmt: skip
         """What ``jax.jit(function, donate_argnums=donated)`` is without ranks. ``outputs``: the
-        avals of its results."""
+        avals of its results; ``drawn``: which arguments are random numbers."""
         shown = self.called[:_SHOWN]
         if len(self.called) > _SHOWN:
             shown.append(f"{len(self.called) - _SHOWN} more")
         what = f"the compiled {name} ({', '.join(shown)})"
-        return RankProgram(self.group, what, function, [o.ndim for o in outputs], donated)
+        ndims = [o.ndim for o in outputs]
+        return self.program(self.group, what, function, ndims, donated, drawn)
 
 
-def _speaks_of_ranks(parameter: Any) -> bool:
-    if isinstance(parameter, tuple):
-        return any(isinstance(x, str) and x == AXIS for x in parameter)
-    return isinstance(parameter, str) and parameter == AXIS
+def speaks_of_ranks(eqn: Any) -> bool:
+    """Whether an equation is a collective over the ranks, or asks for the rank."""
+    return any(
+        AXIS in [x for x in (p if isinstance(p, tuple) else (p,)) if isinstance(x, str)]
+        for p in eqn.params.values()
+    )
 
 
 def collective(
@@ -103,9 +111,9 @@ class RankProgram:
 
     def __init__(
         self, group: ProcessGroup, what: str, function: Callable[..., Any], ndims: Sequence[int],
-        donated: tuple[int, ...],
+        donated: tuple[int, ...], drawn: frozenset[int],
     ) -> None:  # fmt: skip
-        self._group, self._what = group, what
+        self._group, self._what, self._drawn = group, what, drawn
         self._function, self._ndims, self._donated = x64.requiring(function), ndims, donated
         self._mesh = group.jax_mesh()
         self._spread = NamedSharding(self._mesh, PartitionSpec(AXIS))
@@ -152,12 +160,20 @@ class RankProgram:
         )  # fmt: skip
         whole = [jax.ShapeDtypeStruct(self._whole_shape(a.shape), a.dtype,
                                       weak_type=a.weak_type, sharding=self._spread)
-                 for a in (_HEAD, *avals)]  # fmt: skip
-        self._lowered = jax.jit(over_ranks, donate_argnums=donated).lower(*whole)
-        self._digest = hashlib.sha256(self._lowered.as_text().encode()).hexdigest()[:12]
+                 for a in (HEAD, *avals)]  # fmt: skip
+        self._avals = avals
+        self._take(jax.jit(over_ranks, donate_argnums=donated).lower(*whole))
+
+    def _take(self, lowered: Any) -> None:
+        """``lowered`` is the program."""
+        self._lowered = lowered
+        self._digest = hashlib.sha256(lowered.as_text().encode()).hexdigest()[:12]
         self._text = f"{self._what}, program {self._digest}"
         self._head = jax.device_put(np.array([int(self._digest, 16)], np.uint64), self._device)
-        self._avals = avals
+
+    def _placed(self, leaves: Sequence[Any]) -> list[jax.Array]:
+        """The arguments as the program takes them."""
+        return [self._whole(x, aval) for x, aval in zip(leaves, self._avals, strict=True)]
 
     def _whole_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         n = self._group.size()
@@ -192,12 +208,15 @@ class RankProgram:
         if key not in _agreed or get_debug_level() is DebugLevel.DETAIL:
             agree(call, _HINT)
             _agreed.add(key)
-        whole = [self._whole(x, aval) for x, aval in zip(leaves, self._avals, strict=True)]
-        whole.insert(0, self._whole(self._head, _HEAD))
-        results = [r.addressable_data(0) for r in compiled(*whole)]
-        settle(results[-1:], call, None)
-        self._check_heads(np.asarray(results[-2]), call)
-        return results[:-2]
+        whole = [self._whole(self._head, HEAD), *self._placed(leaves)]
+        *results, heads, last = compiled(*whole)
+        settle([last.addressable_data(0)], call, None)
+        self._check_heads(np.asarray(heads.addressable_data(0)), call)
+        return self._delivered(results)
+
+    def _delivered(self, results: Sequence[jax.Array]) -> list[Any]:
+        """What this rank is given of the program's results."""
+        return [r.addressable_data(0) for r in results]
 
     def _check_heads(self, heads: np.ndarray, call: Call) -> None:
         """DistBackendError where other ranks ran another program, which they had before."""
@@ -212,7 +231,7 @@ class RankProgram:
 
 
 #: What each rank tells the others in its program: the program's digest.
-_HEAD = core.ShapedArray((1,), np.uint64)
+HEAD = core.ShapedArray((1,), np.uint64)
 _HINT = (
     ". All ranks have to run one program: what differs between them has to be in a tensor that is "
     "made outside of the compiled function (torch.tensor(dist.get_rank()) for the rank), not in "

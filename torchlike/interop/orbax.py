@@ -6,7 +6,7 @@ Importing this file imports orbax.checkpoint.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import orbax.checkpoint as ocp
 from torchlike._core.tensor import Tensor, from_jax
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import Module
+from torchlike.serialization.json_states import decoded, encoded
 
 
 class Checkpoints:
@@ -67,7 +68,7 @@ class Checkpoints:
                 arrays: Any = _nested(item.state_dict())
             elif hasattr(item, "state_dict"):
                 leaves: list[Any] = []
-                rest = _without_arrays(item.state_dict(), leaves)
+                rest = encoded(item.state_dict(), leaves)
                 parts[f"{name}.json"] = ocp.args.JsonSave({"state_dict": rest})
                 arrays = {str(i): leaf for i, leaf in enumerate(leaves)}
             else:
@@ -105,7 +106,7 @@ class Checkpoints:
                 item.load_state_dict({k: _tensor(a) for k, a in _flat(arrays).items()})
             elif hasattr(item, "load_state_dict"):
                 rest = self._item(step, f"{name}.json", ocp.args.JsonRestore())["state_dict"]
-                item.load_state_dict(_with_arrays(rest, arrays))
+                item.load_state_dict(decoded(rest, {k: _tensor(a) for k, a in arrays.items()}))
             else:
                 _fill(item, arrays, name)
         return step
@@ -152,39 +153,6 @@ def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         else:
             found[f"{before}{name}"] = value
     return found
-
-
-def _without_arrays(value: Any, leaves: list[Any]) -> Any:
-    """A state as JSON has it, a number in the place of each array, which goes to ``leaves``."""
-
-    def inner(value: Any) -> Any:
-        if isinstance(value, (Tensor, jax.Array, np.ndarray)):
-            leaves.append(value)
-            return {"array": len(leaves) - 1}
-        if value is None or isinstance(value, (bool, int, float, str)):
-            return {"plain": value}
-        if isinstance(value, np.generic):
-            return {"plain": value.item()}
-        if isinstance(value, Mapping):
-            return {"dict": [[inner(k), inner(v)] for k, v in value.items()]}
-        if isinstance(value, (list, tuple)):
-            kind = "list" if isinstance(value, list) else "tuple"
-            return {kind: [inner(v) for v in value]}
-        raise TypeError(f"a checkpoint has no place for a {type(value).__name__}: {value!r}")
-
-    return inner(value)
-
-
-def _with_arrays(value: Any, arrays: Mapping[str, Any]) -> Any:
-    ((kind, held),) = value.items()
-    if kind == "array":
-        return _tensor(arrays[str(held)])
-    if kind == "plain":
-        return held
-    if kind == "dict":
-        return {_with_arrays(k, arrays): _with_arrays(v, arrays) for k, v in held}
-    parts: Sequence[Any] = [_with_arrays(v, arrays) for v in held]
-    return tuple(parts) if kind == "tuple" else parts
 
 
 def _fill(tree: Any, arrays: Any, name: str) -> None:

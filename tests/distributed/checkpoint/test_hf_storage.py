@@ -1,7 +1,9 @@
 """Checkpoints in Hugging Face's layout: safetensors reads what was written, and the reverse."""
 
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -73,6 +75,10 @@ def test_killed_while_saving(tmp_path, at):
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(at)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     assert held() == {1}
+    state = {"a": torch.full((3,), 3.0), "b": torch.full((2,), 3.0)}
+    dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path, files))
+    assert held() == {3}
+    assert not [p for p in tmp_path.iterdir() if p.is_dir()]
 
 
 def test_files_of_others_are_read(tmp_path):
@@ -92,3 +98,18 @@ def test_refused(tmp_path):
         dcp.HuggingFaceStorageWriter(tmp_path, save_distributed=True)
     with pytest.raises(FileNotFoundError, match="no safetensors"):
         dcp.load({}, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
+
+
+def test_what_killed_saves_left_goes(tmp_path):
+    """Folders of processes that have ended; of none that runs, and of nobody else."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    own = f".torchlike-saving-{socket.gethostname()}"
+    for name in (f"{own}-{ended.pid}-abc", f"{own}-{os.getpid()}-abc", ".saving-abc",
+                 f".torchlike-saving-elsewhere-{ended.pid}-abc"):  # fmt: skip
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model-00001-of-00001.safetensors").touch()
+    dcp.save({"w": torch.ones(2)}, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path))
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_dir()) == sorted((
+        f"{own}-{os.getpid()}-abc", ".saving-abc", f".torchlike-saving-elsewhere-{ended.pid}-abc",
+    ))  # fmt: skip

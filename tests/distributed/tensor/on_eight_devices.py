@@ -22,6 +22,8 @@ from torchlike.distributed.tensor import (
 from torchlike.distributed.tensor import parallel as tp
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor._utils import compute_local_shape_and_global_offset
+from torchlike.distributed.tensor.experimental import context_parallel
+from torchlike.distributed.tensor.experimental._attention import context_parallel_unshard
 from torchlike.distributed.tensor.placement_types import _StridedShard
 
 MESH = init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"))
@@ -400,6 +402,39 @@ def test_distribute_module():
     assert net[1].weight.placements == net[1].running_mean.placements == (Replicate(),)
     with pytest.raises(RuntimeError, match="should only be called once on a module"):
         distribute_module(net, LINE)
+
+
+@pytest.mark.parametrize("way", ["eager", "jitted"])
+def test_attention_of_a_cut_sequence(way):
+    """Queries and the result lie in parts, also on a slice of a mesh whose other dimension cuts the
+    batch; values and gradients are those of the whole."""
+    torch.manual_seed(0)
+    whole = torch.randn(2, 3, 16, 4)
+    lay = []
+
+    def attended(x):
+        out = F.scaled_dot_product_attention(x, x * 2, x + 1, is_causal=True)
+        return out, *torch.autograd.grad(out.pow(2).sum(), x)
+
+    run = torch.jit(attended) if way == "jitted" else attended
+    expected = attended(whole.clone().requires_grad_())
+    for mesh, size in ((LINE, 2), (MESH["tp"], 4)):
+        given = whole.clone()
+        with context_parallel(mesh, buffers=[given], buffer_seq_dims=[2]):
+            assert parts(given) == {(2, 3, size, 4)}
+            found = run(given.detach().requires_grad_())
+            lay.append(parts(found[0]))
+        assert not isinstance(given, DTensor)
+        assert given.equal(whole)
+        for t, e in zip(context_parallel_unshard(mesh, found, [2, 2]), expected, strict=True):
+            assert torch.allclose(t, e, rtol=1e-5, atol=1e-5)
+            assert not isinstance(t, DTensor)
+    assert lay == [{(2, 3, 2, 4)}, {(2, 3, 4, 4)}]
+    odd = context_parallel(LINE, buffers=[torch.ones(1, 1, 12, 2)], buffer_seq_dims=[2])
+    with pytest.raises(ValueError, match="cannot be cut into 8 equal parts"), odd:
+        pass
+    with pytest.raises(ValueError, match="a mesh of one dimension"), context_parallel(MESH):
+        pass
 
 
 def test_plans_that_do_not_fit():

@@ -30,7 +30,7 @@ def compiled(
     """
     eqns = part.eqns
     if ranks is not None and ranks.take_part_in(eqns):
-        return ranks.compiled(name, function, [v.aval for v in part.outvars], donated)
+        return ranks.compiled(name, function, [v.aval for v in part.outvars], donated, drawn)
     function = x64.requiring(function)
     barriers = [e for e in eqns if e.primitive.name == "optimization_barrier"]
     names = {e.primitive.name for e in eqns}

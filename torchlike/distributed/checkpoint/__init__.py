@@ -14,9 +14,14 @@ from torchlike.distributed.checkpoint.hf_storage import (
     HuggingFaceStorageReader,
     HuggingFaceStorageWriter,
 )
+from torchlike.distributed.checkpoint.orbax_storage import (
+    OrbaxStorageReader,
+    OrbaxStorageWriter,
+)
 
 __all__ = [
     "CheckpointException", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader",
-    "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "async_save",
-    "load", "load_state_dict", "save", "save_state_dict",
+    "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter",
+    "OrbaxStorageReader", "OrbaxStorageWriter", "async_save", "load", "load_state_dict", "save",
+    "save_state_dict",
 ]  # fmt: skip

@@ -7,31 +7,22 @@ index (see ``_index``). ``load`` reads what each device needs, wherever it lay w
 from __future__ import annotations
 
 import os
-import uuid
-from collections.abc import Callable
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
+from jax.sharding import NamedSharding
 
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributed import collectives, objects
-from torchlike.distributed.checkpoint import _index, _pieces
 from torchlike.distributed.checkpoint._nested import Leaf, leaves
 from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from torchlike.distributed.checkpoint.hf_storage import (
-    HuggingFaceStorageReader,
-    HuggingFaceStorageWriter,
-)
 from torchlike.distributed.checkpoint.stateful import Stateful
 from torchlike.distributed.groups import get_rank, get_world_size, is_initialized
 from torchlike.distributed.tensor._api import where
-from torchlike.serialization.load import load as load_file
-from torchlike.serialization.save import save as save_file
 
 _writer = ThreadPoolExecutor(1, "checkpoint")
 
@@ -97,14 +88,8 @@ def save(
     folder = _folder(checkpoint_id, storage_writer)
     rank, count = _processes(no_dist)
     snapshot = _Snapshot(state_dict)
-    if isinstance(storage_writer, HuggingFaceStorageWriter):
-        if rank == 0:
-            folder.mkdir(parents=True, exist_ok=True)
-            storage_writer.write(folder, snapshot.arrays, snapshot.objects)
-        if count > 1:
-            collectives.barrier()
-        return
-    _write(folder, snapshot, rank, count)
+    writer = storage_writer or FileSystemWriter(folder)
+    writer.write(folder, snapshot.arrays, snapshot.objects, rank, count)
 
 
 def async_save(
@@ -119,8 +104,8 @@ def async_save(
     NotImplementedError in a world of several processes.
     """
     _refuse_planner(planner)
-    if isinstance(storage_writer, HuggingFaceStorageWriter):
-        raise NotImplementedError("async_save() into Hugging Face's layout: use save()")
+    if storage_writer is not None and not storage_writer.can_be_async:
+        raise NotImplementedError(f"async_save() by a {type(storage_writer).__name__}: use save()")
     folder = _folder(checkpoint_id, storage_writer)
     rank, count = _processes(no_dist)
     if count > 1:
@@ -128,7 +113,10 @@ def async_save(
             "async_save() in a world of several processes: its collectives would run beside the "
             "script's; use save()"
         )
-    return _writer.submit(_write, folder, _Snapshot(state_dict), rank, count)
+    snapshot, writer = _Snapshot(state_dict), storage_writer or FileSystemWriter(folder)
+    return _writer.submit(
+        writer.write, folder, snapshot.arrays, snapshot.objects, rank, count
+    )  # fmt: skip
 
 
 def _refuse_planner(planner: Any) -> None:
@@ -136,51 +124,6 @@ def _refuse_planner(planner: Any) -> None:
         raise NotImplementedError(
             "planner=: checkpoints have one layout here; use the keys of the state dict"
         )
-
-
-def _write(folder: Path, snapshot: _Snapshot, rank: int, count: int) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    this = _same_for_all(uuid.uuid4().hex[:12], count)
-    sources = (
-        part for name, array in snapshot.arrays.items()
-        for part in _pieces.parts_of(name, array, rank == 0)
-    )  # fmt: skip
-    written = _pieces.write(folder, f"{this}-{rank:05d}", sources)
-    everyone = _from_all(written, count)
-    if rank == 0:
-        objects = ""
-        if snapshot.objects:
-            objects = f"{this}-objects.pt"
-            with (folder / objects).open("wb") as f:
-                save_file(snapshot.objects, f)
-                f.flush()
-                os.fsync(f.fileno())
-        by_name: dict[str, list[_pieces.Piece]] = {name: [] for name in snapshot.arrays}
-        for name, piece in (x for part in everyone for x in part):
-            by_name[name].append(piece)
-        tensors = {
-            name: _index.Held(np.dtype(a.dtype).name, tuple(a.shape), tuple(by_name[name]))
-            for name, a in snapshot.arrays.items()
-        }
-        _index.commit(folder, _index.Index(tensors, objects))
-    if count > 1:
-        collectives.barrier()
-
-
-def _same_for_all(value: str, count: int) -> str:
-    if count == 1:
-        return value
-    held = [value]
-    objects.broadcast_object_list(held, 0)
-    return held[0]
-
-
-def _from_all(value: Any, count: int) -> list[Any]:
-    if count == 1:
-        return [value]
-    found: list[Any] = [None] * count
-    objects.all_gather_object(found, value)
-    return found
 
 
 def load(
@@ -196,22 +139,25 @@ def load(
     """
     _refuse_planner(planner)
     folder = _folder(checkpoint_id, storage_reader)
-    hugging_face = isinstance(storage_reader, HuggingFaceStorageReader)
-    index = storage_reader.index(folder) if hugging_face else _index.load(folder)
+    held = (storage_reader or FileSystemReader(folder)).find(folder)
     wanted = _states(state_dict)
-    objects: Any = None
-    for leaf in list(leaves(wanted)):
+    by_name = {leaf.name: leaf for leaf in leaves(wanted)}
+    places: dict[str, NamedSharding | None] = {}
+    objects: Mapping[str, Any] | None = None
+    for name, leaf in by_name.items():
         if isinstance(leaf.value, Tensor):
-            _fill(leaf, folder, index)
-            continue
-        if objects is None:
-            objects = load_file(folder / index.objects) if index.objects else {}
-        if leaf.name in index.tensors:
-            leaf.put(whole_tensor(folder, index.tensors[leaf.name]))
-        elif leaf.name in objects:
-            leaf.put(objects[leaf.name])
+            _check(leaf, held.shapes.get(name))
+            place = where(leaf.value)
+            places[name] = None if place is None else place[0]
+        elif name in held.shapes:
+            places[name] = None
         else:
-            raise CheckpointException(f"Missing key in checkpoint state_dict: {leaf.name}.")
+            objects = held.objects() if objects is None else objects
+            if name not in objects:
+                raise CheckpointException(f"Missing key in checkpoint state_dict: {name}.")
+            leaf.put(objects[name])
+    for name, array in held.arrays(places):
+        _put(by_name[name], wrap(array))
     for key, value in list(state_dict.items()):
         if isinstance(value, Stateful):
             value.load_state_dict(wanted[key])
@@ -219,34 +165,22 @@ def load(
             state_dict[key] = wanted[key]
 
 
-def _fill(leaf: Leaf, folder: Path, index: _index.Index) -> None:
-    held, t = index.tensors.get(leaf.name), leaf.value
+def _check(leaf: Leaf, held: tuple[int, ...] | None) -> None:
     if held is None:
         raise CheckpointException(f"Missing key in checkpoint state_dict: {leaf.name}.")
-    if held.shape != tuple(t.shape):
+    if held != tuple(leaf.value.shape):
         raise CheckpointException(
-            f"Size mismatch between saved {list(held.shape)} and current: {list(t.shape)} for "
+            f"Size mismatch between saved {list(held)} and current: {list(leaf.value.shape)} for "
             f"{leaf.name}"
         )
-    place = where(t)
-    with no_grad():
-        if place is None:
-            with replicating():
-                t.detach().copy_(whole_tensor(folder, held))
-            return
-        array = jax.make_array_from_callback(held.shape, place[0], _reader(folder, held))
-        with replicating():
-            t.detach().copy_(wrap(array))
 
 
-def _reader(folder: Path, held: _index.Held) -> Callable[[Any], np.ndarray]:
-    return lambda i: _pieces.read(folder, held.pieces, held.dtype, i or (), held.shape)
-
-
-def whole_tensor(folder: Path, held: _index.Held) -> Tensor:
-    """A saved tensor, whole, on one device."""
-    values = _reader(folder, held)(tuple(slice(0, n) for n in held.shape))
-    return wrap(jax.device_put(values))
+def _put(leaf: Leaf, found: Tensor) -> None:
+    if not isinstance(leaf.value, Tensor):
+        leaf.put(found)
+        return
+    with no_grad(), replicating():
+        leaf.value.detach().copy_(found)
 
 
 def load_state_dict(state_dict: dict[str, Any], storage_reader: Any, *args: Any, **kw: Any) -> None:

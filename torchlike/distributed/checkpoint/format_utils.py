@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torchlike.distributed.checkpoint import _index
-from torchlike.distributed.checkpoint._api import save, whole_tensor
+from torchlike._core.tensor import wrap
+from torchlike.distributed.checkpoint._api import save
+from torchlike.distributed.checkpoint.filesystem import FileSystemReader
 from torchlike.serialization.load import load as load_file
 from torchlike.serialization.save import save as save_file
 
@@ -17,10 +18,10 @@ def dcp_to_torch_save(dcp_checkpoint_dir: Any, torch_save_path: Any) -> None:
     Differs from PyTorch: names stay joined (``"model.weight"``), where it nests them again.
     """
     folder = Path(dcp_checkpoint_dir)
-    index = _index.load(folder)
-    found: dict[str, Any] = {name: whole_tensor(folder, h) for name, h in index.tensors.items()}
-    if index.objects:
-        found.update(load_file(folder / index.objects))
+    held = FileSystemReader(folder).find(folder)
+    whole = held.arrays(dict.fromkeys(held.shapes))
+    found: dict[str, Any] = {name: wrap(array) for name, array in whole}
+    found.update(held.objects())
     save_file(found, torch_save_path)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,14 @@ import jax
 import numpy as np
 
 from torchlike.distributed.checkpoint import _index, _pieces
-from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from torchlike.distributed.checkpoint._beside import beside
+from torchlike.distributed.checkpoint._ranks import meet
+from torchlike.distributed.checkpoint.filesystem import (
+    Contents,
+    FileSystemReader,
+    FileSystemWriter,
+    OfFiles,
+)
 
 INDEX = "model.safetensors.index.json"
 _DTYPES = {short: name for name, short in _pieces.NAMES.items()}
@@ -33,7 +40,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         NotImplementedError: ``save_distributed`` is asked for.
 
     Differs from PyTorch: tensors are always written whole, so nothing is to be consolidated. Files
-    that only the former index named are removed.
+    that only the former index named are removed, and what killed saves left behind.
     """
 
     def __init__(
@@ -49,9 +56,22 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             )
         self._file_of = fqn_to_index_mapping or {}
 
-    def write(self, folder: Path, arrays: dict[str, Any], objects: dict[str, Any]) -> None:
-        """Write all arrays. ValueError for other objects, KeyError for a tensor without a file,
-        NotImplementedError for one that lies in several processes."""
+    can_be_async = False
+
+    def write(
+        self, folder: Path, arrays: Mapping[str, Any], objects: Mapping[str, Any], rank: int,
+        count: int,
+    ) -> None:  # fmt: skip
+        """Write all arrays, in the first process. ValueError for other objects, KeyError for a
+        tensor without a file, NotImplementedError for one that lies in several processes."""
+        if rank == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._write(folder, arrays, objects)
+        meet(count)
+
+    def _write(
+        self, folder: Path, arrays: Mapping[str, Any], objects: Mapping[str, Any]
+    ) -> None:  # fmt: skip
         if objects:
             raise ValueError(f"safetensors files hold tensors alone, not {', '.join(objects)}")
         groups: dict[int, list[_pieces.Source]] = {}
@@ -67,16 +87,16 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             groups.setdefault(at, []).append(source)
         last = max([*groups, *self._file_of.values()], default=1)
         weights: dict[str, str] = {}
-        with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as beside:
+        with beside(folder) as new:
             for at, sources in groups.items():
                 name = _free(folder, f"model-{at:05d}-of-{last:05d}")
-                _pieces.write_file(Path(beside) / name, sources)
+                _pieces.write_file(new / name, sources)
                 weights.update({s.name: name for s in sources})
             total = sum(s.array.nbytes for group in groups.values() for s in group)
             said = {"metadata": {"total_size": total}, "weight_map": weights}
             former = _named(folder)
             for name in sorted(set(weights.values())):
-                (Path(beside) / name).replace(folder / name)
+                (new / name).replace(folder / name)
             _index.replace(folder, INDEX, json.dumps(said, indent=2))
         for name in former - set(weights.values()):
             (folder / name).unlink(missing_ok=True)
@@ -106,8 +126,8 @@ class HuggingFaceStorageReader(FileSystemReader):
     def __init__(self, path: Any, thread_count: int = 1) -> None:
         super().__init__(path)
 
-    def index(self, folder: Path) -> _index.Index:
-        """Which tensors there are, by the files that the index names, or by all of the folder.
+    def find(self, folder: Path) -> Contents:
+        """The tensors of the files that the index names, or of all of the folder.
         FileNotFoundError where there are none."""
         files = sorted(folder.glob("*.safetensors"))
         if (folder / INDEX).exists():
@@ -119,7 +139,7 @@ class HuggingFaceStorageReader(FileSystemReader):
             for name, (kind, shape, offset) in _header(file).items():
                 piece = _pieces.Piece((0,) * len(shape), shape, os.fspath(file.name), offset)
                 tensors[name] = _index.Held(_DTYPES[kind], shape, (piece,))
-        return _index.Index(tensors, "")
+        return OfFiles(folder, _index.Index(tensors, ""))
 
 
 def _header(file: Path) -> dict[str, tuple[str, tuple[int, ...], int]]:

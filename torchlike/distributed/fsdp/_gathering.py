@@ -17,6 +17,7 @@ from torchlike._core import modes
 from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
+from torchlike.distributed.crossings import shared
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.fsdp._of_ranks import Ranks, gathered
 from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
@@ -71,6 +72,8 @@ class Sharded:
 
     def _is_global(self, t: Tensor) -> bool:
         place = where(t)
+        if place is None and modes.current.capture is not None:
+            return shared(t) == (self.mesh.jax_mesh, ())
         return place is not None and place[0].mesh == self.mesh.jax_mesh
 
     def gathered(self, sharding: NamedSharding, ndim: int) -> NamedSharding:
@@ -226,7 +229,7 @@ def _letting_go(saved: dict[int, tuple[Any, ...]]) -> saved_tensors_hooks:
             return packed
         if type(packed.to) is tuple:
             ranks, place = packed.to
-            return wrap(ranks.whole([packed.array], [place], packed.dtype)[0])
+            return wrap(ranks.whole([packed.array], [place], packed.dtype, again=True)[0])
         again = modes.current.capture is not None
         with no_grad():
             return moved(wrap(packed.array), packed.to, dtype=packed.dtype, barrier=again)

@@ -8,10 +8,13 @@ and they say who is missing.
 
 A parameter that tensor parallelism has cut is gathered along the mesh of ``fully_shard`` alone.
 What comes of it is a DTensor on the mesh of the processes that share one batch (``own_line``).
+
+While a program is captured both are crossings of it (``crossings``).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,11 +25,14 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._runtime import targets
 from torchlike.autograd.function import Function
 from torchlike.distributed.bodies import AXIS, all_reduce, reduce_scatter
+from torchlike.distributed.crossings import Side, own_side, side_of
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.programs import run
+from torchlike.distributed.scoped_programs import cross
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import entries_of
 from torchlike.distributed.works import settle
@@ -57,6 +63,7 @@ class Ranks:
                 "DTensor.from_local(x, mesh, [Shard(0)])"
             )
         self.axes = mesh.axes[-1]
+        self._mesh = mesh.jax_mesh
         self._of_mesh = {a for axes in mesh.axes for a in axes}
         others = tuple(a for a in mesh.jax_mesh.axis_names if a not in self._of_mesh)
         whole = mesh._get_root_mesh()
@@ -93,9 +100,14 @@ class Ranks:
             line = NamedSharding(self._line.jax_mesh, spec)
         return Place(sharding, cut[0] if cut else None, line)
 
-    def whole(self, arrays: Sequence[Any], places: Sequence[Place], dtype: Any) -> list[Any]:
+    def whole(
+        self, arrays: Sequence[Any], places: Sequence[Place], dtype: Any, again: bool = False
+    ) -> list[Any]:  # fmt: skip
         """The whole of each parameter, of this process alone or of its line; ``dtype``: what
-        floating-point values are cast to before they travel."""
+        floating-point values are cast to before they travel; ``again``: they were gathered before,
+        and a program is not to keep that."""
+        if modes.current.capture is not None:
+            return self._whole_captured(arrays, places, dtype, again)
         dims = tuple(p.dim for p in places)
 
         def body(*parts: Any) -> tuple[Any, ...]:
@@ -115,6 +127,8 @@ class Ranks:
                  reduced: Any) -> list[Any]:  # fmt: skip
         """The mean of the processes' gradients, each as its parameter lies. ``dtypes``: those of
         the parameters; ``reduced``: that of the sum."""
+        if modes.current.capture is not None:
+            return self._averaged_captured(gradients, places, dtypes, reduced)
         n = self.parts.size()
         count = n * (self.replicas.size() if self.replicas is not None else 1)
         dims, kinds = tuple(p.dim for p in places), tuple(d.name for d in dtypes)
@@ -148,6 +162,72 @@ class Ranks:
         found = _shaped(found, shapes)
         return [_MAKE(g.shape, p.sharding, [x])
                 for g, p, x in zip(gradients, places, found, strict=True)]  # fmt: skip
+
+    # -- in a captured program -----------------------------------------------------------------
+
+    def _whole_captured(
+        self, arrays: Sequence[Any], places: Sequence[Place], dtype: Any, again: bool
+    ) -> list[Any]:  # fmt: skip
+        axes, dims = self.axes, tuple(p.dim for p in places)
+
+        def body(*parts: Any, met: bool) -> tuple[Any, ...]:
+            if again:  # or XLA would take it for the same all-gather as the first
+                parts = lax.optimization_barrier(parts)
+            return tuple(
+                x if d is None else lax.all_gather(x, axes, axis=d, tiled=True)
+                for x, d in zip([_cast(x, dtype) for x in parts], dims, strict=True)
+            )
+
+        shared = [side_of(p.sharding, a.shape)[1] for a, p in zip(arrays, places, strict=True)]
+        kinds = [
+            dtype if dtype is not None and jnp.issubdtype(a.dtype, jnp.floating) else a.dtype
+            for a in arrays
+        ]
+        return cross(
+            modes.current.capture, self._mesh, f"parameters of {len(arrays)}", arrays, body,
+            shared, self._sides([a.shape for a in arrays], places), kinds, gathers=True,
+        )  # fmt: skip
+
+    def _averaged_captured(
+        self, gradients: Sequence[Any], places: Sequence[Place], dtypes: Sequence[Any], reduced: Any
+    ) -> list[Any]:  # fmt: skip
+        axes, dims = self.axes, tuple(p.dim for p in places)
+        sizes = self._mesh.shape
+        replicas = tuple(a for a in self._mesh.axis_names if a in self._of_mesh - {*axes})
+        n, count = (math.prod(sizes[a] for a in found) for found in (axes, self._of_mesh))
+
+        def body(*given: Any, met: bool) -> tuple[Any, ...]:
+            found = []
+            for g, d, kind in zip(given, dims, dtypes, strict=True):
+                x = _cast(g, reduced)
+                x = lax.psum(x, axes) if d is None else _scattered(x, axes, n, d, met)
+                if replicas:
+                    x = lax.psum(x, replicas)
+                found.append((x / count).astype(kind))
+            return tuple(found)
+
+        shapes = [g.shape for g in gradients]
+        shared = [side_of(p.sharding, s)[1] for s, p in zip(shapes, places, strict=True)]
+        return cross(
+            modes.current.capture, self._mesh, f"gradients of {len(gradients)}", gradients, body,
+            self._sides(shapes, places), shared, dtypes,
+        )  # fmt: skip
+
+    def _sides(self, shapes: Sequence[tuple[int, ...]], places: Sequence[Place]) -> list[Side]:
+        """How gathered parameters lie."""
+        return [
+            own_side(self._mesh, s) if p.line is None else side_of(p.line, s)[1]
+            for s, p in zip(shapes, places, strict=True)
+        ]
+
+
+def _scattered(x: Any, axes: tuple[str, ...], n: int, dim: int, met: bool) -> Any:
+    """This process' part, of ``n`` along ``dim``, of the sum of all. XLA's reduce-scatter between
+    CPUs gives up where ranks arrive 30 s apart, which those that ``met`` in the program do not."""
+    if met or not targets.is_cpu():
+        return lax.psum_scatter(x, axes, scatter_dimension=dim, tiled=True)
+    parts = *x.shape[:dim], n, x.shape[dim] // n, *x.shape[dim + 1 :]
+    return lax.all_to_all(x, axes, dim, dim, tiled=True).reshape(parts).sum(dim)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -200,10 +280,5 @@ class _Gathered(Function):
 def gathered(
     ranks: Ranks, parameters: Sequence[Tensor], places: Sequence[Place], dtype: Any, reduced: Any
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """The parameters of a module as local tensors. JitCaptureError while a program is captured."""
-    if modes.current.capture is not None:
-        modes.current.capture.refuse(
-            "a fully sharded module between processes with a batch of the process' own",
-            "DTensor.from_local(x, mesh, [Shard(0)]) for inputs and targets",
-        )
+    """The parameters of a module as local tensors."""
     return _Gathered.apply(ranks, places, dtype, reduced, *parameters)

@@ -98,7 +98,7 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
         mesh = device_mesh or current_mesh()
         wanted = checked(placements, mesh, local_tensor.dim())
         found, sharding = _local.from_local(local_tensor, mesh, wanted, shape, grad_placements)
-        return _keeping(found, sharding, mesh)
+        return keeping(found, sharding, mesh)
 
 
 class _OnMesh:
@@ -193,10 +193,10 @@ def place(
         t, to, back, dtype=None if forward_dtype is None else forward_dtype.numpy,
         reduced=None if backward_dtype is None else backward_dtype.numpy,
     )  # fmt: skip
-    return _keeping(found, to, mesh)
+    return keeping(found, to, mesh)
 
 
-def _keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh) -> Tensor:
+def keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh) -> Tensor:
     """``t``, whose cell was just made, on a cell that keeps its place."""
     if not t._storage.is_placed and t._view is None:
         t._storage = PlacedStorage(t._storage.cell, sharding, mesh)

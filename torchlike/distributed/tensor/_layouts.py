@@ -14,9 +14,11 @@ from collections.abc import Iterator, Sequence
 
 from jax.sharding import NamedSharding, PartitionSpec
 
+from torchlike._core import modes
 from torchlike._core.tensor import Tensor
+from torchlike.distributed.crossings import shared
 from torchlike.distributed.device_mesh import DeviceMesh
-from torchlike.distributed.tensor._api import DTensor, to_local, where
+from torchlike.distributed.tensor._api import DTensor, keeping, to_local, where
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, divides, entries_of, sharding_for
 from torchlike.distributed.tensor.placement_types import Placement, Replicate
@@ -56,7 +58,10 @@ def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Te
     place = where(t)
     if place is not None and place[0] == to:
         return t
-    return moved(t, to)
+    found = moved(t, to)
+    if modes.current.capture is None or mesh.is_local:
+        return found
+    return keeping(found, to, mesh)  # or nobody could tell where it lies: there is no array yet
 
 
 def _seen_by(t: Tensor, mesh: DeviceMesh) -> DeviceMesh:
@@ -96,7 +101,7 @@ def entering(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Te
     process holds of it under these placements. On a slice of such a mesh that is the batch of the
     processes of one line, which is for a fully sharded module around to say (NotImplementedError
     outside of one)."""
-    if mesh.is_local or where(t) is not None:
+    if mesh.is_local or where(t) is not None or _is_shared(t):
         return t
     if mesh.is_slice and not _batch.is_own:
         raise NotImplementedError(
@@ -110,4 +115,19 @@ def entering(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Te
 def leaving(t: Tensor, mesh: DeviceMesh, use_local_output: bool) -> Tensor:
     """An output of a parallel module: this process' part where the mesh spans processes and the
     style is to give that."""
-    return t if mesh.is_local or not use_local_output or where(t) is None else to_local(t)
+    if mesh.is_local or not use_local_output:
+        return t
+    if where(t) is not None:
+        return to_local(t)
+    if _is_shared(t):
+        assert modes.current.capture is not None
+        modes.current.capture.refuse(
+            "a style with use_local_output=True whose output lies where XLA puts it",
+            "use_local_output=False",
+        )
+    return t
+
+
+def _is_shared(t: Tensor) -> bool:
+    """Whether a result in a program that is being captured is a DTensor."""
+    return modes.current.capture is not None and shared(t) is not None

@@ -23,10 +23,13 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.views.aliasing import alias
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
-from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.crossings import Side, own_side, side_of
+from torchlike.distributed.device_mesh import DeviceMesh, mesh_of
 from torchlike.distributed.reductions import ReduceOp
+from torchlike.distributed.scoped_programs import cross
 from torchlike.distributed.tensor._moves import moved
-from torchlike.distributed.tensor._specs import checked, sharding_for
+from torchlike.distributed.tensor._specs import checked, pieces, sharding_for
+from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor._whole import Sums, summed, sums_of
 from torchlike.distributed.tensor.placement_types import Partial
 
@@ -67,16 +70,83 @@ class _FromLocal(Function):
 def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor:
     """What this process holds of a tensor on a mesh; where that is everything, on its memory."""
     array = t._storage.cell
+    lying = _of_placed(t)
+    if lying is not None and modes.current.capture is not None:
+        return _captured_part(t, lying, mesh, grad_placements)
     if isinstance(array, core.Tracer) or (
         getattr(array, "is_fully_addressable", True) and not _is_line_of_one(array)
     ):
         return alias(t)
-    _refuse_capture("to_local()")
-    back, sums = _of(t) or t._read().sharding, ()
-    if grad_placements is not None:
-        wanted = checked(grad_placements, mesh, t.dim())
-        back, sums = sharding_for(wanted, mesh, tuple(t.shape)), sums_of(wanted, mesh)
-    return _ToLocal.apply(t, back, sums)
+    return _ToLocal.apply(t, *_back(t, _of(t) or t._read().sharding, mesh, grad_placements))
+
+
+def _back(
+    t: Tensor, sharding: NamedSharding, mesh: DeviceMesh, grad_placements: Any
+) -> tuple[NamedSharding, Sums]:
+    """Where the gradient of a DTensor that ``to_local`` cuts lies, and what is reduced before."""
+    if grad_placements is None:
+        return sharding, ()
+    wanted = checked(grad_placements, mesh, t.dim())
+    return sharding_for(wanted, mesh, tuple(t.shape)), sums_of(wanted, mesh)
+
+
+def _of_placed(t: Tensor) -> NamedSharding | None:
+    """The sharding of a tensor on a mesh that spans processes, also of a result in a program that
+    is being captured, where it was laid out."""
+    found = None
+    if t._view is None and isinstance(t._storage, PlacedStorage):
+        found = t._storage.sharding
+    elif not isinstance(t._storage.cell, core.Tracer):
+        found = _of(t)
+    return None if found is None or mesh_of(found.mesh).is_local else found
+
+
+class _Crossed(Function):
+    """A tensor on the other side of a crossing, whose gradient comes ``back``: from where, to
+    where."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, name: str, mesh: Any, given: Any, made: Any,
+                back: Any) -> Tensor:  # fmt: skip
+        ctx.name, ctx.mesh, ctx.back = name, mesh, back
+        return _Crossed.across(t, name, mesh, given, made)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        found = _Crossed.across(g, f"the gradient of {ctx.name}", ctx.mesh, *ctx.back)
+        return found, None, None, None, None, None
+
+    @staticmethod
+    def across(t: Tensor, name: str, mesh: Any, given: Side, made: Side) -> Tensor:
+        (found,) = cross(
+            modes.current.capture, mesh, name, [t._read()], lambda x, met: (x,), [given], [made],
+            [t.dtype.numpy],
+        )  # fmt: skip
+        return wrap(found)
+
+
+def _captured_part(
+    t: Tensor, sharding: NamedSharding, mesh: DeviceMesh, grad_placements: Any
+) -> Tensor:
+    """``to_local`` in a program that is being captured."""
+    shape = tuple(t.shape)
+    lying, sums = _back(t, sharding, mesh, grad_placements)
+    if sums:
+        _refuse_partial("to_local(grad_placements=...)")
+    jax_mesh, given = side_of(sharding, shape)
+    made = own_side(jax_mesh, sharding.shard_shape(shape))
+    back = side_of(lying, shape)[1]
+    return _Crossed.apply(t, "to_local()", jax_mesh, given, made, (made, back))
+
+
+def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding) -> Tensor:
+    """``from_local`` there."""
+    size = tuple(local.shape)
+    shape = tuple(n * k for n, k in zip(size, pieces(sharding, len(size)), strict=True))
+    mesh, made = side_of(sharding, shape)
+    given = own_side(mesh, size)
+    back_side = side_of(back, shape)[1]
+    return _Crossed.apply(local, "from_local()", mesh, given, made, (back_side, given))
 
 
 def _is_line_of_one(array: Any) -> bool:
@@ -88,11 +158,10 @@ def _is_line_of_one(array: Any) -> bool:
     )
 
 
-def _refuse_capture(what: str) -> None:
-    if modes.current.capture is not None:
-        modes.current.capture.refuse(
-            f"{what} of a mesh that spans processes", "the DTensor itself, as a whole"
-        )
+def _refuse_partial(what: str) -> None:
+    modes.the_capture().refuse(
+        f"{what} of Partial on a mesh that spans processes", "all_reduce and Replicate()"
+    )
 
 
 def from_local(
@@ -112,7 +181,6 @@ def from_local(
             )
         sharding = sharding_for(placements, mesh, whole)
         return moved(local, sharding, _of(local)), sharding
-    _refuse_capture("from_local()")
     sums = sums_of(placements, mesh)
     sharding = _whole_sharding(placements, mesh, tuple(local.shape))
     back = sharding
@@ -124,6 +192,10 @@ def from_local(
                 "whole has no terms. Use Replicate()"
             )
         back = _whole_sharding(wanted, mesh, tuple(local.shape))
+    if modes.current.capture is not None:
+        if sums:
+            _refuse_partial("from_local()")
+        return _captured_whole(local, sharding, back), sharding
     found = _FromLocal.apply(local, sharding, back, shape, sums)
     sharding_for(placements, mesh, tuple(found.shape))
     return found, sharding

@@ -21,7 +21,7 @@ from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, DType, Float, Input, OptFloat, OptInput, Str
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.products import accumulated
-from torchlike._ops.nn.attention import kernels
+from torchlike._ops.nn.attention import kernels, spreading
 from torchlike._ops.nn.attention.weighting import (
     Masks,
     limit_of,
@@ -220,6 +220,12 @@ def scaled_dot_product_attention(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
+    if (instead := spreading.asked()) is not None:
+        with spreading.itself():
+            return instead(
+                scaled_dot_product_attention, query, key, value, attn_mask, dropout_p, is_causal,
+                scale, enable_gqa,
+            )  # fmt: skip
     if not dropout_p:
         if said := kernels.said():
             return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa, said)

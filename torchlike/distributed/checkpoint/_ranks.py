@@ -1,0 +1,31 @@
+"""What the processes that save a checkpoint tell each other; nothing where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike.distributed import collectives, objects
+
+
+def same_for_all(value: Any, count: int) -> Any:
+    """The value of the first of ``count`` processes."""
+    if count == 1:
+        return value
+    held = [value]
+    objects.broadcast_object_list(held, 0)
+    return held[0]
+
+
+def from_all(value: Any, count: int) -> list[Any]:
+    """The values of all."""
+    if count == 1:
+        return [value]
+    found: list[Any] = [None] * count
+    objects.all_gather_object(found, value)
+    return found
+
+
+def meet(count: int) -> None:
+    """Wait for all."""
+    if count > 1:
+        collectives.barrier()

@@ -1,0 +1,288 @@
+"""A captured program as a list of steps, each with whose values it computes, cut into regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from torchlike._runtime.first_calls.internals import internals
+from torchlike.distributed.bodies import AXIS
+from torchlike.distributed.captured import speaks_of_ranks
+from torchlike.distributed.crossings import Side, crossing, side_of
+from torchlike.distributed.mixed_operands import mixed
+
+#: Equations that run another program on their operands, and nothing else.
+_CALLS = frozenset((
+    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint",
+    "remat", "remat2",
+))  # fmt: skip
+_WHOLE = PartitionSpec()
+
+
+class Value:
+    """A variable of the program. ``own``: the axes along which each process has another value; None
+    where it depends on no input, and is the same for everybody. ``is_drawn``: it follows from
+    random numbers alone, which may stand beside anything."""
+
+    __slots__ = ("aval", "is_drawn", "own")
+
+    def __init__(self, aval: Any, own: tuple[str, ...] | None, is_drawn: bool = False) -> None:
+        self.aval, self.own, self.is_drawn = aval, own, is_drawn
+
+    def fits(self, own: tuple[str, ...]) -> bool:
+        """Whether it may stand beside values of which each process has another along ``own``: one
+        number, and one that was drawn, is taken for the same in all."""
+        if self.own is None or self.own == own:
+            return True
+        return len(self.own) > len(own) and (self.is_drawn or self.aval.size == 1)
+
+
+class Step:
+    """An equation, its operands (values, or numbers written into the program) and results."""
+
+    __slots__ = ("_evaluate", "given", "made", "operands", "own", "results")
+
+    def __init__(
+        self, evaluate: Any, own: tuple[str, ...], operands: Sequence[Any],
+        results: Sequence[Value], given: Sequence[Side], made: Sequence[Side],
+    ) -> None:  # fmt: skip
+        #: In which kind of region it runs.
+        self.own = own
+        self.operands, self.results = operands, results
+        #: How operands are read and results are left, there.
+        self.given, self.made = given, made
+        self._evaluate = evaluate
+
+    def evaluate(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The results, of operands as the region has them."""
+        return self._evaluate(*args)
+
+    def can_follow(self, done: set[Value], here: set[Value]) -> bool:
+        """Whether its operands are there: ``done`` by earlier regions, or computed ``here``, where
+        they can be read only as what they are."""
+        return all(
+            not isinstance(x, Value) or x in done or (x in here and x.own == side.own == self.own)
+            for x, side in zip(self.operands, self.given, strict=True)
+        )
+
+
+class Flat:
+    """The steps of a program on a mesh, with calls of other programs resolved where need be.
+
+    RuntimeError for an own value of several elements beside a shared one, NotImplementedError for
+    collectives within loops.
+    """
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self._all = tuple(mesh.axis_names)
+        self.inputs: list[Value] = []
+        self.steps: list[Step] = []
+        #: Whether the processes have met in the program, up to here.
+        self._met = False
+
+    def add(self, program: Any, constants: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+        """Add the steps of a jaxpr; its results."""
+        env: dict[Any, Any] = dict(zip(program.constvars, constants, strict=True))
+        env.update(zip(program.invars, operands, strict=True))
+
+        def read(v: Any) -> Any:
+            return v.val if type(v) is internals.literal else env[v]
+
+        for eqn in program.eqns:
+            env.update(zip(eqn.outvars, self._add(eqn, list(map(read, eqn.invars))), strict=True))
+        return list(map(read, program.outvars))
+
+    def _add(self, eqn: Any, operands: list[Any]) -> Sequence[Any]:
+        if eqn.primitive is crossing:
+            return self._crossing(eqn, operands)
+        name = eqn.primitive.name
+        if name == "sharding_constraint" and isinstance(eqn.params["sharding"], NamedSharding):
+            return self._constraint(eqn, operands)
+        if name == "optimization_barrier":
+            return self._barrier(eqn, operands)
+        if speaks_of_ranks(eqn):
+            return self._step(self._collective(eqn), self._all, operands, eqn.outvars)
+        own = self._common(operands)
+        inner = _inner(eqn)
+        if inner is not None and (own is _DIFFERENT or _is_special(inner[0])):
+            return self.add(*inner, operands)
+        if own is _DIFFERENT:
+            raise mixed(name)
+        if any(map(_is_special, _programs(eqn))):
+            raise NotImplementedError(
+                f"a compiled step with DTensors or collectives inside of {name}: use Python's loop "
+                "around the compiled function"
+            )
+        return self._step(_evaluator(eqn.primitive, eqn.params), own, operands, eqn.outvars)
+
+    def _common(self, operands: Sequence[Any]) -> Any:
+        """Whose values an equation on such operands computes: those that most processes share;
+        `_DIFFERENT` where others are not one number each, which is taken for the same in all."""
+        known = [x for x in operands if isinstance(x, Value) and x.own is not None]
+        if not known:
+            return None
+        own = min((x.own for x in known if x.own is not None), key=len)
+        return own if all(x.fits(own) for x in known) else _DIFFERENT
+
+    def _step(
+        self, evaluate: Any, own: tuple[str, ...] | None, operands: Sequence[Any],
+        outvars: Sequence[Any],
+    ) -> list[Value]:  # fmt: skip
+        known = [x for x in operands if isinstance(x, Value) and x.own is not None]
+        is_drawn = bool(known) and all(x.is_drawn for x in known)
+        results = [Value(v.aval, own, is_drawn) for v in outvars]
+        given = [self._native(x, own or ()) for x in operands]
+        made = [Side(own or (), _WHOLE, ()) for _ in outvars]
+        self.steps.append(Step(evaluate, own or (), operands, results, given, made))
+        return results
+
+    def _native(self, x: Any, own: tuple[str, ...]) -> Side:
+        """How an operand is read in a region of ``own`` values."""
+        if isinstance(x, Value) and x.own is None:
+            return Side((), _WHOLE, ())
+        return Side(own, _WHOLE, ())
+
+    def _crossing(self, eqn: Any, operands: Sequence[Any]) -> list[Value]:
+        p, met = eqn.params, self._met
+        self._met = met or p["gathers"]
+        given = []
+        for x, side in zip(operands, p["given"], strict=True):
+            if isinstance(x, Value) and not x.fits(side.own):
+                raise mixed(p["name"])
+            is_own = isinstance(x, Value) and x.own is not None
+            given.append(side._replace(shape=()) if is_own else Side((), side.spec, ()))
+        results = [Value(v.aval, s.own) for v, s in zip(eqn.outvars, p["made"], strict=True)]
+        made = [s._replace(shape=()) for s in p["made"]]
+
+        def evaluate(*args: Any) -> Sequence[Any]:
+            return p["body"](*args, met=met)
+
+        self.steps.append(Step(evaluate, self._all, operands, results, given, made))
+        return results
+
+    def _constraint(self, eqn: Any, operands: Sequence[Any]) -> list[Value]:
+        (x,) = operands
+        mesh, side = side_of(eqn.params["sharding"], ())
+        if mesh != self._mesh:
+            raise NotImplementedError("a compiled step with DTensors of two meshes: use slices of "
+                                      "one mesh (mesh['tp'])")  # fmt: skip
+        if isinstance(x, Value) and not x.fits(side.own):
+            raise mixed("redistribute")
+
+        def evaluate(x: Any) -> Sequence[Any]:
+            if side.own == self._all:
+                return (x,)
+            if side.own:  # in a region that is manual along them, whose mesh is the context's
+                return (lax.with_sharding_constraint(x, side.spec),)
+            return (lax.with_sharding_constraint(x, NamedSharding(mesh, side.spec)),)
+
+        return self._step(evaluate, side.own, operands, eqn.outvars)
+
+    def _barrier(self, eqn: Any, operands: Sequence[Any]) -> list[Any]:
+        """One for the operands of each kind."""
+        found: list[Any] = list(operands)
+        kinds: dict[Any, list[int]] = {}
+        for i, x in enumerate(operands):
+            if isinstance(x, Value):
+                kinds.setdefault((x.own, x.is_drawn), []).append(i)
+        for (own, _), places in kinds.items():
+            results = self._step(
+                lambda *args: lax.optimization_barrier(args), own,
+                [operands[i] for i in places], [eqn.outvars[i] for i in places],
+            )  # fmt: skip
+            for i, result in zip(places, results, strict=True):
+                found[i] = result
+        return found
+
+    def _collective(self, eqn: Any) -> Any:
+        """A collective over the ranks as one over the mesh's axes."""
+        axes = self._all
+        if eqn.primitive.name == "axis_index":
+            return lambda: (lax.axis_index(axes),)
+        params = {}
+        for name, value in eqn.params.items():
+            if isinstance(value, tuple) and AXIS in [v for v in value if isinstance(v, str)]:
+                value = tuple(a for v in value for a in (axes if v == AXIS else (v,)))
+            elif isinstance(value, str) and value == AXIS:
+                value = axes
+            params[name] = value
+        return _evaluator(eqn.primitive, params)
+
+
+_DIFFERENT = ("different",)
+
+
+def _evaluator(primitive: Any, params: dict[str, Any]) -> Callable[..., Sequence[Any]]:
+    """An equation as a function of its operands that gives all its results."""
+    # What a result was made alike says of its mesh: that is the region's here.
+    params = {name: None if _is_place(value) else value for name, value in params.items()}
+    bound = primitive.get_bind_params(params)
+    functions, rest = bound if isinstance(bound, tuple) else ((), bound)  # as JAX 0.10 has it
+
+    def evaluate(*args: Any) -> Sequence[Any]:
+        found = primitive.bind(*functions, *args, **rest)
+        return found if primitive.multiple_results else (found,)
+
+    return evaluate
+
+
+def _is_place(parameter: Any) -> bool:
+    return isinstance(parameter, NamedSharding)
+
+
+def _programs(eqn: Any) -> Iterator[Any]:
+    """The programs among an equation's parameters."""
+    for value in eqn.params.values():
+        for one in value if isinstance(value, tuple) else (value,):
+            inner = getattr(one, "jaxpr", one)
+            if type(inner) is internals.jaxpr:
+                yield inner
+
+
+def _inner(eqn: Any) -> tuple[Any, Sequence[Any]] | None:
+    """The program that an equation runs on its operands, and the program's constants."""
+    if eqn.primitive.name not in _CALLS:
+        return None
+    for value in eqn.params.values():
+        inner = getattr(value, "jaxpr", value)
+        if type(inner) is internals.jaxpr and len(inner.invars) == len(eqn.invars):
+            return inner, getattr(value, "consts", ())
+    return None
+
+
+def _is_special(program: Any) -> bool:
+    """Whether a program has equations that are not the same on whoever's values."""
+    return any(
+        e.primitive is crossing or any(map(_is_place, e.params.values())) or speaks_of_ranks(e)
+        or any(map(_is_special, _programs(e))) for e in program.eqns
+    )  # fmt: skip
+
+
+def regions(
+    steps: Sequence[Step], done: set[Value]
+) -> Iterator[tuple[tuple[str, ...], list[Step]]]:
+    """Regions in an order in which they can run: whose values, and the steps. ``done``: the inputs.
+
+    As few as a greedy choice makes: first what depends on no input, then from the first step that
+    is left all that can go with it.
+    """
+    free = [s for s in steps if all(r.own is None for r in s.results)]
+    if free:
+        yield (), free
+    done = done | {r for s in free for r in s.results}
+    left = [s for s in steps if s not in set(free)]
+    while left:
+        own, here, chosen, rest = left[0].own, set[Value](), [], []
+        for s in left:
+            if s.own == own and s.can_follow(done, here):
+                chosen.append(s)
+                here.update(s.results)
+            else:
+                rest.append(s)
+        yield own, chosen
+        done |= here
+        left = rest
