@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import jax
+from jax import core
 
 from torchlike._core import errors, modes
 from torchlike._runtime import platforms
@@ -167,7 +168,7 @@ def from_jax(d: Any) -> device:
 
 def accelerator_of(array: Any) -> device | None:
     """The accelerator on which an array lies; None for the CPU, and for what is no array."""
-    if not isinstance(array, jax.Array) or isinstance(array, jax.core.Tracer):
+    if not isinstance(array, jax.Array) or isinstance(array, core.Tracer):
         return None
     found = from_jax(next(iter(array.sharding.device_set)))
     return None if found.type == "cpu" else found

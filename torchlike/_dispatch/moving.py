@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 
 from torchlike._core import boxes, devices, modes
 from torchlike._core.storage import Storage
@@ -39,7 +40,7 @@ class MoveNode(Node):
 
 def placed(value: Any, device: devices.device) -> Any:
     """An array on a device; as it is in a trace, whose program has one device."""
-    if isinstance(value, jax.core.Tracer) or not internals.trace_state_clean():
+    if isinstance(value, core.Tracer) or not internals.trace_state_clean():
         if device.type != "cpu" and modes.current.capture is not None:
             modes.current.place = device
         return value

@@ -20,6 +20,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 
 from torchlike._runtime import platforms, targets
 
@@ -64,7 +65,7 @@ def _target_of(operands: Any) -> AbstractContextManager[Any]:
 
 
 def _as_values(leaf: Any, kinds: str, is_program: bool) -> Any:
-    if not isinstance(leaf, jax.Array) or isinstance(leaf, jax.core.Tracer):
+    if not isinstance(leaf, jax.Array) or isinstance(leaf, core.Tracer):
         return leaf
     if (not leaf.ndim or is_program or leaf.dtype.kind in kinds) and _is_on_cpu(leaf):
         return np.asarray(leaf)
@@ -72,7 +73,7 @@ def _as_values(leaf: Any, kinds: str, is_program: bool) -> Any:
 
 
 def _is_on_cpu(x: Any) -> bool:
-    if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer):
+    if not isinstance(x, jax.Array) or isinstance(x, core.Tracer):
         return False
     there = x.sharding.device_set
     return len(there) == 1 and platforms.is_cpu(next(iter(there)))
