@@ -285,9 +285,11 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     from_us = type(error) in (TypeError, ValueError) and not _from_jax(error)
     if one_device.refused(error):
         found = [accelerator_of(a) or CPU for a in arrays if isinstance(a, jax.Array)]
+        if len(set(found)) == 1:  # meshes of other devices
+            return RuntimeError(f"Expected all tensors to be on the same device. {error}")
         if name in one_device.INDEXING:
             return RuntimeError(errors.INDICES_ELSEWHERE.format(found[0]))
-        return RuntimeError(errors.several_devices(found)).with_traceback(None)
+        return RuntimeError(errors.several_devices(found))
     if raised_by_us or from_us:
         # JAX notes that it removed frames of its own; so do we, and say nothing of it.
         error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX" not in n]
