@@ -58,7 +58,8 @@ def in_torch(torch: Any, problem: Problem) -> TorchTraining:
 
     torch.manual_seed(0)
     x, y = torch.tensor(problem.x), torch.tensor(problem.y)
-    with torch.device("cpu"):  # each library's generator of the CPU draws the same numbers
+    # Each library's generator of the CPU draws the same numbers.
+    with torch.device("meta" if x.is_meta else "cpu"):
         model = GPT()
     model = model.to(x.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
