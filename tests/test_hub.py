@@ -78,8 +78,7 @@ def test_a_profile_is_a_trace(tmp_path):
     assert "the region" in (tmp_path / "trace.json").read_text()
     profile.save(str(tmp_path / "saved"))
     assert any((tmp_path / "saved").rglob("*.xplane.pb"))
-    with pytest.raises(NotImplementedError, match="Perfetto"):
-        profile.key_averages()
+    assert "the region" in {event.key for event in profile.key_averages()}
 
 
 def test_timers():

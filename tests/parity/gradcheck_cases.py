@@ -227,7 +227,6 @@ CODE = {
 
 #: op -> why it has no gradient to check here.
 NOT_ALONE = {
-    "move_op": "copies between devices",
     "embedding_renorm_op": "runs outside autograd: its tangents are the weight's, as they were",
     "poisson_sample": "integers: its gradient is zero",
     "standard_gamma_sample": "accepts or rejects: its draws jump; op_db compares with PyTorch",
