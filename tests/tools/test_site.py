@@ -11,10 +11,12 @@ PACKAGE = staging.ROOT / "torchlike"
 
 
 def test_every_public_name_is_documented():
+    pytest.importorskip("tensorboard")  # it imports every module
     assert reference.undocumented() == []
 
 
 def test_pages_of_the_reference_have_every_name():
+    pytest.importorskip("tensorboard")
     pages = reference.pages()
     assert "## zeros_like\n" in pages["reference/torchlike.md"]
     assert "## scaled_dot_product_attention\n" in pages["reference/torchlike.nn.functional.md"]
