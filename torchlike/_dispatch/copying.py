@@ -17,6 +17,7 @@ from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.moving import moved, placed
 from torchlike._dispatch.record import execute
 from torchlike._runtime import first_calls, mixed_operands
+from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
 
 _ARRAYS = (jax.Array, np.ndarray)
@@ -104,7 +105,7 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
             free=(0, 1), library=True,
         )  # fmt: skip
         exe.op = "copy_"
-    if not number and source.device != target.device:
+    if not number and not host().is_default and source.device != target.device:
         source = moved(source, target.device)
     value = source if number else source._read()
     if mixed_operands.installed.copied is not None and not number:

@@ -15,7 +15,6 @@ import numpy as np
 from jax import core
 
 from torchlike._core import boxes, devices, modes
-from torchlike._core.storage import Storage
 from torchlike._core.tape import Node, gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime.first_calls.internals import internals
@@ -64,8 +63,7 @@ def moved(t: Tensor, device: devices.device) -> Tensor:
         raise NotImplementedError(
             f"to({str(device)!r}) within a transform of torch.func: move the tensors before it"
         )
-    made = Storage(placed(value, device))
-    result = wrap(made.cell)
+    result = wrap(placed(value, device))
     if t.requires_grad and modes.current.grad_enabled:
         result._node = MoveNode(t, t.device)
         result._requires_grad = True

@@ -82,7 +82,7 @@ def _move(t: Tensor, device: devices.device) -> Tensor:
         return t if t.is_meta else _without_values(t)
     if t.is_meta:
         raise NotImplementedError(errors.NO_DATA)
-    devices.to_jax(device)
+    devices.to_jax(device)  # for its errors
     own = t.device
     if own == device or (device.index is None and own.type == device.type and not own.index):
         return t
