@@ -38,6 +38,32 @@ def case_sync_batch_norm():
     torch.testing.assert_close(model.running_var, second.running_var, rtol=1e-5, atol=1e-6)
 
 
+def case_large_all_reduce():
+    """20 MB go in pieces and into their own memory; not where somebody else has the values."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    length = (5 << 20) + 3
+    numbers = torch.arange(length, dtype=torch.float32) % 1000
+    x = numbers + rank
+    at = x.jax().unsafe_buffer_pointer()
+    dist.all_reduce(x)
+    assert x.equal(numbers * n + n * (n - 1) / 2)
+    assert x.jax().unsafe_buffer_pointer() == at
+    kept = x.clone()
+    held = x.jax()
+    dist.all_reduce(x, dist.ReduceOp.AVG)
+    assert x.equal(kept)
+    assert not held.is_deleted()
+    rows = x[1:].view(2, -1)
+    rows += rank
+    dist.all_reduce(rows, dist.ReduceOp.MAX)
+    assert x[1:].equal(kept[1:] + n - 1)
+    assert x[0] == kept[0]
+    whole = torch.full((2, length), rank, dtype=torch.int32)
+    work = dist.all_reduce(whole, async_op=True)
+    work.wait()
+    assert whole.eq(n * (n - 1) // 2).all()
+
+
 def case_batched_power_sgd():
     """Of full rank the products are the mean itself; of rank 1 what they miss is kept. (PyTorch's
     hook fails at its own assertion.)"""

@@ -17,7 +17,7 @@ from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import bodies, meetings
 from torchlike.distributed.groups import ProcessGroup, member, root
-from torchlike.distributed.programs import finished, run
+from torchlike.distributed.programs import finished, may_donate, run
 from torchlike.distributed.reductions import ReduceOp, check
 from torchlike.distributed.works import Work
 
@@ -166,9 +166,10 @@ def all_reduce_coalesced(
     found = member(group)
     if found.size() < 2 or found.rank() < 0:
         return _done(async_op)
+    donates = may_donate(tensors)
     arrays = [_array(t, "all_reduce") for t in tensors]
     body = bodies.all_reduce(op.name, found.size())
-    results, call = run(found, "all_reduce", (op.name,), arrays, body)
+    results, call = run(found, "all_reduce", (op.name,), arrays, body, donates)
     for t, result in zip(tensors, results, strict=True):
         _put(t, result)
     return finished(results, call, tensors, async_op)

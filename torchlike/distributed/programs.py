@@ -15,6 +15,8 @@ import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
+from torchlike._core.tensor import Tensor
+from torchlike._runtime.first_calls.internals import internals
 from torchlike.distributed import captured
 from torchlike.distributed.bodies import AXIS, ballast
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
@@ -23,14 +25,18 @@ from torchlike.distributed.works import Call, Work, agree, settle
 
 _programs: dict[Hashable, Program] = {}
 
+#: Results of so many bytes take the memory of operands that nobody else holds.
+_LARGE = 16 << 20
+
 
 class Program:
     """A compiled collective of one group's members on arrays of fixed shapes."""
 
     def __init__(
-        self, group: ProcessGroup, body: Callable[..., Any], arrays: Sequence[Any]
-    ) -> None:
-        self.size = group.size()
+        self, group: ProcessGroup, text: str, body: Callable[..., Any], arrays: Sequence[Any],
+        donates: bool,
+    ) -> None:  # fmt: skip
+        self.text, self.size = text, group.size()
         self._sharding = NamedSharding(group.jax_mesh(), PartitionSpec(AXIS))
         whole = [jax.ShapeDtypeStruct(self._shape(a), a.dtype, sharding=self._sharding)
                  for a in arrays]  # fmt: skip
@@ -42,46 +48,68 @@ class Program:
         over_ranks = jax.shard_map(
             weighty, mesh=group.jax_mesh(), in_specs=spec, out_specs=spec, check_vma=False
         )
-        self._compiled = jax.jit(over_ranks).lower(*whole).compile()
-        self._shapes = [w.shape for w in whole]
+        donated = tuple(range(len(whole))) if donates else ()
+        self._compiled = jax.jit(over_ranks, donate_argnums=donated).lower(*whole).compile()
+        self._avals = [jax.core.ShapedArray(w.shape, w.dtype) for w in whole]
 
     def _shape(self, array: Any) -> tuple[int, ...]:
         return (array.shape[0] * self.size, *array.shape[1:])
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        """This rank's results of its arrays. They may not be there yet."""
-        make = jax.make_array_from_single_device_arrays
-        whole = [make(shape, self._sharding, [a])
-                 for shape, a in zip(self._shapes, arrays, strict=True)]  # fmt: skip
-        return [result.addressable_data(0) for result in self._compiled(*whole)[:-1]]
+        """This rank's results of its arrays, which may not be there yet. They are committed to
+        their device where an array is: what is computed of them needs no second program then."""
+        whole = [self._global(aval, a) for aval, a in zip(self._avals, arrays, strict=True)]
+        own = [result.addressable_data(0) for result in self._compiled(*whole)[:-1]]
+        if internals.missing or any(a.committed for a in arrays):
+            return own
+        return [internals.array(a.aval, a.sharding, [a], committed=False, _skip_checks=True)
+                for a in own]  # fmt: skip
+
+    def _global(self, aval: Any, array: Any) -> jax.Array:
+        """The global array of which this rank has a part. Public JAX checks the part once more,
+        at a tenth of the time of 4 KB."""
+        if internals.missing:
+            make = jax.make_array_from_single_device_arrays
+            return make(aval.shape, self._sharding, [array])
+        return internals.array(aval, self._sharding, [array], committed=True, _skip_checks=True)
 
 
 def run(
     group: ProcessGroup, name: str, statics: tuple[Hashable, ...], arrays: Sequence[Any],
-    body: Callable[..., tuple[Any, ...]],
+    body: Callable[..., tuple[Any, ...]], donates: bool = False,
 ) -> tuple[Sequence[Any], Call | None]:  # fmt: skip
     """Begin a collective: this rank's results, and the call to wait for them by (None while a
     program is captured, of which it becomes a part).
 
     ``body`` takes each rank's arrays, which have an axis at least, and gives a tuple of such; it is
-    the same for the same ``name``, ``statics`` and shapes. Errors as of ``agree``.
+    the same for the same ``name``, ``statics`` and shapes. ``donates``: the arrays may become the
+    results. Errors as of ``agree``.
     """
-    text, capture = _text(name, statics, arrays), modes.current.capture
-    call = Call(group, text) if capture is None else None
-    scalars = [not a.ndim for a in arrays]
-    if any(scalars):
-        arrays = [a.reshape(1) if s else a for a, s in zip(arrays, scalars, strict=True)]
-    if call is None:
+    capture = modes.current.capture
+    key = (tuple(group.ranks), name, statics, tuple((a.shape, a.dtype) for a in arrays), donates)
+    program = _programs.get(key) if capture is None else None
+    text = _text(name, statics, arrays) if program is None else program.text
+    arrays = [a if a.ndim else a.reshape(1) for a in arrays]
+    if capture is not None:
         return captured.collective(capture, group, text, arrays, body), None
-    key = (tuple(group.ranks), name, statics, tuple((a.shape, a.dtype) for a in arrays))
-    program = _programs.get(key)
+    call = Call(group, text)
     if program is None:
-        made = Program(group, body, arrays)
+        made = Program(group, text, body, arrays, donates)
         agree(call)
         program = _programs[key] = made
     elif get_debug_level() is DebugLevel.DETAIL:
         agree(call)
     return program(arrays), call
+
+
+def may_donate(tensors: Sequence[Tensor]) -> bool:
+    """Whether collectives may write into the memory of tensors: they are large, whole, and nobody
+    else has their values. To be asked before those are read."""
+    return (
+        modes.current.capture is None
+        and sum(t.numel() * t.itemsize for t in tensors) >= _LARGE
+        and all(t._view is None and t._storage.is_sole_owner() for t in tensors)
+    )
 
 
 def finished(

@@ -46,6 +46,8 @@ _BITWISE = {"BAND": jnp.bitwise_and, "BOR": jnp.bitwise_or, "BXOR": jnp.bitwise_
 #: What XLA's collectives on the CPU carry; other integers go as int32.
 _CARRIED = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32",
             "float64", "complex64", "complex128")  # fmt: skip
+#: Bytes that two ranks exchange at a time.
+_PIECE = 4 << 20
 
 
 def named(op: Any) -> RedOpType:
@@ -75,8 +77,7 @@ def reduced(x: Any, op: str, axis: str, size: int) -> jax.Array:
     sum, 4 KB 0.6."""
     dtype = x.dtype
     if size == 2 and targets.is_cpu():
-        other = lax.ppermute(x, axis, [(0, 1), (1, 0)])
-        return reduced_of_parts((x, other), op, size)
+        return _exchanged(x, op, axis)
     if dtype.name == "bool":
         op = {"SUM": "BOR", "PRODUCT": "BAND", "MAX": "BOR", "MIN": "BAND"}.get(op, op)
         wide = x.astype(jnp.uint8)
@@ -96,6 +97,29 @@ def reduced(x: Any, op: str, axis: str, size: int) -> jax.Array:
         every = lax.all_gather(wide, axis)
         found = functools.reduce(combine, [every[i] for i in range(size)])
     return found.astype(dtype)
+
+
+def _exchanged(x: Any, op: str, axis: str) -> jax.Array:
+    """The reduction of two ranks' ``x``. What is large goes piece by piece through the same small
+    memory: 100 MB of the other's, and of the result where it has not ``x``'s memory, are new pages
+    for the system to fill (106 ms; in pieces 69, gloo under PyTorch 64)."""
+
+    def of(x: Any) -> jax.Array:
+        return reduced_of_parts((x, lax.ppermute(x, axis, [(0, 1), (1, 0)])), op, 2)
+
+    length = _PIECE // x.dtype.itemsize
+    if x.size < 2 * length:
+        return of(x)
+    flat, whole = x.reshape(-1), x.size - x.size % length
+
+    def one(i: Any, flat: Any) -> Any:
+        piece = of(lax.dynamic_slice(flat, (i * length,), (length,)))
+        return lax.dynamic_update_slice(flat, piece, (i * length,))
+
+    done = lax.fori_loop(0, whole // length, one, flat)
+    if whole < x.size:
+        done = done.at[whole:].set(of(flat[whole:]))
+    return done.reshape(x.shape)
 
 
 def reduced_of_parts(parts: Any, op: str, size: int) -> jax.Array:
