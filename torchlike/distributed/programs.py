@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
+from jax import core
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
@@ -50,7 +51,7 @@ class Program:
         )
         donated = tuple(range(len(whole))) if donates else ()
         self._compiled = jax.jit(over_ranks, donate_argnums=donated).lower(*whole).compile()
-        self._avals = [jax.core.ShapedArray(w.shape, w.dtype) for w in whole]
+        self._avals = [core.ShapedArray(w.shape, w.dtype) for w in whole]
 
     def _shape(self, array: Any) -> tuple[int, ...]:
         return (array.shape[0] * self.size, *array.shape[1:])
