@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import textwrap
 
 import jax
 import numpy as np
@@ -17,7 +16,7 @@ from torchlike.distributed.tensor.parallel import (
     RowwiseParallel,
     parallelize_module,
 )
-from torchlike.porting.plan import advice, device_mesh, hlo, loops, page, table, weightless
+from torchlike.porting.plan import advice, device_mesh, hlo, page, table, weightless
 from torchlike.porting.plan.command import parse_mesh
 from torchlike.porting.plan.leaves import Leaf, default_rule
 from torchlike.porting.plan.step import StepReadsValues
@@ -308,10 +307,12 @@ def train():
             continue
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x), y)
+        READ
         loss.backward()
         optimizer.step()
         seen += x.shape[0]
-        READ
+        if i % 10 == 0:
+            print(loss.item())
     raise AssertionError("a plan ends at the first step")
 
 train()
@@ -341,45 +342,11 @@ def test_the_command_plans_a_scripts_loop(tmp_path):
 def test_the_command_says_what_stands_in_the_way(tmp_path):
     done = planned(tmp_path, "print(loss.item())")
     assert done.returncode == 1
-    assert "train.py:21" in done.stderr
+    assert "train.py:18" in done.stderr
     assert "example batch" in done.stderr
     done = planned(tmp_path, "print(loss.item())", "--mesh", "data=3")
     assert done.returncode == 2
     assert "but v5e:2x2 has 4" in done.stderr
-
-
-def test_a_loop_becomes_a_function(tmp_path):
-    script = tmp_path / "loop.py"
-    script.write_text(
-        textwrap.dedent("""
-        total = 0
-        def run(items):
-            count = 0
-            for x in items:
-                if x < 0:
-                    break
-                count += x
-                loss.backward()
-                optimizer.step()
-            return count
-    """)
-    )
-    code = compile(script.read_text(), str(script), "exec")
-    told = []
-
-    class Recorder:
-        def __getattr__(self, name):
-            return lambda: told.append(name)
-
-    main = type(sys)("main")
-    main.__dict__.update(loss=Recorder(), optimizer=Recorder())
-
-    def take(step, *batch):
-        step(*batch)
-
-    exec(loops.planning_loops(take)(code, main), main.__dict__)
-    assert main.run([1, 2, -1, 4]) == 7
-    assert told == ["backward", "step"] * 3
 
 
 def test_units():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from torchlike._core import devices
+from torchlike._core import devices, modes
 from torchlike._core.errors import JitCaptureError
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten, unflatten
 from torchlike.porting import script, torch_alias
-from torchlike.porting.plan import advice, loops, page, table
+from torchlike.porting.plan import advice, loops, modules, page, table
 from torchlike.porting.plan.planning import Plan, plan
 from torchlike.porting.plan.step import StepReadsValues
 from torchlike.porting.plan.topologies import require, topology
@@ -46,8 +49,11 @@ def run(
 
     torch_alias.install()
     begin_mapping(with_values)
+    fetching = functools.partial(_fetching, with_values)
+    prepare = loops.planning_loops(_explained(told), fetching)
     try:
-        script.run(argv, prepare=loops.planning_loops(_explained(told)))
+        with modules.prepared(prepare):
+            script.run(argv, prepare=prepare)
     except _Planned:
         pass
     finally:
@@ -55,8 +61,9 @@ def run(
         devices.set_default_device(None)
     if not found:
         print(
-            f"torchlike: {argv[0]} ended without a training step: no loop calls backward() and "
-            "an optimizer's step(). Put the step into such a loop, or call torchlike.plan(step, "
+            f"torchlike: {argv[0]} ended without a training step: no loop of its own or of "
+            "modules beside it calls backward() and an optimizer's step(), in itself or in a "
+            "function that it calls. Put the step into such a loop, or call torchlike.plan(step, "
             "*example_batch, topology=...)", file=sys.stderr,
         )  # fmt: skip
         return 1
@@ -95,6 +102,29 @@ def begin_mapping(with_values: bool) -> None:
     else:
         devices.map_types(dict.fromkeys(_NAMED, "meta"))
         devices.set_default_device("meta")
+
+
+def _fetching(with_values: bool, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A script's function that fetches a batch: no part of a step, and run with values, so that it
+    may read some; of what it gives a plan knows the shapes."""
+
+    @functools.wraps(function)
+    def fetched(*args: Any, **kwargs: Any) -> Any:
+        if modes.current.capture is not None or with_values:
+            with modes.outside():
+                return function(*args, **kwargs)
+        device, mapping = modes.current.device, devices.mapping()
+        modes.current.device = None
+        begin_mapping(with_values=True)
+        try:
+            leaves, structure = flatten(function(*args, **kwargs))
+        finally:
+            modes.current.device = device
+            devices.map_types(mapping)
+        moved = [x.to("meta") if isinstance(x, Tensor) else x for x in leaves]
+        return unflatten(structure, moved)
+
+    return fetched
 
 
 def parse_mesh(text: str | None) -> dict[str, int] | None:
