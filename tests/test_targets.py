@@ -78,7 +78,7 @@ WORKAROUNDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fn, shapes", [
+@pytest.mark.parametrize(("fn", "shapes"), [
     (torch.matmul, [(2, 3, 4), (4, 5)]), (torch.nn.functional.linear, [(2, 3, 4), (5, 4)]),
 ])  # fmt: skip
 def test_products_with_matrices_keep_their_dimensions(fn, shapes):

@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from torchlike._core import devices, modes
+from torchlike._core import devices
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.tensor import Tensor
-from torchlike._core.trees import flatten, unflatten
 from torchlike.porting import script, torch_alias
-from torchlike.porting.plan import advice, loops, modules, page, table
+from torchlike.porting.plan import advice, fetching, loops, modules, page, table
 from torchlike.porting.plan.planning import Plan, plan
-from torchlike.porting.plan.step import StepReadsValues
+from torchlike.porting.plan.step import ABSENT_VALUES, StepReadsValues
 from torchlike.porting.plan.topologies import require, topology
 
 
@@ -48,12 +46,12 @@ def run(
         raise _Planned(0)
 
     torch_alias.install()
-    begin_mapping(with_values)
-    fetching = functools.partial(_fetching, with_values)
-    prepare = loops.planning_loops(_explained(told), fetching)
+    fetching.begin_mapping(with_values)
+    fetched = functools.partial(fetching.fetched, with_values)
+    prepare = loops.planning_loops(_explained(told), fetched)
     try:
-        with modules.prepared(prepare):
-            script.run(argv, prepare=prepare)
+        with modules.prepared(prepare), fetching.loaders(fetched):
+            script.run(argv, prepare=prepare, explain=None if with_values else _explain)
     except _Planned:
         pass
     finally:
@@ -77,6 +75,15 @@ def run(
     return 0 if found[0].fits else 1
 
 
+def _explain(error: BaseException) -> None:
+    """A note for a script that asked for a value before its first step."""
+    if any(words in str(error) for words in ABSENT_VALUES):
+        error.add_note(
+            "A plan makes tensors without values, but for batches. With --values the script has "
+            "them, on the CPU."
+        )
+
+
 def _explained(told: Callable[..., None]) -> Callable[..., None]:
     """``told``, whose errors end the script in words instead of a traceback."""
 
@@ -88,43 +95,6 @@ def _explained(told: Callable[..., None]) -> Callable[..., None]:
             raise SystemExit(1) from None
 
     return explained
-
-
-#: Device types that scripts name.
-_NAMED = ("cpu", "cuda", "xla", "tpu", "mps")
-
-
-def begin_mapping(with_values: bool) -> None:
-    """Models and batches are made on the meta device, whatever device a script names; with values,
-    on the CPU."""
-    if with_values:
-        devices.map_types(dict.fromkeys(_NAMED[1:], "cpu"))
-    else:
-        devices.map_types(dict.fromkeys(_NAMED, "meta"))
-        devices.set_default_device("meta")
-
-
-def _fetching(with_values: bool, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A script's function that fetches a batch: no part of a step, and run with values, so that it
-    may read some; of what it gives a plan knows the shapes."""
-
-    @functools.wraps(function)
-    def fetched(*args: Any, **kwargs: Any) -> Any:
-        if modes.current.capture is not None or with_values:
-            with modes.outside():
-                return function(*args, **kwargs)
-        device, mapping = modes.current.device, devices.mapping()
-        modes.current.device = None
-        begin_mapping(with_values=True)
-        try:
-            leaves, structure = flatten(function(*args, **kwargs))
-        finally:
-            modes.current.device = device
-            devices.map_types(mapping)
-        moved = [x.to("meta") if isinstance(x, Tensor) else x for x in leaves]
-        return unflatten(structure, moved)
-
-    return fetched
 
 
 def parse_mesh(text: str | None) -> dict[str, int] | None:
