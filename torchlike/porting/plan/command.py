@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torchlike
 from torchlike._core import devices
 from torchlike._core.errors import JitCaptureError
 from torchlike.porting import script, torch_alias
@@ -47,6 +48,7 @@ def run(
 
     torch_alias.install()
     fetching.begin_mapping(with_values)
+    torchlike.jit.set_mode("off")  # the step is captured as a whole
     fetched = functools.partial(fetching.fetched, with_values)
     prepare = loops.planning_loops(_explained(told), fetched)
     try:
@@ -57,6 +59,7 @@ def run(
     finally:
         devices.map_types({})
         devices.set_default_device(None)
+        torchlike.jit.set_mode("on")
     if not found:
         print(
             f"torchlike: {argv[0]} ended without a training step: no loop of its own or of "

@@ -10,6 +10,7 @@ from typing import Any
 from torchlike._core import devices, modes
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
+from torchlike.porting.plan.leaves import fetched_cells
 from torchlike.utils.data import DataLoader
 
 #: Device types that scripts name.
@@ -35,7 +36,9 @@ def fetched(with_values: bool, function: Callable[..., Any]) -> Callable[..., An
     def run(*args: Any, **kwargs: Any) -> Any:
         if modes.current.capture is not None or with_values:
             with modes.outside():
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+            fetched_cells.update(x._storage for x in flatten(result)[0] if isinstance(x, Tensor))
+            return result
         device, mapping = modes.current.device, devices.mapping()
         modes.current.device = None
         begin_mapping(with_values=True)
