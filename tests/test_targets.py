@@ -68,12 +68,30 @@ WORKAROUNDS = {
         lambda x, w: torch.conv2d(x, w, groups=4), [(2, 4, 8, 8), (4, 1, 3, 3)]),
     "channels last": (lambda x, w: torch.conv2d(x, w, padding=1), [(2, 4, 9, 9), (8, 4, 3, 3)]),
     "float64 log gamma": (torch.lgamma, [(40,)]),
+    "flat products": (torch.matmul, [(2, 3, 4), (4, 5)]),
+    "flat linear layers": (torch.nn.functional.linear, [(2, 3, 4), (5, 4)]),
     "sine in float64": (torch.sin, [(1 << 16,)]),
     "maximum along rows": (lambda x: x.argmax(0), [(300, 200)]),
     "blocks of causal attention": (
         lambda q: torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True),
         [(1, 2, 512, 16)]),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(("fn", "shapes"), [
+    (torch.matmul, [(2, 3, 4), (4, 5)]), (torch.nn.functional.linear, [(2, 3, 4), (5, 4)]),
+])  # fmt: skip
+def test_products_with_matrices_keep_their_dimensions(fn, shapes):
+    """A reshape between a product and what is added to it keeps a TPU from fusing the two."""
+
+    def gradients(*operands):
+        for x in operands:
+            x.requires_grad_()
+        fn(*operands).square().sum().backward()
+        return operands[1].grad
+
+    for platform in ACCELERATORS:
+        assert "stablehlo.reshape" not in stablehlo(gradients, *shapes, platform=platform)
 
 
 @pytest.mark.parametrize("name", WORKAROUNDS)

@@ -231,6 +231,29 @@ def test_a_script_of_torch_xlas_experimental_names(tmp_path):
     assert "refused: The mesh must have an axis named 'fsdp'." in done.stdout
 
 
+PROFILED = """
+import torch
+import torch_xla.debug.profiler as xp
+xp.trace_detached("localhost:9012", "profile", duration_ms=60_000)
+with xp.StepTrace("train", step_num=1), xp.Trace("forward"):
+    print(torch.ones(3).sum().item())
+try:
+    xp.no_such_name
+except NotImplementedError as error:
+    print("refused:", error)
+"""
+
+
+@pytest.mark.full
+def test_a_script_that_is_profiled(tmp_path):
+    """The trace ends with the script."""
+    done = run(tmp_path, PROFILED)
+    assert done.returncode == 0, done.stderr
+    assert "3.0" in done.stdout
+    assert "torch_xla.debug.profiler.no_such_name is not supported" in done.stdout
+    assert list((tmp_path / "profile").rglob("*.xplane.pb"))
+
+
 def test_wrong_maps_are_refused(tmp_path):
     for text in ("cuda", "cuda=gpu", "cpu=cuda"):
         done = run(tmp_path, "", "--device-map", text)

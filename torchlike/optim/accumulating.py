@@ -10,7 +10,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.shared_memory import share
 from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
-from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment
+from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment, numbers
 
 
 class Adagrad(RuleOptimizer):
@@ -65,7 +65,8 @@ class Adagrad(RuleOptimizer):
         lr, weight_decay, lr_decay = scalars
         step, total = states
         p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
-        (rate,) = like(p, lr / (1 + step.astype(jnp.float64) * lr_decay))
+        lr, count, lr_decay = numbers(p, lr, step, lr_decay)
+        (rate,) = like(p, lr / (1 + count * lr_decay))
         total = total + g * g
         return p - rate * g / (jnp.sqrt(total) + eps), (step + 1, total)
 

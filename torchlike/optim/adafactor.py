@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
 from torchlike.optim.fused import full_outside
-from torchlike.optim.rules import RuleOptimizer, like
+from torchlike.optim.rules import RuleOptimizer, decayed, like, numbers
 
 
 class Adafactor(RuleOptimizer):
@@ -69,13 +69,11 @@ class Adafactor(RuleOptimizer):
         if eps1 is None:
             eps1 = float(jnp.finfo(p.dtype).eps)
         step = step + 1
-        count = step.astype(jnp.float64)
+        rate, count, scale = numbers(p, lr, step, _root_mean_square(p))
         take = count**power
         keep, take = like(p, 1 - take, take)
-        scale = _root_mean_square(p).astype(jnp.float64)
-        alpha = jnp.maximum(eps2, scale) * jnp.minimum(lr, 1 / jnp.sqrt(count))
-        if decay:
-            p = p * like(p, 1 - lr * weight_decay)[0]
+        alpha = jnp.maximum(eps2, scale) * jnp.minimum(rate, 1 / jnp.sqrt(count))
+        p, g = decayed(p, g, lr, weight_decay, decay, True)
         squares = g * g
         if len(moments) == 2:
             rows, columns = moments
@@ -87,7 +85,7 @@ class Adafactor(RuleOptimizer):
             variance = keep * moments[0] + take * squares
             moments = [variance]
         update = g / jnp.sqrt(jnp.maximum(variance, eps1 * eps1))
-        clipped = jnp.maximum(1.0, _root_mean_square(update).astype(jnp.float64) / d)
+        clipped = jnp.maximum(1.0, numbers(p, _root_mean_square(update))[0] / d)
         return p - like(p, alpha / clipped)[0] * update, (step, *moments)
 
 

@@ -61,7 +61,7 @@ class Adam(MomentOptimizer):
         second = v
         if amsgrad:
             second = largest[0] = jnp.maximum(largest[0], v)
-        rate, root = like(p, corrected(lr, b1, step), jnp.sqrt(correction(b2, step)))
+        rate, root = like(p, corrected(p, lr, b1, step), jnp.sqrt(correction(p, b2, step)))
         p = p - rate * m / (jnp.sqrt(second) / root + eps)
         return p, (step, m, v, *largest)
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
 from torchlike.optim.optimizer import check_range
+from torchlike.optim.rectification import averaged_over
 from torchlike.optim.rules import (
     MomentOptimizer,
     corrected,
@@ -16,6 +17,7 @@ from torchlike.optim.rules import (
     lerp,
     like,
     moment,
+    numbers,
     one_number,
 )
 
@@ -50,7 +52,7 @@ class Adamax(MomentOptimizer):
         step = step + 1
         m = lerp(m, g, b1)
         largest = jnp.maximum(like(p, b2)[0] * largest, jnp.abs(g) + eps)
-        (rate,) = like(p, corrected(lr, b1, step))
+        (rate,) = like(p, corrected(p, lr, b1, step))
         return p - rate * m / largest, (step, m, largest)
 
 
@@ -89,16 +91,26 @@ class NAdam(MomentOptimizer):
         step, product, m, v = states
         p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, decoupled)
         step = step + 1
-        count = step.astype(jnp.float64)
-        # 0.96 and the half are Dozat's schedule of the momentum.
-        mu, mu_next = (b1 * (1.0 - 0.5 * 0.96 ** (k * momentum_decay)) for k in (count, count + 1))
+        (count,) = numbers(p, step)
+        mu, rest = _momentum(p, b1, count, momentum_decay)
+        mu_next, _ = _momentum(p, b1, count + 1, momentum_decay)
         product = (product * jnp.asarray(mu, product.dtype)).astype(product.dtype)
         m = lerp(m, g, b1)
         v = moment(v, g * g, b2)
-        root = jnp.sqrt(v / like(p, correction(b2, step))[0]) + eps
-        done = product.astype(jnp.float64)
-        now, ahead = like(p, lr * (1 - mu) / (1 - done), lr * mu_next / (1 - done * mu_next))
+        root = jnp.sqrt(v / like(p, correction(p, b2, step))[0]) + eps
+        lr, done = numbers(p, lr, product)
+        now, ahead = like(p, lr * rest / (1 - done), lr * mu_next / (1 - done * mu_next))
         return p - now * g / root - ahead * m / root, (step, product, m, v)
+
+
+def _momentum(p: Any, decay: Any, count: Any, momentum_decay: float) -> tuple[Any, Any]:
+    """Dozat's schedule of the momentum, with his 0.96 and his half, and one minus it."""
+    faded = 0.5 * 0.96 ** (count * momentum_decay)
+    momentum = numbers(p, decay)[0] * (1.0 - faded)
+    if count.dtype == jnp.float64:
+        return momentum, 1 - momentum
+    taken, kept = numbers(p, 1 - decay, decay)
+    return momentum, taken + kept * faded
 
 
 class RAdam(MomentOptimizer):
@@ -131,15 +143,13 @@ class RAdam(MomentOptimizer):
         step, m, v = states
         p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, decoupled)
         step = step + 1
-        count = step.astype(jnp.float64)
         m = lerp(m, g, b1)
         v = moment(v, g * g, b2)
-        first, second = correction(b1, step), correction(b2, step)
-        longest = 2 / (1 - b2) - 1
-        length = longest - 2 * count * (1 - second) / second
+        second = correction(p, b2, step)
+        longest, length = averaged_over(p, b2, step, second)
         known = length > 5.0
         safe = jnp.where(known, length, 6.0)
         factor = (safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe)
-        rate, adaptive = like(p, lr / first, jnp.sqrt(factor * second))
+        rate, adaptive = like(p, corrected(p, lr, b1, step), jnp.sqrt(factor * second))
         scale = jnp.where(known, adaptive / (jnp.sqrt(v) + eps), 1)
         return p - rate * m * scale, (step, m, v)

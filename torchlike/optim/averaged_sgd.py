@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
 from torchlike.optim.optimizer import check_range
-from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, one_number
+from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, numbers, one_number
 
 
 class ASGD(RuleOptimizer):
@@ -48,8 +48,8 @@ class ASGD(RuleOptimizer):
         step, eta, mu, average = states
         p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
         step = step + 1
-        count = step.astype(jnp.float64)
-        rate, kept = like(p, eta, 1 - shrink * eta.astype(jnp.float64))
+        lr, count, before = numbers(p, lr, step, eta)
+        rate, kept = like(p, eta, 1 - shrink * before)
         p = kept * p - rate * g
         average = jnp.where(mu == 1, p, average + (p - average) * mu.astype(p.dtype))
         eta = lr / (1 + shrink * lr * count) ** alpha

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
-from torchlike.optim.rules import RuleOptimizer, like, moment
+from torchlike.optim.rules import RuleOptimizer, like, moment, numbers
 
 
 class Muon(RuleOptimizer):
@@ -75,6 +75,7 @@ class Muon(RuleOptimizer):
         rows, columns = p.shape
         factor = (0.2 * math.sqrt(max(rows, columns)) if adjust == "match_rms_adamw" else
                   math.sqrt(max(1, rows / columns)))  # fmt: skip
+        lr, weight_decay = numbers(p, lr, weight_decay)
         kept, rate = like(p, 1 - lr * weight_decay, lr * factor)
         return kept * p - rate * update, (buffer,)
 

@@ -26,7 +26,8 @@ class RuleOptimizer(Optimizer):
 
         rule(settings, parameter, gradient, states, hyperparameters) -> parameter, states
 
-    Hyperparameters arrive as float64 scalars: ``like(p, …)`` makes them the parameter's.
+    Hyperparameters arrive as float64 scalars: ``numbers(p, …)`` gives what a rule computes with
+    them, ``like(p, …)`` makes the result the parameter's.
     """
 
     #: Names, or (name, index) for one of a pair.
@@ -131,9 +132,16 @@ def check_betas(betas: Sequence[Any]) -> None:
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
+def numbers(p: Any, *scalars: Any) -> list[Any]:
+    """Scalars in the dtype in which a rule computes with them: float64 on the CPU, as PyTorch
+    computes with Python numbers; on accelerators that of the parameter, at least float32. A TPU
+    emulates float64, in fifty instructions a quotient, and each parameter counts its own steps."""
+    kind = jnp.float64 if targets.is_cpu() else jnp.promote_types(p.dtype, jnp.float32)
+    return [s if getattr(s, "dtype", None) == kind else jnp.asarray(s, kind) for s in scalars]
+
+
 def like(p: Any, *scalars: Any) -> list[Any]:
-    """Float64 scalars in the parameter's dtype: computed in double and rounded once, as PyTorch
-    does with Python numbers."""
+    """What was computed of `numbers`, in the parameter's dtype: rounded once, as by PyTorch."""
     return [jnp.asarray(s, p.dtype) for s in scalars]
 
 
@@ -148,20 +156,19 @@ def lerp(old: Any, value: Any, decay: Any) -> jax.Array:
     return old + like(old, 1 - decay)[0] * (value - old)
 
 
-def correction(decay: Any, step: Any) -> jax.Array:
-    """``1 - decay ** step``, the bias correction of a moment: in float64, or as exact in float32
-    where float64 is emulated (a hundred powers of it took a TPU's compiler 40 s)."""
-    if not targets.is_cpu():
-        taken = (1 - jnp.asarray(decay, jnp.float64)).astype(jnp.float32)
-        return -jnp.expm1(step.astype(jnp.float32) * jnp.log1p(-taken))
-    return 1 - jnp.asarray(decay, jnp.float64) ** step.astype(jnp.float64)
+def correction(p: Any, decay: Any, step: Any) -> jax.Array:
+    """``1 - decay ** step``, the bias correction of a moment, among the `numbers` of ``p``: as
+    exact in float32 as in float64 (a hundred powers of that took a TPU's compiler 40 s)."""
+    (count,) = numbers(p, step)
+    if count.dtype == jnp.float64:
+        return 1 - jnp.asarray(decay, jnp.float64) ** count
+    (taken,) = numbers(p, 1 - decay)
+    return -jnp.expm1(count * jnp.log1p(-taken))
 
 
-def corrected(lr: Any, decay: Any, step: Any) -> jax.Array:
-    """``lr / correction(decay, step)``, in the dtype of the correction: a quotient of float64 is
-    fifty instructions of a TPU's program, and each parameter has its own."""
-    divisor = correction(decay, step)
-    return jnp.asarray(lr, divisor.dtype) / divisor
+def corrected(p: Any, lr: Any, decay: Any, step: Any) -> jax.Array:
+    """``lr / correction(p, decay, step)``."""
+    return numbers(p, lr)[0] / correction(p, decay, step)
 
 
 def decayed(
@@ -169,7 +176,8 @@ def decayed(
 ) -> tuple[Any, ...]:
     """Parameter and gradient after weight decay."""
     if decay and decoupled:
-        return p * like(p, 1 - lr * weight_decay)[0], g
+        rate, weight_decay = numbers(p, lr, weight_decay)
+        return p * like(p, 1 - rate * weight_decay)[0], g
     if decay:
         return p, g + like(p, weight_decay)[0] * p
     return p, g

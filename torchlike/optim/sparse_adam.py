@@ -13,7 +13,7 @@ from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.fused import zeros_outside
 from torchlike.optim.optimizer import Optimizer
-from torchlike.optim.rules import check_betas, correction, lerp, like
+from torchlike.optim.rules import check_betas, correction, lerp, like, numbers
 
 
 class SparseAdam(Optimizer):
@@ -88,6 +88,6 @@ def _updated(
     named = jnp.zeros(p.shape[: at.shape[0]], bool).at[places].set(True)
     named = named.reshape(*named.shape, *(1,) * (p.ndim - at.shape[0]))
     m2, v2 = lerp(m, g, b1), lerp(v, g * g, b2)
-    rate = lr * jnp.sqrt(correction(b2, step)) / correction(b1, step)
+    rate = numbers(p, lr)[0] * jnp.sqrt(correction(p, b2, step)) / correction(p, b1, step)
     p2 = p - like(p, rate)[0] * (m2 / (jnp.sqrt(v2) + eps))
     return tuple(jnp.where(named, new, old) for new, old in ((p2, p), (m2, m), (v2, v)))

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 import textwrap
+import types
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -17,10 +19,10 @@ from torchlike.distributed.tensor.parallel import (
     RowwiseParallel,
     parallelize_module,
 )
-from torchlike.porting.plan import advice, device_mesh, hlo, loops, page, table, weightless
+from torchlike.porting.plan import advice, command, device_mesh, hlo, page, table, weightless
 from torchlike.porting.plan.command import parse_mesh
 from torchlike.porting.plan.leaves import Leaf, default_rule
-from torchlike.porting.plan.step import StepReadsValues
+from torchlike.porting.plan.step import StepReadsValues, captured
 from torchlike.porting.plan.topologies import missing, topology
 
 nn = torch.nn
@@ -308,10 +310,12 @@ def train():
             continue
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x), y)
+        READ
         loss.backward()
         optimizer.step()
         seen += x.shape[0]
-        READ
+        if i % 10 == 0:
+            print(loss.item())
     raise AssertionError("a plan ends at the first step")
 
 train()
@@ -341,45 +345,92 @@ def test_the_command_plans_a_scripts_loop(tmp_path):
 def test_the_command_says_what_stands_in_the_way(tmp_path):
     done = planned(tmp_path, "print(loss.item())")
     assert done.returncode == 1
-    assert "train.py:21" in done.stderr
+    assert "train.py:18" in done.stderr
     assert "example batch" in done.stderr
     done = planned(tmp_path, "print(loss.item())", "--mesh", "data=3")
     assert done.returncode == 2
     assert "but v5e:2x2 has 4" in done.stderr
 
 
-def test_a_loop_becomes_a_function(tmp_path):
-    script = tmp_path / "loop.py"
-    script.write_text(
-        textwrap.dedent("""
-        total = 0
-        def run(items):
-            count = 0
-            for x in items:
-                if x < 0:
-                    break
-                count += x
-                loss.backward()
-                optimizer.step()
-            return count
-    """)
-    )
-    code = compile(script.read_text(), str(script), "exec")
-    told = []
+DATA = """
+import torch
 
-    class Recorder:
-        def __getattr__(self, name):
-            return lambda: told.append(name)
+class Numbers(torch.utils.data.Dataset):
+    def __init__(self):
+        self.rows = [3, 4, 5, 6]
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        x = torch.tensor([float(self.rows[i])])
+        assert x.item() > 2  # reads a value
+        return x, torch.as_tensor(i)
 
-    main = type(sys)("main")
-    main.__dict__.update(loss=Recorder(), optimizer=Recorder())
+FIRST
+model = torch.nn.Linear(1, 2, device="cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in torch.utils.data.DataLoader(Numbers(), batch_size=4):
+    loss = torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+    loss.backward()
+    optimizer.step()
+"""
 
-    def take(step, *batch):
-        step(*batch)
 
-    exec(loops.planning_loops(take)(code, main), main.__dict__)
-    assert main.run([1, 2, -1, 4]) == 7
-    assert told == ["backward", "step"] * 3
+def planned_without_compiling(tmp_path, monkeypatch, text, with_values=False):
+    """The command as it is, up to the capture: needs no plugin."""
+    found = []
+
+    class Fits:
+        fits = True
+
+    def plan(step, *batch, **options):
+        found.append(captured(step, batch, {}, "tpu"))
+        return Fits
+
+    where = types.SimpleNamespace(platform="tpu", mesh=lambda axes: None)
+    monkeypatch.setattr(command, "topology", lambda name: where)
+    monkeypatch.setattr(command, "require", lambda platform: None)
+    monkeypatch.setattr(command, "plan", plan)
+    monkeypatch.setattr(command.table, "show", lambda plan: None)
+    (tmp_path / "train.py").write_text(text)
+    code = command.run(
+        [str(tmp_path / "train.py")], topology_name="v5e:2x2", mesh=None, fsdp=None,
+        with_values=with_values, advise=False, json_path=None, html_path=None,
+    )  # fmt: skip
+    assert code == 0
+    return found[0]
+
+
+def test_batches_are_made_with_values(tmp_path):
+    """In a process of its own: the command makes torchlike the process' torch."""
+    program = f"""
+        import sys, pathlib
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import pytest
+        from test_plan import DATA, planned_without_compiling
+        step = planned_without_compiling(
+            pathlib.Path({str(tmp_path)!r}), pytest.MonkeyPatch(), DATA.replace("FIRST", ""))
+        print([(x.kind, x.shape) for x in step.leaves if x.kind == "batch"])
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True,
+                          text=True, cwd=tmp_path)  # fmt: skip
+    assert done.stdout.strip() == "[('batch', (4, 1)), ('batch', (4,))]", done.stderr
+
+
+def test_values_that_are_read_before_the_first_step(tmp_path):
+    (tmp_path / "train.py").write_text(DATA.replace("FIRST", "print(torch.ones(1).item())"))
+    program = """
+        import sys
+        from torchlike.porting.plan import command
+        command.require = lambda platform: None
+        command.topology = lambda name: type("T", (), {"platform": "tpu", "mesh": print})
+        command.run(["train.py"], topology_name="", mesh=None, fsdp=None, with_values=False,
+                    advise=False, json_path=None, html_path=None)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True,
+                          text=True, cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 1
+    assert "on meta tensors" in done.stderr
+    assert "With --values the script has them" in done.stderr
 
 
 def test_units():

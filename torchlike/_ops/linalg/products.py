@@ -52,7 +52,8 @@ def product_of_tangent(x: Any, dweight: Any, wide: Any = None) -> jax.Array:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
 def times_transposed(x: Any, weight: Any, wide: Any = None) -> jax.Array:
-    """``x @ weight.T`` in the dtype ``wide`` (None: that of x). x: (K, N); weight: (M, N)."""
+    """``x @ weight.T`` in the dtype ``wide`` (None: that of x). x: (K, N), in programs for other
+    than the CPU (…, N); weight: (M, N)."""
     return jnp.matmul(x, weight.T, preferred_element_type=wide)
 
 

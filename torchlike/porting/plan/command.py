@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torchlike
 from torchlike._core import devices
 from torchlike._core.errors import JitCaptureError
 from torchlike.porting import script, torch_alias
-from torchlike.porting.plan import advice, loops, page, table
+from torchlike.porting.plan import advice, fetching, loops, modules, page, table
 from torchlike.porting.plan.planning import Plan, plan
-from torchlike.porting.plan.step import StepReadsValues
+from torchlike.porting.plan.step import ABSENT_VALUES, StepReadsValues
 from torchlike.porting.plan.topologies import require, topology
 
 
@@ -45,18 +47,24 @@ def run(
         raise _Planned(0)
 
     torch_alias.install()
-    begin_mapping(with_values)
+    fetching.begin_mapping(with_values)
+    torchlike.jit.set_mode("off")  # the step is captured as a whole
+    fetched = functools.partial(fetching.fetched, with_values)
+    prepare = loops.planning_loops(_explained(told), fetched)
     try:
-        script.run(argv, prepare=loops.planning_loops(_explained(told)))
+        with modules.prepared(prepare), fetching.loaders(fetched):
+            script.run(argv, prepare=prepare, explain=None if with_values else _explain)
     except _Planned:
         pass
     finally:
         devices.map_types({})
         devices.set_default_device(None)
+        torchlike.jit.set_mode("on")
     if not found:
         print(
-            f"torchlike: {argv[0]} ended without a training step: no loop calls backward() and "
-            "an optimizer's step(). Put the step into such a loop, or call torchlike.plan(step, "
+            f"torchlike: {argv[0]} ended without a training step: no loop of its own or of "
+            "modules beside it calls backward() and an optimizer's step(), in itself or in a "
+            "function that it calls. Put the step into such a loop, or call torchlike.plan(step, "
             "*example_batch, topology=...)", file=sys.stderr,
         )  # fmt: skip
         return 1
@@ -70,6 +78,15 @@ def run(
     return 0 if found[0].fits else 1
 
 
+def _explain(error: BaseException) -> None:
+    """A note for a script that asked for a value before its first step."""
+    if any(words in str(error) for words in ABSENT_VALUES):
+        error.add_note(
+            "A plan makes tensors without values, but for batches. With --values the script has "
+            "them, on the CPU."
+        )
+
+
 def _explained(told: Callable[..., None]) -> Callable[..., None]:
     """``told``, whose errors end the script in words instead of a traceback."""
 
@@ -81,20 +98,6 @@ def _explained(told: Callable[..., None]) -> Callable[..., None]:
             raise SystemExit(1) from None
 
     return explained
-
-
-#: Device types that scripts name.
-_NAMED = ("cpu", "cuda", "xla", "tpu", "mps")
-
-
-def begin_mapping(with_values: bool) -> None:
-    """Models and batches are made on the meta device, whatever device a script names; with values,
-    on the CPU."""
-    if with_values:
-        devices.map_types(dict.fromkeys(_NAMED[1:], "cpu"))
-    else:
-        devices.map_types(dict.fromkeys(_NAMED, "meta"))
-        devices.set_default_device("meta")
 
 
 def parse_mesh(text: str | None) -> dict[str, int] | None:

@@ -7,9 +7,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten
 from torchlike.distributed.tensor._storage import PlacedStorage
@@ -46,6 +48,9 @@ class Leaf:
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
 
+
+#: Cells of batches that a step fetches while it is captured: inputs like those it is given.
+fetched_cells: WeakSet[Storage] = WeakSet()
 
 #: How an input is sharded: gives a PartitionSpec, or None for replicated.
 Rule = Callable[[Leaf], PartitionSpec | None]
@@ -117,6 +122,8 @@ def leaves_of(program: Any, names: Names) -> list[Leaf]:
             name, kind = f"draw {what}", "random numbers"
         elif storage is not None and id(storage) in names.of_cell:
             name, kind, of, module = names.of_cell[id(storage)]
+        elif storage is not None and storage in fetched_cells:
+            name, kind = "a batch fetched by the step", "batch"
         elif source == "slot":
             name = f"{type(what.owner).__name__}.{what.name.removeprefix('_')}"
             kind = "gradients" if what.name == "_grad" else kind

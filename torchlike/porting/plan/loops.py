@@ -1,76 +1,77 @@
 """Finds the training step in a script's loops, and makes a function of it.
 
-The innermost loop whose body has a backward pass and an optimizer's step is rewritten in the
-script's syntax tree, so every line keeps its number::
+The innermost loop whose body has a backward pass and an update, in itself or in functions that it
+calls (`reach`), is rewritten in the script's syntax tree, so every line keeps its number::
 
     for x, y in loader:              for x, y in loader:
-        loss = ...                       def __step__(x, y):
+        loss = ...                       def training_step(x, y):
         loss.backward()                      loss = ...
         optimizer.step()                     loss.backward()
-                                             optimizer.step()
-                                         __torchlike_plan__(__step__, x, y)
+        print(loss.item())                   optimizer.step()
+                                         __torchlike_plan__(training_step, x, y)
+
+What follows the last update is no part of a step, nor is an ``if`` that prints. What fetches a
+batch, ``next(...)`` or a function called ``get_batch`` or the like, runs before it.
 """
 
 from __future__ import annotations
 
 import ast
 import os
-import tokenize
+import re
 from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from torchlike.porting.plan.reach import STEP, Reach, last_name, parsed
+
 _PLANNED = "__torchlike_plan__"
+_FETCHING = "__torchlike_fetching__"
 _STEP = "training_step"
+#: Functions that give a batch, by their names.
+_FETCHES = re.compile(r"(get|next|sample|load|fetch|make|random)_?\w*batch\w*", re.IGNORECASE)
+#: Functions that tell the user something, or keep it.
+_TELLS = {"print", "log", "info", "save", "add_scalar", "add_scalars", "master_print", "write"}
 
 
 def planning_loops(
-    told: Callable[..., None],
+    told: Callable[..., None], fetching: Callable[[Any], Any] = lambda function: function
 ) -> Callable[[CodeType, ModuleType], CodeType]:
-    """Prepares a script for ``script.run``: ``told(step, *batch)`` is called where its training
-    loop begins a step. A script without such a loop stays as it is."""
+    """Prepares a script for ``script.run``, and a module of its own: ``told(step, *batch)`` is
+    called where a training loop begins a step. Code without such a loop stays as it is. Functions
+    that fetch batches are decorated by ``fetching``."""
 
-    def prepare(code: CodeType, main: ModuleType) -> CodeType:
+    def prepare(code: CodeType, module: ModuleType) -> CodeType:
         if not os.path.isfile(code.co_filename):
             return code
-        with tokenize.open(code.co_filename) as file:
-            tree = ast.parse(file.read(), code.co_filename)
-        _Rewriter().visit(tree)
-        setattr(main, _PLANNED, told)
-        # Functions of the script's own modules are not rewritten; they see it as a builtin would.
-        return compile(ast.fix_missing_locations(tree), code.co_filename, "exec", dont_inherit=True)
+        setattr(module, _PLANNED, told)
+        setattr(module, _FETCHING, fetching)
+        tree = parsed(code.co_filename)
+        _Rewriter(Reach(tree, code.co_filename)).visit(tree)
+        ast.fix_missing_locations(tree)
+        return compile(tree, code.co_filename, "exec", dont_inherit=True)
 
     return prepare
 
 
-def _calls(node: ast.AST, method: str) -> bool:
-    """Whether a method of this name is called, outside of functions defined there."""
-    stack: list[ast.AST] = [node]
-    while stack:
-        x = stack.pop()
-        if isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            continue
-        if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) and x.func.attr == method:
-            return True
-        stack += ast.iter_child_nodes(x)
-    return False
-
-
-def _is_step(loop: ast.For | ast.While) -> bool:
-    body = ast.Module(loop.body, [])
-    trains = _calls(body, "backward") and _calls(body, "step")
-    inner = (x for x in ast.walk(body) if isinstance(x, (ast.For, ast.While)))
-    return trains and not any(_calls(ast.Module(x.body, []), "backward") for x in inner)
-
-
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self) -> None:
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
         self._functions: list[ast.AST] = []
+        self._module: ast.AST | None = None
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        self._module = node
+        return self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self._functions.append(node)
         self.generic_visit(node)
         self._functions.pop()
+        if _FETCHES.fullmatch(node.name) and not self._reach.of(*node.body):
+            # Innermost: around it may stand staticmethod and its like.
+            name = ast.Name(_FETCHING, ast.Load())
+            node.decorator_list.append(ast.copy_location(name, node))
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.AST]:
@@ -80,29 +81,78 @@ class _Rewriter(ast.NodeTransformer):
         return self._loop(node)
 
     def _loop(self, node: ast.For | ast.While) -> ast.AST | list[ast.AST]:
-        if not _is_step(node) or any(isinstance(x, (ast.Yield, ast.Await)) for x in ast.walk(node)):
+        is_step = self._reach.of(*node.body) >= STEP and not self._reach.steps_within(*node.body)
+        if not is_step or any(isinstance(x, (ast.Yield, ast.Await)) for x in ast.walk(node)):
             self.generic_visit(node)
             return node
-        given = _names(node.target) if isinstance(node, ast.For) else []
-        changed = _outer_names(node, given, self._functions[-1] if self._functions else None)
-        body = [_Leaving().visit(x) for x in node.body]
-        if changed:
-            kind = ast.Nonlocal if self._functions else ast.Global
-            body.insert(0, kind(changed))
+        function = self._functions[-1] if self._functions else None
+        before, own = self._parts(node.body)
+        target = _names(node.target) if isinstance(node, ast.For) else []
+        fed = _fed_names(function or self._module, own)
+        given = list(dict.fromkeys([*target, *fed]))
+        changed = _outer_names(own, given, function)
+        outer = _declared(function, ast.Global)
+        body = [_Leaving().visit(x) for x in own]
+        for kind, names in (
+            (ast.Nonlocal, [n for n in changed if n not in outer] if function else []),
+            (ast.Global, [n for n in changed if n in outer or not function]),
+        ):
+            if names:
+                body.insert(0, kind(names))
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
         step = ast.FunctionDef(_STEP, arguments, body, [], None)
         call = ast.Expr(ast.Call(
             ast.Name(_PLANNED, ast.Load()),
             [ast.Name(_STEP, ast.Load()), *(ast.Name(n, ast.Load()) for n in given)], [],
         ))  # fmt: skip
-        node.body = [ast.copy_location(x, node.body[0]) for x in (step, call)]
-        if changed and self._functions:  # names of this function, for the one within
-            value: list[ast.stmt] = [
-                ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in changed
+        node.body = [*before, *(ast.copy_location(x, own[0]) for x in (step, call))]
+        if function and (inner := [n for n in changed if n not in outer]):
+            value: list[ast.stmt] = [  # names of this function, for the one within
+                ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in inner
             ]
             never = ast.If(ast.Constant(False), value, [])
             return [ast.copy_location(never, node), node]
         return node
+
+    def _parts(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """What of a loop's body runs before the step, and the step."""
+        does = [self._reach.of(x) for x in body]
+        last = max(i for i, done in enumerate(does) if done)
+        kept = [x for i, x in enumerate(body[: last + 1]) if does[i] or not _only_tells(x, body)]
+        first = next(i for i, x in enumerate(kept) if self._reach.of(x) & STEP)
+        fetching = [i for i, x in enumerate(kept[:first]) if _fetches(x)]
+        cut = fetching[-1] + 1 if fetching else 0
+        return kept[:cut], kept[cut:]
+
+
+def _only_tells(statement: ast.stmt, body: list[ast.stmt]) -> bool:
+    """Whether it is an ``if`` that prints, and binds no name that other statements read."""
+    if not isinstance(statement, ast.If):
+        return False
+    calls = (x for x in ast.walk(statement) if isinstance(x, ast.Call))
+    if not any(last_name(x.func) in _TELLS for x in calls):
+        return False
+    read = {n for x in body if x is not statement for n in _ids(x, ast.Load)}
+    return not read & _ids(statement, ast.Store)
+
+
+def _fetches(node: ast.AST) -> bool:
+    """Whether a batch is fetched somewhere in a statement."""
+    for x in ast.walk(node):
+        if isinstance(x, ast.Call):
+            name = last_name(x.func)
+            if name == "next" or _FETCHES.fullmatch(name):
+                return True
+    return False
+
+
+def _fed_names(scope: ast.AST | None, body: list[ast.stmt]) -> list[str]:
+    """The names that hold what was fetched, of those that a step reads."""
+    read = {n for x in body for n in _ids(x, ast.Load)}
+    found = [name for x in ast.walk(scope or ast.Module([], []))
+             if isinstance(x, ast.Assign) and isinstance(x.value, ast.Call) and _fetches(x.value)
+             for target in x.targets for name in sorted(_ids(target, ast.Store))]  # fmt: skip
+    return [name for name in dict.fromkeys(found) if name in read]
 
 
 class _Leaving(ast.NodeTransformer):
@@ -124,17 +174,27 @@ def _names(target: ast.expr) -> list[str]:
     return [x.id for x in ast.walk(target) if isinstance(x, ast.Name)]
 
 
-def _outer_names(loop: ast.AST, given: list[str], function: ast.AST | None) -> list[str]:
-    """Names that the body binds and that count beyond it: those it adds to, and those that other
-    lines of the function read."""
-    body = [x for part in getattr(loop, "body", ()) for x in ast.walk(part)]
-    stored = {x.id for x in body if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-    added = {x.target.id for x in body
+def _ids(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, context)}
+
+
+def _declared(function: ast.AST | None, kind: type[ast.Global | ast.Nonlocal]) -> set[str]:
+    found = ast.walk(function) if function else ()
+    return {name for x in found if isinstance(x, kind) for name in x.names}
+
+
+def _outer_names(body: list[ast.stmt], given: list[str], function: ast.AST | None) -> list[str]:
+    """Names that a step binds and that count beyond it: those it adds to, and those that other
+    lines of the function read or bind."""
+    nodes = [x for part in body for x in ast.walk(part)]
+    stored = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    added = {x.target.id for x in nodes
              if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)}  # fmt: skip
-    inside = set(map(id, body))
-    around = [] if function is None else [x for x in ast.walk(function) if id(x) not in inside]
-    read = {x.id for x in around if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
-    parameters = {x.arg for x in around if isinstance(x, ast.arg)}
     if function is None:
         return sorted((stored | added) - set(given))
-    return sorted(((stored & (read | parameters)) | added) - set(given))
+    inside = set(map(id, nodes))
+    around = [x for x in ast.walk(function) if id(x) not in inside]
+    known = {x.id for x in around if isinstance(x, ast.Name)}
+    known |= {x.arg for x in around if isinstance(x, ast.arg)}
+    known |= _declared(function, ast.Global) | _declared(function, ast.Nonlocal)
+    return sorted(((stored & known) | added) - set(given))

@@ -26,6 +26,9 @@ from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings
 from torchlike.porting.plan.topologies import Topology
 
+#: Of what an error speaks that asks a tensor on the meta device for its value.
+ABSENT_VALUES = ("no data", "on meta tensors")
+
 
 class StepReadsValues(RuntimeError):
     """A step that asks for a tensor's value, which a plan does not have."""
@@ -87,7 +90,7 @@ def captured(
     try:
         step(*args, **kwargs)
     except (NotImplementedError, RuntimeError) as error:
-        if not any(words in str(error) for words in ("no data", "on meta tensors")):
+        if not any(words in str(error) for words in ABSENT_VALUES):
             raise
         raise StepReadsValues(
             f"{name} reads the value of a tensor ({_place(error)}): a plan has none. Return the "
