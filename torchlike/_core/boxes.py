@@ -262,7 +262,8 @@ def check_write(storage: Any, new: Box) -> None:
     if type(new) is Batched and new.batched:
         raise RuntimeError(errors.VMAP_IN_PLACE)
     made = new.level.made
-    if type(new) is Dual and made is not None and storage not in made:
+    captured = made is not None and storage not in made
+    if type(new) is Dual and captured and not new.level.outlived:
         raise RuntimeError(errors.CAPTURED_IN_PLACE)
 
 

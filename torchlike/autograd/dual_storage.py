@@ -18,6 +18,7 @@ class DualStorage(Storage):
     """A primal and a tangent, two tensors of the level below."""
 
     __slots__ = ("_counted", "level", "primal", "tangent")
+    is_of_another = True
 
     def __init__(self, level: JvpLevel, primal: Tensor, tangent: Tensor) -> None:
         self.level, self.primal, self.tangent = level, primal, tangent
@@ -54,6 +55,9 @@ class DualStorage(Storage):
             self.tangent.zero_()
         else:
             self.tangent.copy_(array.tangent)
+
+    def data_ptr(self) -> int:
+        return self.primal.data_ptr()
 
     def alike(self, array: Any) -> Storage:
         """A storage of its own memory."""

@@ -16,7 +16,7 @@ from torchlike._core.tape import Edge, Node, gradient_edge, saving
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.record import still, unwritten
-from torchlike.autograd import saved, saved_tensor
+from torchlike.autograd import inference_tensors, saved, saved_tensor
 from torchlike.autograd.custom_transforms import level_of, run_at
 
 
@@ -344,6 +344,7 @@ class Function:
                     "a leaf Variable that requires grad has been used in an in-place operation."
                 )
             tape.check_in_place(t, True)
+        inference_tensors.refuse_all(ctx._to_save)
         node = cls._backward_cls(cls, ctx, list(edges.values()))
         node.wanted = {i: (args[i].shape, args[i].dtype) for i in edges}
         several = sum(isinstance(o, Tensor) for o in outputs) > 1
