@@ -275,6 +275,8 @@ def visible(box: Box, asked: str, instead: str) -> Any:
             raise RuntimeError(errors.VMAP_ITEM)
         if asked == "bool(tensor)":
             raise RuntimeError(errors.VMAP_CONTROL_FLOW)
+        if asked == ".tolist()":
+            raise RuntimeError(errors.UNWRAP_TRANSFORMED)
         words = errors.VMAP_VALUE.format(asked=asked, instead=instead)
         if asked == "indexing with a boolean mask (its size depends on values)":
             words = errors.VMAP_MASK.format(instead=instead)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core import errors, modes
 from torchlike._core.boxes import Dual
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor, wrap
@@ -48,6 +49,8 @@ class DualStorage(Storage):
     def write(self, array: Any) -> None:
         if not (type(array) is Dual and array.level is self.level):
             array = Dual(self.level, wrap(array))
+        if modes.current.grad_enabled and self.primal.requires_grad and self.primal.is_leaf:
+            raise RuntimeError(errors.LEAF_VIEW_IN_PLACE)
         self.primal.copy_(array.value)
         if not self.level.alive:
             return
