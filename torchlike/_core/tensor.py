@@ -688,7 +688,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         copy._requires_grad = self._requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
-        own, slots = _parts_of_state(Tensor.__getstate__(self))
+        own, slots = parts_of_state(Tensor.__getstate__(self))
         vars(copy).update(copying.deepcopy(own, memo))
         for name, value in slots.items():
             setattr(copy, name, copying.deepcopy(value, memo))
@@ -804,13 +804,13 @@ def set_state(t: Tensor, state: Any) -> Tensor:
     if hasattr(t, "__setstate__"):
         t.__setstate__(state)  # type: ignore[operator]
         return t
-    for part in _parts_of_state(state):
+    for part in parts_of_state(state):
         for name, value in part.items():
             setattr(t, name, value)
     return t
 
 
-def _parts_of_state(state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def parts_of_state(state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Attributes and slots. RuntimeError for a tuple of another length."""
     if isinstance(state, tuple) and len(state) != 2:
         raise RuntimeError(f"Invalid serialized state: {state}")

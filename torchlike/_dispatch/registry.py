@@ -118,7 +118,8 @@ def op(
             asking.hide(twin)
         if numbers_first:
             of_tensor = call.with_numbers_first(function, numbers_first, True)
-            function = of_tensor.first_of = call.with_numbers_first(function, numbers_first)
+            function = call.with_numbers_first(function, numbers_first)
+            vars(of_tensor)["first_of"] = function
             twin = twin and call.with_numbers_first(twin, numbers_first, True)
         for public in (own, *aliases):
             export(function, public, namespaces)

@@ -471,7 +471,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             return
         gradient = gradient._value_now()
     if type(gradient) is boxes.Dual and not create_graph:
-        gradient = gradient.detached()  # without its tangent, too
+        plain: Any = gradient.detached()  # without its tangent, too
+        gradient = plain
     if leaf._storage.is_placed and not create_graph:
         gradient = leaf._storage.placed(gradient)
     if create_graph:

@@ -52,10 +52,10 @@ def _is_read(exe: Executable, saved: Sequence[Any], avals: Any, place: int) -> b
     """Whether a gradient of the op is computed from the values of what it keeps at ``place``."""
     like = [jax.ShapeDtypeStruct(s.shape, s.dtype) if hasattr(s, "shape") else s for s in saved]
     key = ("is read", place, avals, *(repr(s) for s in like))
-    found = exe.transformed.get(key)
-    if found is None:
-        found = exe.transformed[key] = _reads(exe, like, avals, place)
-    return found
+    known: dict[Any, Any] = exe.transformed
+    if key not in known:
+        known[key] = _reads(exe, like, avals, place)
+    return known[key]
 
 
 def _reads(exe: Executable, like: list[Any], avals: Any, place: int) -> bool:

@@ -182,7 +182,7 @@ def _no_checkpoint(content: Any, weights_only: Any) -> Exception:
         error = EOFError()  # PyTorch's has no words
         error.add_note("The file is empty.")
         return error
-    protocol = 0
+    protocol: Any = 0
     try:
         for code, argument, _ in pickletools.genops(content):
             protocol = argument if code.name == "PROTO" else protocol

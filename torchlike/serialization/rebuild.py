@@ -11,7 +11,7 @@ import numpy as np
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes, layouts, views
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import _FIELDS, Tensor, set_state
+from torchlike._core.tensor import _FIELDS, Tensor, parts_of_state, set_state
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import View, step
 from torchlike._ops.creation.creation import empty_strided
@@ -154,8 +154,8 @@ def with_state(t: Tensor, state: Any) -> Tensor:
     """A tensor given the state of the one saved. UnpicklingError for a field of the tensor's own in
     it."""
     if not hasattr(t, "__setstate__"):
-        for part in state if isinstance(state, tuple) else (state,):
-            for name in _FIELDS.intersection(part or ()):
+        for part in parts_of_state(state):
+            for name in _FIELDS.intersection(part):
                 raise pickle.UnpicklingError(
                     f"a tensor's own field {name!r} is given as an attribute"
                 )

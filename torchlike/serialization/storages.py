@@ -137,8 +137,8 @@ class Archive(Storages):
         named = [n for n in (f"{self.root}version", f"{self.root}.data/version") if n in names]
         if not named:
             raise RuntimeError(
-                'Expected hasRecord("version") to be true, but got false: the file is damaged, or '
-                "was not written by torch.save"
+                'Expected hasRecord("version") to be true, but got false.  (Could this file be '
+                "damaged, or have been written by something else than torch.save?)"
             )
         version = int(self.archive.read(named[0]))
         if version > _NEWEST:

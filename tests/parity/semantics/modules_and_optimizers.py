@@ -480,10 +480,10 @@ def lbfgs_after_its_state_was_loaded(t: Any) -> Any:
 
 def muon_after_its_state_was_loaded(t: Any) -> Any:
     w = t.arange(6.0).reshape(2, 3).div(6).requires_grad_()
-    first = t.optim.Muon([w], lr=0.02)
-    (w**2).sum().backward()
+    first = t.optim.Muon([w], lr=0.05)
+    (w.sin() ** 2).sum().backward()
     first.step()
-    second = t.optim.Muon([w], lr=0.02)
+    second = t.optim.Muon([w], lr=0.05)
     second.load_state_dict(first.state_dict())
     second.step()
     return _near(t, (w, dict(second.state[w])))

@@ -341,3 +341,78 @@ def state_that_cannot_be_pickled(t: Any) -> Any:
 def the_state_that_is_asked_for(t: Any) -> Any:
     x = _own(t)
     return x.__getstate__(), t.ones(1).__getstate__()
+
+
+def one_object_twice(t: Any) -> Any:
+    x = _own(t)
+    a, b = _by_file(t, [x, x])
+    return a is b, _shown(a)
+
+
+def state_that_holds_the_tensor(t: Any) -> Any:
+    x = _own(t)
+    x.note = {"others": [t.ones(1), t.zeros(2)]}
+    return _by_file(t, x).note
+
+
+def a_subclass_with_another_base(t: Any) -> Any:
+    mixin = type("Mixin", (), {"doubled": lambda self: self * 2})
+    namespace = {"__module__": __name__, "__qualname__": "Own"}
+    globals()["Own"] = kind = type("Own", (mixin, t.Tensor), namespace)
+    return _by_file(t, t.ones(2).as_subclass(kind)).doubled().tolist()
+
+
+def a_result_of_a_subclass(t: Any) -> Any:
+    x = _own(t).requires_grad_()
+    y = _by_file(t, x * 2)
+    return type(y).__name__, y.requires_grad, y.is_leaf, hasattr(y, "note")
+
+
+def attributes_of_results(t: Any) -> Any:
+    x = _own(t)
+    return [hasattr(y, "note") for y in (x * 2, x.clone(), x.detach(), x.view(-1), x.to(t.float64))]
+
+
+def a_view_of_a_subclass(t: Any) -> Any:
+    x = _own(t)
+    y = _by_file(t, x[1:])
+    return type(y).__name__, y.storage_offset(), y.untyped_storage().nbytes()
+
+
+def a_subclass_without_values(t: Any) -> Any:
+    x = t.empty(2, 3, device="meta").as_subclass(_subclass(t))
+    x.note = "kept"
+    y = _by_file(t, x)
+    return type(y).__name__, y.note, y.device.type, tuple(y.shape)
+
+
+def a_state_of_another_form(t: Any) -> Any:
+    return _by_file(t, _own(t, __getstate__=lambda self: (1, 2, 3)))
+
+
+def no_state(t: Any) -> Any:
+    return _shown(_by_file(t, _own(t, __getstate__=lambda self: None)))
+
+
+def a_module_with_a_subclass_deeply_copied(t: Any) -> Any:
+    layer = t.nn.Linear(2, 1)
+    layer.weight = t.nn.Parameter(_copyable(t)[:2].view(1, 2))
+    other = copy.deepcopy(layer)
+    return type(other.weight).__name__, other.weight is layer.weight, other.weight.tolist()
+
+
+def every_protocol_of_pickle(t: Any) -> Any:
+    x = _own(t)
+    return [_shown(pickle.loads(pickle.dumps(x, protocol))) for protocol in (2, 3, 4, 5)]
+
+
+def attributes_that_are_properties(t: Any) -> Any:
+    def get(self: Any) -> Any:
+        return self.__dict__.get("kept", 0) + 1
+
+    def put(self: Any, value: Any) -> None:
+        self.__dict__["kept"] = value
+
+    x = _own(t, made=property(get, put))
+    x.made = 5
+    return _shown(_by_file(t, x))
