@@ -470,9 +470,9 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             leaf._set_grad(gradient.detach() if grad is None else grad.add_(gradient))
             return
         gradient = gradient._value_now()
-    if type(gradient) is boxes.Dual and not create_graph:
-        plain: Any = gradient.detached()  # without its tangent, too
-        gradient = plain
+    kind: Any = type(gradient)
+    if kind is boxes.Dual and not create_graph:
+        gradient = gradient.detached()  # without its tangent, too
     if leaf._storage.is_placed and not create_graph:
         gradient = leaf._storage.placed(gradient)
     if create_graph:
