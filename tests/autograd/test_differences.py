@@ -322,15 +322,19 @@ def test_hooks_after_a_change_of_shape_in_place():
     assert (seen, y.grad.shape) == ([(1, 2), (2,)], (1, 2))
 
 
-def test_inference_tensors_may_be_saved():
+@pytest.mark.parametrize("compiled", [False, True])
+def test_inference_tensors_that_backward_reads(compiled):
+    run = torch.jit if compiled else lambda f: f
     with torch.inference_mode():
         w = torch.tensor([3.0])
-    assert gradient(lambda x: x * w, 1.0) == [3]
+    assert gradient(run(lambda x: torch.where(torch.tensor([True]), x * 2, w)), 1.0) == [2]
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        gradient(run(lambda x: x * w), 1.0)
 
 
-def test_create_graph_does_not_warn():
+def test_the_cycle_of_create_graph_is_freed():
     x = leaf(3.0)
-    (x * x).sum().backward(create_graph=True)  # a warning would be an error
+    (x * x).sum().backward(create_graph=True)
     assert x.grad.requires_grad
     node = weakref.ref(x.grad.grad_fn)
     del x

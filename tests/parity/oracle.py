@@ -8,6 +8,7 @@ types, dtypes, shapes and values, these within `TOLERANCES`.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -74,7 +75,9 @@ def outcome(
             result = run()
         except Exception as error:
             words = str(error).replace("torchlike", "torch")
-            words = words.partition("\nException raised from")[0]  # PyTorch's stack in C++
+            # PyTorch's stack in C++, and the line there that found the error.
+            words = words.partition("\nException raised from")[0]
+            words = re.sub(r"^\[enforce fail at \S+\] \. ", "", words)
             result = Raised(type(error).__name__.lstrip("_"), words)
     if not warned:
         return result

@@ -75,6 +75,7 @@ def test_a_hostile_file_is_refused(tmp_path):
     path = tmp_path / "evil.pt"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("evil/data.pkl", pickle.dumps(Evil()))
+        archive.writestr("evil/version", b"3")
     with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
         torch.load(path)
 

@@ -262,7 +262,8 @@ def check_write(storage: Any, new: Box) -> None:
     if type(new) is Batched and new.batched:
         raise RuntimeError(errors.VMAP_IN_PLACE)
     made = new.level.made
-    if type(new) is Dual and made is not None and storage not in made:
+    captured = made is not None and storage not in made
+    if type(new) is Dual and captured and not new.level.outlived:
         raise RuntimeError(errors.CAPTURED_IN_PLACE)
 
 
@@ -274,6 +275,8 @@ def visible(box: Box, asked: str, instead: str) -> Any:
             raise RuntimeError(errors.VMAP_ITEM)
         if asked == "bool(tensor)":
             raise RuntimeError(errors.VMAP_CONTROL_FLOW)
+        if asked == ".tolist()":
+            raise RuntimeError(errors.UNWRAP_TRANSFORMED)
         words = errors.VMAP_VALUE.format(asked=asked, instead=instead)
         if asked == "indexing with a boolean mask (its size depends on values)":
             words = errors.VMAP_MASK.format(instead=instead)

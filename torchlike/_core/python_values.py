@@ -13,6 +13,7 @@ import numpy as np
 from torchlike._core import boxes, dtypes, errors, literals, modes, views
 from torchlike._core.meta import MetaArray
 from torchlike._core.methods import TensorMethods
+from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 
 #: Dtypes that are ml_dtypes', not NumPy's own.
 _NOT_IN_NUMPY = frozenset(d.numpy for d in dtypes.ALL if d.name.startswith(("bfloat16", "float8")))
@@ -61,7 +62,7 @@ class PythonValues(TensorMethods):
         view, storage = self._view, self._storage
         if (
             view is not None and storage.host is None and storage.strides is None
-            and view.shows_memory
+            and view.shows_memory and len(storage.shape) <= MOST_DIMENSIONS
         ):  # fmt: skip
             # On the CPU NumPy maps the array without a copy: a row of a data set costs ~3 µs
             # instead of a dispatch and a wait.
@@ -82,7 +83,12 @@ class PythonValues(TensorMethods):
             raise RuntimeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
             )
-        return self._value(".item()").item()
+        try:
+            return self._value(".item()").item()
+        except ValueError:
+            if self.dim() <= MOST_DIMENSIONS:
+                raise
+            return self.reshape(1).item()
 
     def tolist(self: Any) -> Any:
         """The elements as (nested) Python lists; a number for a 0-dim tensor."""

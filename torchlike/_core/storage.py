@@ -69,6 +69,8 @@ class Storage:
     is_placed = False
     #: Whether its tensor is no DTensor though the array may lie on a mesh: a program put it there.
     is_ordinary = False
+    #: Whether the memory is another tensor's, of which its tensor is a view: a dual's.
+    is_of_another = False
     #: What only a wrapper subclass says otherwise: its first element's place, and its layout.
     offset: int = 0
     layout: Any = strided

@@ -7,6 +7,7 @@ defaults, so that making an op's result sets only what differs (two attributes).
 from __future__ import annotations
 
 import copy as copying
+import copyreg
 import functools
 import math
 import warnings
@@ -575,7 +576,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return self._storage.version
 
     def _is_view(self) -> bool:
-        return self._base is not None and not self._inference
+        seen = self._base is not None or self._storage.is_of_another
+        return seen and not self._inference
 
     def is_inference(self) -> bool:
         """Whether the tensor was made under ``inference_mode``."""
@@ -686,9 +688,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         copy._requires_grad = self._requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
-        for name, value in self.__dict__.items():
-            if name not in _FIELDS:
-                vars(copy)[name] = copying.deepcopy(value, memo)
+        own, slots = parts_of_state(Tensor.__getstate__(self))
+        vars(copy).update(copying.deepcopy(own, memo))
+        for name, value in slots.items():
+            setattr(copy, name, copying.deepcopy(value, memo))
         return copy
 
     def _copied_by_its_class(self, memo: dict[int, Any]) -> Tensor:
@@ -709,10 +712,18 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         capture = modes.current.capture
         if capture is not None:
             capture.refuse_value("pickle", "saving outside the jitted function")
-        extra = {k: v for k, v in self.__dict__.items() if k not in _FIELDS}
         # The whole storage goes along, once however many tensors share it, and a result comes back
         # as a leaf, as in PyTorch: a pruned module, which holds one, can be pickled.
-        return _rebuild, (type(self), self._storage, self._view, self.requires_grad, extra)
+        state = self.__getstate__()
+        return _rebuild, (type(self), self._storage, self._view, self.requires_grad, state)
+
+    def __getstate__(self) -> Any:
+        """What was set on the tensor: its attributes, or None. Where its class has slots, these and
+        the slots that are filled."""
+        own = {k: v for k, v in self.__dict__.items() if k not in _FIELDS} or None
+        names = copyreg._slotnames(type(self))  # type: ignore[attr-defined]
+        slots = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return (own, slots) if slots else own
 
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
@@ -779,14 +790,29 @@ def _checked_dim(dim: Any, ndim: int) -> int:
 
 
 def _rebuild(
-    cls: type[Tensor],
-    storage: Storage,
-    view: View | None,
-    requires_grad: Any,
-    extra: dict[str, Any],
+    cls: type[Tensor], storage: Storage, view: View | None, requires_grad: Any, state: Any
 ) -> Tensor:
     """Unpickle."""
     t = cls._on(storage, view)
     t._requires_grad = requires_grad
-    t.__dict__.update(extra)
+    return set_state(t, state)
+
+
+def set_state(t: Tensor, state: Any) -> Tensor:
+    """``t`` with what ``__getstate__`` told of another tensor, which its class may take in a way of
+    its own."""
+    if hasattr(t, "__setstate__"):
+        t.__setstate__(state)  # type: ignore[operator]
+        return t
+    for part in parts_of_state(state):
+        for name, value in part.items():
+            setattr(t, name, value)
     return t
+
+
+def parts_of_state(state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Attributes and slots. RuntimeError for a tuple of another length."""
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    own, slots = state if isinstance(state, tuple) else (state, None)
+    return own or {}, slots or {}

@@ -111,7 +111,7 @@ class JvpLevel(BoxLevel):
         super().__init__()
         self.transform = transform
         self.outlived = transform != "jvp"
-        self.made = None if self.outlived else weakref.WeakSet()
+        self.made = weakref.WeakSet()
 
     def lift(self, value: Any) -> Dual:
         return Dual(self, still(value))
@@ -131,8 +131,8 @@ class JvpLevel(BoxLevel):
         if not moving:
             out = _run(_with_mask(exe, operands), operands)
             if isinstance(out, tuple):
-                return tuple([Dual(self, o) for o in out])
-            return Dual(self, out)
+                return tuple([self._dual(o) for o in out])
+            return self._dual(out)
         operands += [arrays[i].tangent for i in moving]
         out = flatten(_run(self._pushed(exe, moving, len(arrays), operands), operands))
         # The outputs, then a tangent for each of them that is differentiable.
@@ -145,6 +145,18 @@ class JvpLevel(BoxLevel):
         tangents = dict(zip(floating, out[n:], strict=True))
         duals = tuple([Dual(self, o, tangents.get(i)) for i, o in enumerate(out[:n])])
         return duals if exe.has_tuple else duals[0]
+
+    def _dual(self, primal: Tensor) -> Any:
+        """A value without a tangent; after the level, no box at all."""
+        return Dual(self, primal) if self.alive else primal._value_now()
+
+    def end(self) -> None:
+        """The level is left, and the tensors made in it are their primals from now on."""
+        self.alive = False
+        for storage in list(self.made or ()):
+            cell = storage.cell
+            if type(cell) is Dual and cell.level is self:
+                storage.cell = cell.value._read()
 
     def _pushed(
         self, exe: Executable, moving: tuple[int, ...], n: int, operands: list[Any]

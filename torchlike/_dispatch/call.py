@@ -23,7 +23,7 @@ from torchlike._dispatch import old_signatures, recycling
 from torchlike._dispatch import out as outputs
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute, execute_without_arrays, to_device
-from torchlike._dispatch.schema import StaticNumber
+from torchlike._dispatch.schema import Schema, StaticNumber
 from torchlike._dispatch.spec import OpSpec, group
 from torchlike._runtime import one_device
 from torchlike._runtime.first_calls import DECLINED
@@ -35,9 +35,9 @@ _ndarray = np.ndarray
 _WITH_VALUES = {np.ndarray, type(None), *NUMBERS}
 
 
-def function_of(spec: OpSpec) -> Callable[..., Any]:
-    """The public function of an op (also its Tensor method)."""
-    schema = spec.schema
+def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any]:
+    """The public function of an op, also its Tensor method unless that has a schema of its own."""
+    schema = schema or spec.schema
     arity, completion, has_sequence = schema.arity, schema.completion, schema.has_sequence
     n_operands = len(schema.operand_positions)
     by_position = arity if schema.positional == arity else -1
@@ -76,7 +76,20 @@ def function_of(spec: OpSpec) -> Callable[..., Any]:
     return dress(function, spec, "")
 
 
-def with_numbers_first(function: Any, names: tuple[str, ...]) -> Callable[..., Any]:
+def method_of(spec: OpSpec, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The Tensor method of an op whose public function this is: another one only for an op with an
+    old signature, which warnings show without the tensor in front."""
+    schema = spec.schema.as_method(spec.name)
+    if schema is spec.schema:
+        return function
+    made = function_of(spec, schema)
+    made.first_of = function  # type: ignore[attr-defined]
+    return made
+
+
+def with_numbers_first(
+    function: Any, names: tuple[str, ...], of_method: bool = False
+) -> Callable[..., Any]:
     """The function of three tensors, with PyTorch's old signatures too, where the numbers ``names``
     stand before or between the tensors: ``addmm(beta, input, alpha, mat1, mat2)``."""
 
@@ -86,7 +99,9 @@ def with_numbers_first(function: Any, names: tuple[str, ...]) -> Callable[..., A
             numbers = [a for a in args if type(a) in NUMBERS]
             if len(args) - len(numbers) == 3 and len(numbers) <= len(names):
                 kwargs = {**kwargs, **dict(zip(names, numbers, strict=False))}
-                old_signatures.tell(function.__name__, function.spec.schema.names, args, names)
+                old_signatures.tell(
+                    function.__name__, function.spec.schema.names, args, names, of_method
+                )
                 args = tuple([a for a in args if type(a) not in NUMBERS])
         return function(*args, **kwargs)
 

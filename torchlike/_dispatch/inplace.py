@@ -26,7 +26,7 @@ from torchlike._runtime.first_calls import DECLINED
 
 def twin_of(spec: OpSpec) -> Callable[..., Any]:
     """The in-place twin ``name_`` of an op: writes into its first operand and returns it."""
-    schema = spec.schema
+    schema = spec.schema.as_method(f"{spec.name}_")
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
     by_position = schema.arity if schema.positional == schema.arity else -1
 

@@ -12,16 +12,19 @@ from torchlike._core import errors
 from torchlike._core.casts import NUMBERS
 
 
-def tell(op: str, names: Sequence[str], args: Sequence[Any], numbers: Sequence[str]) -> None:
-    """Warn of a call of ``op``: its arguments are tensors, by ``names``, and ``numbers``."""
+def tell(
+    op: str, names: Sequence[str], args: Sequence[Any], numbers: Sequence[str], of_method: bool
+) -> None:
+    """Warn of a call of ``op``: its arguments are tensors, by ``names``, and ``numbers``. The first
+    tensor is not shown of a method."""
     tensors, rest = iter(names), iter(numbers)
     old = [f"Number {next(rest)}" if type(a) in NUMBERS else f"Tensor {next(tensors)}"
            for a in args]  # fmt: skip
     count = sum(type(a) not in NUMBERS for a in args)
     today = [f"Tensor {n}" for n in names[:count]]
     defaults = [f"Number {n} = 1" for n in names[count:]]
-    if op.endswith("_"):
-        old, today = old[1:], today[1:]  # a method
+    if of_method:
+        old, today = old[1:], today[1:]
     else:
         old, defaults = [*old, "*", "Tensor out = None"], [*defaults, "Tensor out = None"]
     errors.warn_user_once(

@@ -29,16 +29,45 @@ def _has_tangent(t: Any) -> bool:
     return type(cell) is boxes.Dual and cell.level.outlived and cell.tangent is not None
 
 
+def _is_mapped(t: Any) -> bool:
+    """Whether a tensor (or one among several) has a value for each example of a vmap."""
+    if isinstance(t, (tuple, list)):
+        return any(map(_is_mapped, t))
+    cell = t._read() if isinstance(t, Tensor) else None
+    return type(cell) is boxes.Batched and cell.batched
+
+
+def _check_levels(targets: Any, operands: Any, name: str) -> None:
+    """Errors of ``out=`` where a transform runs: on duals, and for what vmap maps in tensors that
+    it does not."""
+    if any(map(_has_tangent, (*targets, *operands))):
+        tensors = [t for t in (*targets, *operands) if isinstance(t, Tensor)]
+        if modes.current.grad_enabled and any(t.requires_grad for t in tensors):
+            raise RuntimeError(_RECORDED.format(name))
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an "
+            "out= function"
+        )
+    if any(map(_is_mapped, operands)) and not all(map(_is_mapped, targets)):
+        raise RuntimeError(
+            f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work "
+            "on out= or view ops."
+        )
+
+
+_RECORDED = (
+    "{}(): functions with out=... arguments don't support automatic differentiation, but one of "
+    "the arguments requires grad."
+)
+
+
 def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) -> None:
     """RuntimeError where ``out`` has one element twice, or memory that the op still has to read:
     any of an operand's where it ``reorders``."""
     targets = check_targets(out, name)
     installed.before_out(name, targets, operands)
-    if modes.current.levels and any(map(_has_tangent, (*targets, *operands))):
-        raise NotImplementedError(
-            f"Trying to use forward AD with {name}_out that does not support it because it is an "
-            "out= function"
-        )
+    if modes.current.levels:
+        _check_levels(targets, operands, name)
     for target in targets:
         check_inference(target)
         views.check_writable(target._geometry)
@@ -112,10 +141,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
     when elements are thrown away, unless the function ``resizes`` what it is given.
     """
     if modes.current.grad_enabled and (target.requires_grad or value.requires_grad):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+        raise RuntimeError(_RECORDED.format(name))
     value = installed.into_out(name, target, value)
     if not host().is_default and target.device != value.device:
         raise RuntimeError(errors.several_devices((value.device, target.device)))

@@ -326,9 +326,10 @@ def _execute_on_boxes(
     level: boxes.Level, exe: Executable, arrays: Sequence[Any], operands: Sequence[Any]
 ) -> Any:
     """What the level computes. It is recorded on the tape of the level for operands of the level;
-    those of lower levels are recorded where they are."""
+    those of lower levels are recorded where they are. (A level of ``forward_ad`` has one tape with
+    those below: what its tensors give is differentiated like any other.)"""
     own = [type(a) in boxes.BOXES and a.level is level for a in arrays]
-    edges = [gradient_edge(operands[i]) if own[i] else None for i in exe.wanted]
+    edges = [gradient_edge(operands[i]) if own[i] or level.outlived else None for i in exe.wanted]
     # Lifted, a tensor of a lower level keeps its place there also in what the node saves.
     arrays = [
         level.lift(o) if type(o) in TENSOR_TYPES and not mine else a

@@ -111,17 +111,20 @@ def op(
         OPS[own] = spec
         autocast.watch(spec)
         function = call.function_of(spec)
+        of_tensor = call.method_of(spec, function)
         twin = spec.in_place = in_place.twin_of(spec) if inplace else None
         asking.hide(function)
         if twin is not None:
             asking.hide(twin)
         if numbers_first:
+            of_tensor = call.with_numbers_first(function, numbers_first, True)
             function = call.with_numbers_first(function, numbers_first)
-            twin = twin and call.with_numbers_first(twin, numbers_first)
+            vars(of_tensor)["first_of"] = function
+            twin = twin and call.with_numbers_first(twin, numbers_first, True)
         for public in (own, *aliases):
             export(function, public, namespaces)
             if method:
-                add_method(public, function)
+                add_method(public, of_tensor)
             if twin is not None:
                 export(twin, f"{public}_", namespaces)
                 if method:

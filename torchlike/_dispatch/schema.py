@@ -7,6 +7,7 @@ hashable form that becomes part of the executable's key.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
 from collections.abc import Callable, Iterable
@@ -249,6 +250,9 @@ class Schema:
 
     def __init__(self, fn: Callable[..., Any], name: str) -> None:
         self.op = name
+        #: How a warning of an old signature names the op, and whether it leaves the first tensor
+        #: out, as the one whose method it is.
+        self.told_as, self.of_method = name, False
         # 5 µs an op; inspect.signature takes 60, and there are hundreds of ops at each start.
         plain = inspect.unwrap(fn)
         code, defaults = plain.__code__, plain.__defaults__ or ()
@@ -277,12 +281,21 @@ class Schema:
             k: tuple(self.defaults[k:]) for k in range(required, self.positional + 1)
         }
 
+    def as_method(self, name: str) -> Schema:
+        """The schema of a method, which tells of old signatures without the tensor in front. This
+        schema where the op has none."""
+        if not self.factors:
+            return self
+        made = copy.copy(self)
+        made.told_as, made.of_method = name, True
+        return made
+
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in order, defaults filled in. TypeError in PyTorch's words."""
         if len(args) > self.positional:
             if self._is_old(args):
                 name = self.names[self.factors[0]]
-                old_signatures.tell(self.op, self.names, args, (name,))
+                old_signatures.tell(self.told_as, self.names, args, (name,), self.of_method)
                 args, kwargs = (args[0], args[2]), {name: args[1], **kwargs}
             else:
                 args = self._pack_varargs(args)

@@ -130,6 +130,8 @@ def backward(
             if not t.is_leaf:
                 t.retain_grad()  # leaves accumulate on their own
         targets = [_edge_of_input(t) for t in wanted]
+    if create_graph:
+        errors.warn_user_once(errors.CREATE_GRAPH_CYCLE)
     engine.run(
         edges,
         _started(cotangents, create_graph),

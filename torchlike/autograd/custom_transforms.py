@@ -4,7 +4,7 @@ mapped with its backward where it says ``generate_vmap_rule = True``."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import boxes, modes
@@ -37,13 +37,11 @@ def level_of(args: Sequence[Any]) -> boxes.Level | None:
     return boxes.top([a._value_now() for a in flatten(list(args))[0] if isinstance(a, Tensor)])
 
 
-def run_at(
-    level: boxes.Level, base: Any, function: Any, args: Sequence[Any], context: Callable[[], Any]
-) -> Any:
+def run_at(level: boxes.Level, base: Any, function: Any, args: Sequence[Any], ctx: Any) -> Any:
     """``function.apply(*args)`` one level down, its result as tensors of the level.
 
-    ``base`` is autograd.Function, ``context()`` makes a fresh ctx. RuntimeError in PyTorch's words
-    where the Function lacks what the transform needs.
+    ``base`` is autograd.Function, ``ctx`` a fresh one. RuntimeError in PyTorch's words where the
+    Function lacks what the transform needs.
     """
     forward_ad = isinstance(level, JvpLevel) and level.outlived
     if function.setup_context is None and not forward_ad:
@@ -63,7 +61,7 @@ def run_at(
             c if isinstance(a, Tensor) and isinstance(c := a._read(), Dual) and c.level is level
             else None for a in args
         ]  # fmt: skip
-        output, found = _pushed(level, function, duals, inside, context)
+        output, found = _pushed(level, function, duals, inside, ctx)
     else:
         assert isinstance(level, VmapLevel)
         axes = [0 if mine and c.batched else None for c, mine in zip(cells, own, strict=True)]
@@ -81,6 +79,9 @@ def run_at(
             if mine and o is value:  # an input that forward wrote to, and marked as dirty
                 a._write(found[i]._read())
                 found[i] = a
+    if ctx._below is not None:
+        ctx._below = ctx._below, [*zip(values, leaves, strict=True),
+                                  *zip(outputs, found, strict=True)]  # fmt: skip
     return tuple(found) if isinstance(output, tuple) else found[0]
 
 
@@ -288,19 +289,19 @@ def _check_tangent(
 
 
 def _pushed(
-    level: JvpLevel, function: Any, duals: list[Dual | None], inside: list[Any],
-    context: Callable[[], Any],
+    level: JvpLevel, function: Any, duals: list[Dual | None], inside: list[Any], ctx: Any
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """What forward gives for the values inside the duals (None for other arguments), and that as
     duals, with the tangents that the Function's jvp gives."""
     tangents_in = [None if d is None or d.tangent is None else still(d.tangent) for d in duals]
     with _below(level):
         # A forward that takes ctx runs once, and its jvp reads that very ctx.
-        at_once = context() if function.setup_context is None else None
-        if at_once is None:
-            output = function.apply(*inside)
+        at_once = function.setup_context is None
+        if at_once:
+            output = function._applied(inside, ctx, pushes=True)
+            ctx._below = ctx._to_save
         else:
-            output = function._applied(inside, at_once, pushes=True)
+            output = function.apply(*inside)
         outputs = output if isinstance(output, tuple) else (output,)
         tangents: Sequence[Any] = (None,) * len(outputs)
         if any(t is not None for t in tangents_in):
@@ -309,10 +310,7 @@ def _pushed(
                     "You must implement the jvp function for custom autograd.Function to use it "
                     "with forward mode AD."
                 )
-            ctx = at_once
-            if ctx is None:
-                ctx = context()
-                assert function.setup_context is not None
+            if not at_once:
                 function.setup_context(ctx, tuple(inside), output)
             kept = ctx._kept
             if ctx._to_push is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core import errors, modes
 from torchlike._core.boxes import Dual
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor, wrap
@@ -18,6 +19,7 @@ class DualStorage(Storage):
     """A primal and a tangent, two tensors of the level below."""
 
     __slots__ = ("_counted", "level", "primal", "tangent")
+    is_of_another = True
 
     def __init__(self, level: JvpLevel, primal: Tensor, tangent: Tensor) -> None:
         self.level, self.primal, self.tangent = level, primal, tangent
@@ -47,6 +49,8 @@ class DualStorage(Storage):
     def write(self, array: Any) -> None:
         if not (type(array) is Dual and array.level is self.level):
             array = Dual(self.level, wrap(array))
+        if modes.current.grad_enabled and self.primal.requires_grad and self.primal.is_leaf:
+            raise RuntimeError(errors.LEAF_VIEW_IN_PLACE)
         self.primal.copy_(array.value)
         if not self.level.alive:
             return
@@ -54,6 +58,9 @@ class DualStorage(Storage):
             self.tangent.zero_()
         else:
             self.tangent.copy_(array.tangent)
+
+    def data_ptr(self) -> int:
+        return self.primal.data_ptr()
 
     def alike(self, array: Any) -> Storage:
         """A storage of its own memory."""

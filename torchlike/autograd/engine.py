@@ -470,6 +470,9 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             leaf._set_grad(gradient.detach() if grad is None else grad.add_(gradient))
             return
         gradient = gradient._value_now()
+    kind: Any = type(gradient)
+    if kind is boxes.Dual and not create_graph:
+        gradient = gradient.detached()  # without its tangent, too
     if leaf._storage.is_placed and not create_graph:
         gradient = leaf._storage.placed(gradient)
     if create_graph:
@@ -497,10 +500,15 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         sole = grad._view is None and capture is None and storage.is_sole_owner()
         old = grad._value_now()
         # `sole` was asked before `old` took its reference.
-        if type(old) is np.ndarray or type(gradient) is np.ndarray:
-            grad._write(first_calls.call(_add, old, gradient))
-        elif type(old) is not MetaArray:
-            grad._write((_add_donating if sole else _add)(old, gradient))
+        try:
+            if type(old) is np.ndarray or type(gradient) is np.ndarray:
+                grad._write(first_calls.call(_add, old, gradient))
+            elif type(old) is not MetaArray:
+                grad._write((_add_donating if sole else _add)(old, gradient))
+        except Exception:
+            if not boxes.involved((old, gradient)):
+                raise
+            grad._write(boxes.call(_add, old, gradient))
     if capture is not None and when is not None:
         capture.hold_gradient(leaf, when)
 

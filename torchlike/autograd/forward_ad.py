@@ -4,11 +4,12 @@
         x = forward_ad.make_dual(primal, tangent)
         y, derivative = forward_ad.unpack_dual(f(x))
 
-``torch.func.jvp`` is the same for a function. What is computed is recorded for backward on the
-primals and tangents that ``unpack_dual`` gives.
+``torch.func.jvp`` is the same for a function. What is computed is recorded for backward: the
+gradients of duals are duals themselves. The primals and tangents that ``unpack_dual`` gives have a
+graph of their own.
 
-Differs from PyTorch: a dual tensor itself says ``requires_grad=False``, and its primal and its
-tangent have one graph (``retain_graph=True`` to run backward from both).
+Differs from PyTorch: a primal and its tangent have one graph (``retain_graph=True`` to run backward
+from both), which is not the one of the dual that they are parts of.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "not supported."
         )
     modes.current.levels = tuple(x for x in modes.current.levels if x is not running)
-    running.alive = False
+    running.end()
 
 
 def __getattr__(name: str) -> Any:
@@ -137,9 +138,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
             "enter_dual_level() first."
         )
-    for what, t in (("tensor", tensor), ("tangent", tangent)):
+    for t in (tensor, tangent):  # as PyTorch's Python code does
         if not isinstance(t, Tensor):
-            raise TypeError(f"make_dual(): {what} must be a Tensor, not {type(t).__name__}")
+            raise AttributeError(
+                f"'{type(t).__name__}' object has no attribute 'is_floating_point'"
+            )
     if parts_at(running, tensor)[1] is not None:
         raise RuntimeError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
@@ -157,6 +160,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
                 tangent = tangent.real
             tangent = tangent.to(tensor.dtype).clone(memory_format=contiguous_format)
         made._storage = DualStorage(running, tensor, tangent)
+    if tensor.requires_grad and modes.current.grad_enabled:
+        recorded = tensor.view_as(tensor)
+        made._node, made._output_nr, made._requires_grad = recorded._node, recorded._output_nr, True
     return made
 
 

@@ -16,7 +16,7 @@ from torchlike._core.tape import Edge, Node, gradient_edge, saving
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.record import still, unwritten
-from torchlike.autograd import saved, saved_tensor
+from torchlike.autograd import inference_tensors, saved, saved_tensor
 from torchlike.autograd.custom_transforms import level_of, run_at
 
 
@@ -36,8 +36,22 @@ class FunctionCtx:
         self._kept: _Kept | None = None
         #: What is freed with the saved tensors: anything with a method ``release``.
         self._freed: Any = None
+        #: On duals: what was saved one level down, and pairs of tensors there and here.
+        self._below: Any = None
         #: Which arguments are tensors.
         self._is_tensor: tuple[bool, ...] = ()
+
+    def _take(self, inner: FunctionCtx) -> None:
+        """What forward left in the ctx of the level below, with the tensors of this one."""
+        saved, pairs = inner._below
+        here = {id(below): t for below, t in pairs}
+        ours = vars(FunctionCtx())
+        vars(self).update({k: v for k, v in vars(inner).items() if k not in ours})
+        self._to_save = tuple(here.get(id(t), t) for t in saved)
+        self._dirty = tuple(here[id(t)] for t in inner._dirty)
+        refused = inner._non_differentiable
+        self._non_differentiable = frozenset(id(here[i]) for i in refused if i in here)
+        self._materialize = inner._materialize
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, where ``ctx.saved_tensors`` gives them."""
@@ -311,12 +325,10 @@ class Function:
         previous = modes.current.grad_enabled
         level = level_of(args)
         if level is not None:  # inside vmap or jvp: recorded there as well, so with grad mode on
-            output = run_at(level, Function, cls, args, FunctionCtx)
+            inner = FunctionCtx()
+            output = run_at(level, Function, cls, args, inner)
             if cls.setup_context is None and recording:
-                raise NotImplementedError(
-                    f"{cls.__name__} is recorded around a forward_ad level as well: give it a "
-                    "setup_context staticmethod, or call requires_grad_() before make_dual()"
-                )
+                ctx._take(inner)
         modes.current.grad_enabled = False
         try:
             if level is not None:
@@ -344,6 +356,7 @@ class Function:
                     "a leaf Variable that requires grad has been used in an in-place operation."
                 )
             tape.check_in_place(t, True)
+        inference_tensors.refuse_all(ctx._to_save)
         node = cls._backward_cls(cls, ctx, list(edges.values()))
         node.wanted = {i: (args[i].shape, args[i].dtype) for i in edges}
         several = sum(isinstance(o, Tensor) for o in outputs) > 1

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from torchlike._core import modes
+from torchlike.autograd import inference_tensors
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -151,6 +152,8 @@ class inference_mode(DecoratingContext):
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
+        if self.mode:
+            inference_tensors.watch()
         self._previous.append((modes.current.grad_enabled, modes.current.inference))
         modes.current.inference = int(self.mode)
         modes.current.grad_enabled = not self.mode

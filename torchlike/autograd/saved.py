@@ -22,6 +22,7 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch import kept
 from torchlike._dispatch.executable import Residuals
 from torchlike._dispatch.record import OpNode, SavedNames, shown_kinds
+from torchlike.autograd import inference_tensors
 
 __all__ = ["PackedNode", "WatchedNode", "choose_node", "is_strict_in_place", "set_strict_in_place"]
 
@@ -31,7 +32,10 @@ Hook = Callable[[Any], Any]
 
 def choose_node() -> None:
     """Let dispatch make the kind of node that the thread's switches ask for."""
-    saving.make = PackedNode if saving.hooks else WatchedNode if saving.strict else None
+    if saving.hooks or saving.strict:
+        saving.make = PackedNode if saving.hooks else WatchedNode
+    else:
+        vars(saving).pop("make", None)  # that of all threads (inference_tensors.py)
 
 
 # -- hooks -----------------------------------------------------------------------------------------
@@ -153,6 +157,7 @@ class PackedNode(SavedNames, OpNode):
         self, exe: Any, edges: Any, saved: Any, avals: Any, residuals: Any, n_outputs: int,
         operands: Sequence[Any], output: Tensor | None,
     ) -> None:  # fmt: skip
+        inference_tensors.refuse(exe, operands, saved, avals)
         super().__init__(exe, edges, (), avals, None, n_outputs)
         self._hook: Any = saving.hooks[-1][1]
         if exe.rule is None:
@@ -266,6 +271,7 @@ class WatchedNode(SavedNames, OpNode):
         self, exe: Any, edges: Any, saved: Any, avals: Any, residuals: Any, n_outputs: int,
         operands: Sequence[Any], output: Tensor | None,
     ) -> None:  # fmt: skip
+        inference_tensors.refuse(exe, operands, saved, avals)
         super().__init__(exe, edges, saved, avals, residuals, n_outputs)
         target, saving.target = saving.target, None
         in_place = bool(operands) and operands[0] is target

@@ -52,8 +52,8 @@ class SavedTensor:
         for hook in (pack_hook, unpack_hook):
             if not callable(hook):
                 raise TypeError(
-                    "register_hooks(): incompatible function arguments: expected two functions, "
-                    f"not {type(hook).__name__}"
+                    "register_hooks(): incompatible function arguments. The following argument "
+                    f"types are supported: two functions, not {type(hook).__name__}"
                 )
         self._hook(pack_hook, unpack_hook)
 

@@ -6,12 +6,13 @@ import collections
 import io
 import os
 import pickle
+import pickletools
 import warnings
 import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import devices, dtypes
+from torchlike._core import devices, dtypes, errors
 from torchlike._core.mapped_files import map_file
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
@@ -175,6 +176,37 @@ def _is_zip(file: Any) -> bool:
     return head == b"PK\x03\x04"
 
 
+def _no_checkpoint(content: Any, weights_only: Any) -> Exception:
+    """The error for a file that is in neither of the formats. Nothing in it is executed."""
+    if not content:
+        error = EOFError()  # PyTorch's has no words
+        error.add_note("The file is empty.")
+        return error
+    protocol: Any = 0
+    try:
+        for code, argument, _ in pickletools.genops(content):
+            protocol = argument if code.name == "PROTO" else protocol
+        is_pickle = True
+    except (ValueError, TypeError):
+        is_pickle = False
+    if is_pickle and (protocol == 2 or not weights_only):
+        return RuntimeError("Invalid magic number; corrupt file?")
+    if not weights_only:
+        return pickle.UnpicklingError("the file is in neither of PyTorch's formats, zip or legacy")
+    if protocol > 2:
+        errors.warn_user(
+            f"Detected pickle protocol {protocol} in the checkpoint, which was not the default "
+            "pickle protocol used by `torch.load` (2)",
+            UserWarning,
+        )
+    return pickle.UnpicklingError(
+        "Weights only load failed. In PyTorch 2.6, we changed the default value of the "
+        "`weights_only` argument in `torch.load` from `False` to `True`. But the file would not be "
+        "loaded with `weights_only=False` either: it is in neither of PyTorch's formats, zip or "
+        "legacy."
+    )
+
+
 def _safetensors(path: str, map_location: Any) -> dict[str, Tensor]:
     """The tensors of a safetensors file. RuntimeError for places that depend on the storage."""
     if isinstance(map_location, dict) or callable(map_location):
@@ -213,7 +245,8 @@ def load(
       FileNotFoundError: no such file.
       pickle.UnpicklingError: the file asks for a class or function that is not allowed.
       EOFError: the file is empty.
-      RuntimeError: the file is no checkpoint, or damaged, or not one that ``mmap`` can map.
+      pickle.UnpicklingError, RuntimeError: the file is no checkpoint.
+      RuntimeError: it is damaged, or not one that ``mmap`` can map.
       ValueError: ``mmap`` with something else than a path.
 
     Differs from PyTorch: without ``mmap`` the checksums of the file are compared, which writes to a
@@ -261,6 +294,8 @@ def _load(
         )
     if mmap and not isinstance(given, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
+    if not old and not _is_zip(f):
+        raise _no_checkpoint(f.read(), weights_only)
     try:
         if old:
             storages = Legacy(f, map_location)
@@ -273,9 +308,6 @@ def _load(
             code = io.BytesIO(opened.pickle())
             return unpickler(code, opened, weights_only, **options).load()
     except zipfile.BadZipFile as error:
-        f.seek(start)
-        if not f.read(1):
-            raise EOFError("the file is empty") from None
         f.seek(start)
         if _is_zip(f) and "not a zip file" in str(error):
             raise RuntimeError(

@@ -11,7 +11,7 @@ import numpy as np
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes, layouts, views
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import _FIELDS, Tensor
+from torchlike._core.tensor import _FIELDS, Tensor, parts_of_state, set_state
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import View, step
 from torchlike._ops.creation.creation import empty_strided
@@ -151,17 +151,15 @@ def rebuild_parameter_with_state(data: Tensor, requires_grad: Any, hooks: Any, s
 
 
 def with_state(t: Tensor, state: Any) -> Tensor:
-    """A tensor given the attributes that were set on the one saved."""
-    own = type(t).__dict__.get("__setstate__")
-    if own is not None:
-        own(t, state)
-        return t
-    attributes, slots = state if isinstance(state, tuple) else (state, None)
-    for name, value in {**(attributes or {}), **(slots or {})}.items():
-        if name in _FIELDS:
-            raise pickle.UnpicklingError(f"a tensor's own field {name!r} is given as an attribute")
-        setattr(t, name, value)
-    return t
+    """A tensor given the state of the one saved. UnpicklingError for a field of the tensor's own in
+    it."""
+    if not hasattr(t, "__setstate__"):
+        for part in parts_of_state(state):
+            for name in _FIELDS.intersection(part):
+                raise pickle.UnpicklingError(
+                    f"a tensor's own field {name!r} is given as an attribute"
+                )
+    return set_state(t, state)
 
 
 def rebuild_meta_tensor(dtype: dtypes.dtype, size: Any, stride: Any, requires_grad: Any) -> Tensor:

@@ -19,7 +19,7 @@ from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import devices, dtypes, layouts, views
 from torchlike._core.size import Size
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import _FIELDS, Tensor
+from torchlike._core.tensor import Tensor
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
@@ -101,6 +101,8 @@ class _Pickler(_PythonPickler):
         if isinstance(obj, NestedTensor):
             return self._ragged(obj)
         if isinstance(obj, Tensor):
+            if _says_how(type(obj)):
+                return NotImplemented
             if obj._hooks is not None or obj._node is not None:
                 warn_if_has_hooks(obj)
             return self._tensor(obj)
@@ -129,8 +131,10 @@ class _Pickler(_PythonPickler):
             self.save_global_name(_Global("torch", obj.name))
             return None
         if isinstance(obj, _NAMED) and id(obj) not in self.memo:
-            self.save_reduce(*self.reducer_override(obj), obj=obj)
-            return None
+            reduced = self.reducer_override(obj)
+            if reduced is not NotImplemented:
+                self.save_reduce(*reduced, obj=obj)
+                return None
         return super().save(obj, save_persistent_id)
 
     def save_reduce(self, func: Any, args: Any, *rest: Any, obj: Any = None, **kw: Any) -> None:
@@ -191,8 +195,10 @@ class _Pickler(_PythonPickler):
         return self._with_state(t, rebuilt)
 
     def _with_state(self, t: Tensor, rebuilt: Any) -> Any:
-        """What rebuilds ``t``: its values as ``rebuilt`` says, its class and its attributes."""
-        state = {k: v for k, v in vars(t).items() if k not in _FIELDS and k != "_is_param"}
+        """What rebuilds ``t``: its values as ``rebuilt`` says, its class and its state."""
+        state = t.__getstate__()
+        if isinstance(state, dict):  # what Parameter() makes anew
+            state = {k: v for k, v in state.items() if k != "_is_param"}
         if getattr(t, "_is_param", False):
             name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
             args = (t.detach(), bool(t.requires_grad), OrderedDict(), *((state,) if state else ()))
@@ -202,6 +208,11 @@ class _Pickler(_PythonPickler):
         kind = _Global("torch", "Tensor") if type(t) is Tensor else type(t)
         function, args = rebuilt
         return _Global("torch._tensor", "_rebuild_from_type_v2"), (function, kind, args, state)
+
+
+def _says_how(kind: type[Tensor]) -> bool:
+    """Whether a subclass has a ``__reduce_ex__`` of its own."""
+    return kind.__reduce_ex__.__module__.partition(".")[0] != __name__.partition(".")[0]
 
 
 def _memory(storage: Storage) -> np.ndarray:

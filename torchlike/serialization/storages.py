@@ -97,6 +97,23 @@ def _is_big(order: bytes) -> bool:
     return order == b"big"
 
 
+#: The newest version of the zip format, of those that PyTorch 2.13 reads.
+_NEWEST = 10
+
+
+def _root(names: list[str]) -> str:
+    """The directory that all records of a checkpoint are in, with its slash. RuntimeError for an
+    archive of something else."""
+    for name in names[:1]:
+        if "/" not in name:
+            raise RuntimeError(f"file in archive is not in a subdirectory: {name}")
+    root = names[0].partition("/")[0] + "/" if names else ""
+    for name in names:
+        if not name.startswith(root):
+            raise RuntimeError(f"file in archive is not in a subdirectory {root}: {name}")
+    return root
+
+
 class Archive(Storages):
     """An open checkpoint in the zip format.
 
@@ -110,23 +127,43 @@ class Archive(Storages):
         self.archive = archive
         self.mapped = mapped
         names = archive.namelist()
-        self.root = next((n[: -len("data.pkl")] for n in names if n.endswith("/data.pkl")), None)
-        if self.root is None:
-            raise RuntimeError(
-                "PytorchStreamReader failed locating file data.pkl: not a checkpoint written by "
-                "torch.save"
-            )
+        self.root = _root(names)
+        self._check_version(names)
         order = f"{self.root}byteorder"
         self.big = _is_big(archive.read(order)) if order in names else unnamed_is_big()
 
+    def _check_version(self, names: list[str]) -> None:
+        """RuntimeError for a file without a version, or of one that is too new."""
+        named = [n for n in (f"{self.root}version", f"{self.root}.data/version") if n in names]
+        if not named:
+            raise RuntimeError(
+                'Expected hasRecord("version") to be true, but got false.  (Could this file be '
+                "damaged, or have been written by something else than torch.save?)"
+            )
+        version = int(self.archive.read(named[0]))
+        if version > _NEWEST:
+            raise RuntimeError(
+                f"Attempted to read a PyTorch file with version {version}, but the maximum "
+                f"supported version for reading is {_NEWEST}"
+            )
+
+    def _record(self, name: str) -> zipfile.ZipInfo:
+        """RuntimeError where there is none of that name."""
+        try:
+            return self.archive.getinfo(f"{self.root}{name}")
+        except KeyError:
+            raise RuntimeError(
+                f"PytorchStreamReader failed locating file {name}: file not found. This file is "
+                "damaged, or was not written by torch.save"
+            ) from None
+
     def pickle(self) -> bytes:
-        return self.archive.read(f"{self.root}data.pkl")
+        return self.archive.read(self._record("data.pkl"))
 
     def content(self, key: str, needed: int) -> bytes | memoryview:
-        name = f"{self.root}data/{key}"
-        entry = self.archive.getinfo(name)
+        entry = self._record(f"data/{key}")
         if self.mapped is None or entry.compress_type != zipfile.ZIP_STORED or not needed:
-            return self.archive.read(name)
+            return self.archive.read(entry)
         start = self._start(entry)
         return memoryview(self.mapped)[start : start + entry.file_size]
 

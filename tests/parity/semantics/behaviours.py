@@ -20,6 +20,7 @@ from tests.parity.semantics import (
     memory_and_files,
     modules_and_optimizers,
     random_in_vmap,
+    subclasses_and_state,
     warnings_and_out,
 )
 from tests.parity.semantics.differences import DIFFERENCES
@@ -34,6 +35,7 @@ AREAS: dict[str, ModuleType] = {
     "warnings and out=": warnings_and_out,
     "modules and optimizers": modules_and_optimizers,
     "memory and files": memory_and_files,
+    "subclasses and state": subclasses_and_state,
 }
 #: How many characters of an error's or a warning's words count.
 WORDS = 70

@@ -587,3 +587,210 @@ def requires_grad_of_a_dual(t: Any) -> Any:
         d = fw.make_dual(t.ones(2), t.ones(2)).requires_grad_()
         (d**2).sum().backward()
         return d.grad
+
+
+def parameters_under_a_dual_input(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    layer = t.nn.Linear(2, 1)
+    with t.no_grad():
+        layer.weight.fill_(0.5)
+        layer.bias.fill_(1.0)
+    with fw.dual_level():
+        y = layer(fw.make_dual(t.ones(3, 2), t.full((3, 2), 2.0)))
+        (y**2).sum().backward()
+        primal, tangent = fw.unpack_dual(layer.weight.grad)
+    return y.requires_grad, primal, tangent, layer.bias.grad
+
+
+def a_hessian_times_a_vector(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(x, t.tensor([1.0, -1.0]))
+        (g,) = t.autograd.grad((d**3).prod(), d, create_graph=True)
+        return fw.unpack_dual(g).tangent
+
+
+def a_leaf_used_beside_its_dual(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(x, t.ones(2))
+        (d * x).sum().backward()
+        return tuple(fw.unpack_dual(x.grad))
+
+
+def a_gradient_after_the_level(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    with fw.dual_level():
+        (fw.make_dual(x, t.ones(2)) ** 2).sum().backward()
+    optimizer = t.optim.SGD([x], lr=0.1)
+    optimizer.step()
+    return x.grad, x
+
+
+def backward_after_the_level(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    with fw.dual_level():
+        y = fw.make_dual(x, t.ones(2)) ** 2
+    y.sum().backward()
+    return x.grad
+
+
+def a_dual_of_a_result(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(x * 3, t.ones(2))
+        (d**2).sum().backward()
+        return d.requires_grad, d.is_leaf, tuple(fw.unpack_dual(x.grad))
+
+
+def a_tangent_that_requires_grad(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    v = t.tensor([2.0, 3.0], requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(t.ones(2), v)
+        y = d**3
+        return d.requires_grad, y.requires_grad, fw.unpack_dual(y).tangent.requires_grad
+
+
+def both_parts_backward(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    with fw.dual_level():
+        primal, tangent = fw.unpack_dual(fw.make_dual(x, t.ones(2)) ** 3)
+        (primal.sum() + tangent.sum()).backward()
+        return x.grad
+
+
+def a_detached_dual(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.ones(2, requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(x, t.ones(2)).detach()
+        return d.requires_grad, fw.unpack_dual(d).tangent
+
+
+def a_dual_of_a_leaf_written_to(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.ones(2, requires_grad=True)
+    with fw.dual_level():
+        fw.make_dual(x, t.ones(2)).mul_(2)
+
+
+def a_dual_of_a_result_written_to(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.ones(2, requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(x * 2, t.ones(2))
+        d.mul_(3)
+        d.sum().backward()
+        return x.grad
+
+
+def a_gradient_that_is_a_dual(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.ones(2, requires_grad=True)
+    y = x * 3
+    with fw.dual_level():
+        g = fw.make_dual(t.ones(2), t.full((2,), 5.0))
+        y.backward(g)
+        return tuple(fw.unpack_dual(x.grad))
+
+
+def levels_by_hand(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    level = fw.enter_dual_level()
+    d = fw.make_dual(t.ones(2), t.ones(2), level=level)
+    found = fw.unpack_dual(d * 2, level=level).tangent
+    fw.exit_dual_level(level=level)
+    return level, found, fw.unpack_dual(d).tangent
+
+
+def a_level_after_an_error(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    try:
+        with fw.dual_level():
+            raise KeyError
+    except KeyError:
+        with fw.dual_level() as level:
+            return level
+
+
+def out_is_a_view_of_a_plain_tensor(t: Any) -> Any:
+    def f(x: Any) -> Any:
+        base = t.zeros(2, 2)
+        t.mul(x, 2, out=base[0])
+        return base
+
+    return _dual(t, f, [1.0, 2.0])
+
+
+def out_is_a_dual_of_duals(t: Any) -> Any:
+    return _dual(t, lambda x, y: t.mul(x, y, out=y), [1.0, 2.0], [3.0, 4.0])
+
+
+def out_of_two_results(t: Any) -> Any:
+    def f(x: Any) -> Any:
+        return t.sort(x, descending=True, out=(t.empty(2), t.empty(2, dtype=t.int64)))[0]
+
+    return _dual(t, f, [1.0, 2.0])
+
+
+def out_of_another_size(t: Any) -> Any:
+    return _dual(t, lambda x: t.mul(x, 2, out=t.empty(0)), [1.0, 2.0])
+
+
+def out_of_another_dtype(t: Any) -> Any:
+    return _dual(t, lambda x: t.mul(x, 2, out=t.empty(2, dtype=t.float64)), [1.0, 2.0])
+
+
+def out_that_requires_grad(t: Any) -> Any:
+    return _dual(t, lambda x: t.mul(x, 2, out=t.empty(2, requires_grad=True)), [1.0, 2.0])
+
+
+def a_jvp_for_two_outputs(t: Any) -> Any:
+    class F(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2, x * 3
+
+        @staticmethod
+        def jvp(ctx: Any, g: Any) -> Any:
+            return g * 2, g * 3
+
+    return _dual(t, lambda x: sum(F.apply(x)), [1.0, 2.0])
+
+
+def a_jvp_given_to_a_view(t: Any) -> Any:
+    f = _with_jvp(t, lambda ctx, g: g.view(2, 1), lambda ctx, x: x.view(2, 1))
+    return _dual(t, f.apply, [1.0, 2.0])
+
+
+def a_jvp_of_no_dual(t: Any) -> Any:
+    called: list[int] = []
+    f = _with_jvp(t, lambda ctx, g: called.append(1))
+    with t.autograd.forward_ad.dual_level():
+        f.apply(t.ones(2))
+    return called
+
+
+def a_jvp_that_raises(t: Any) -> Any:
+    def jvp(ctx: Any, g: Any) -> Any:
+        raise ValueError("no jvp")
+
+    return _dual(t, _with_jvp(t, jvp).apply, [1.0, 2.0])
+
+
+def a_function_with_jvp_and_backward(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(x, t.ones(2))
+        y = _scaled(t, False).apply(d, 3.0)
+        tangent = fw.unpack_dual(y).tangent
+        y.sum().backward()
+        return tangent, tuple(fw.unpack_dual(x.grad))

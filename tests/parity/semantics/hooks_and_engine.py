@@ -641,3 +641,210 @@ def a_backward_hook_on_a_tensor_removed_in_a_hook(t: Any) -> Any:
     (x * 2).sum().backward()
     (x * 2).sum().backward()
     return said
+
+
+def a_backward_hook_on_all_modules_that_removes_itself(t: Any) -> Any:
+    said: list[str] = []
+    handles: list[Any] = []
+
+    def first(*_: Any) -> None:
+        said.append("first")
+        handles[0].remove()
+
+    g = _global(t)
+    handles.append(g.register_module_full_backward_hook(first))
+    handles.append(g.register_module_full_backward_hook(lambda *_: said.append("second")))
+    try:
+        layer = t.nn.Linear(1, 1)
+        for _ in range(2):
+            layer(t.ones(1, 1, requires_grad=True)).sum().backward()
+    finally:
+        handles[1].remove()
+    return said
+
+
+def a_backward_hook_on_all_modules_removed_between_the_passes(t: Any) -> Any:
+    said: list[str] = []
+    handle = _global(t).register_module_full_backward_hook(lambda *_: said.append("called"))
+    y = t.nn.Linear(1, 1)(t.ones(1, 1, requires_grad=True)).sum()
+    handle.remove()
+    y.backward()
+    return said
+
+
+def a_hook_on_all_parameters_that_removes_itself(t: Any) -> Any:
+    said: list[str] = []
+    handles: list[Any] = []
+
+    def told(module: Any, name: str, parameter: Any) -> None:
+        said.append(name)
+        handles[0].remove()
+
+    handles.append(_global(t).register_module_parameter_registration_hook(told))
+    t.nn.Linear(1, 1)
+    return said
+
+
+def hooks_on_all_modules_removed_by_a_module(t: Any) -> Any:
+    said: list[str] = []
+    handles: list[Any] = []
+
+    class Removing(t.nn.Module):
+        def forward(self, x: Any) -> Any:
+            handles[0].remove()
+            return x
+
+    handles.append(_global(t).register_module_forward_hook(lambda *_: said.append("called")))
+    Removing()(t.ones(1))
+    return said
+
+
+def an_engine_callback_of_grad(t: Any) -> Any:
+    said: list[str] = []
+    engine = t.autograd.Variable._execution_engine
+    x = t.ones(1, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: engine.queue_callback(lambda: said.append("callback")))
+    t.autograd.grad(y.sum(), x)
+    return said
+
+
+def engine_callbacks_in_order(t: Any) -> Any:
+    said: list[int] = []
+    engine = t.autograd.Variable._execution_engine
+    x = t.ones(1, requires_grad=True)
+
+    def hook(g: Any) -> None:
+        for i in range(3):
+            engine.queue_callback(lambda i=i: said.append(i))
+
+    x.register_hook(hook)
+    (x * 2).sum().backward()
+    return said
+
+
+def an_engine_callback_sees_the_grad_mode(t: Any) -> Any:
+    said: list[bool] = []
+    engine = t.autograd.Variable._execution_engine
+    x = t.ones(1, requires_grad=True)
+    x.register_hook(lambda g: engine.queue_callback(lambda: said.append(t.is_grad_enabled())))
+    (x * 2).sum().backward()
+    return said
+
+
+def anomaly_mode_in_a_hook(t: Any) -> Any:
+    x = t.ones(1, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: g * float("nan"))
+    return _told(t, lambda: y.sum().backward())
+
+
+def anomaly_mode_of_grad(t: Any) -> Any:
+    x = t.zeros(1, requires_grad=True)
+    return _told(t, lambda: t.autograd.grad((x.sqrt() * 0).sum(), x))
+
+
+def anomaly_mode_switched_on_after_the_forward_pass(t: Any) -> Any:
+    y = (t.zeros(1, requires_grad=True).sqrt() * 0).sum()
+    return _told(t, y.backward)
+
+
+def anomaly_mode_as_a_function(t: Any) -> Any:
+    before = t.is_anomaly_enabled()
+    t.autograd.set_detect_anomaly(True)
+    inside = t.is_anomaly_enabled()
+    t.autograd.set_detect_anomaly(False)
+    return before, inside, t.is_anomaly_enabled()
+
+
+def a_backward_in_a_hook(t: Any) -> Any:
+    x, z = t.ones(1, requires_grad=True), t.ones(1, requires_grad=True)
+
+    def hook(g: Any) -> None:
+        with t.enable_grad():
+            (z * 5).sum().backward()
+
+    x.register_hook(hook)
+    (x * 2).sum().backward()
+    return x.grad, z.grad
+
+
+def a_backward_of_the_same_leaf_in_a_backward(t: Any) -> Any:
+    x = t.ones(1, requires_grad=True)
+
+    class F(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            with t.enable_grad():
+                (x * 7).sum().backward()
+            return g * 2
+
+    F.apply(x).sum().backward()
+    return x.grad
+
+
+def a_graph_freed_by_a_backward_in_a_backward(t: Any) -> Any:
+    x = t.ones(1, requires_grad=True)
+    inner = (x**2).sum()
+
+    class F(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            inner.backward()
+            return g * 2
+
+    F.apply(x).sum().backward()
+    inner.backward()
+
+
+def a_raw_saved_tensor_of_no_such_name(t: Any) -> Any:
+    return t.ones(1, requires_grad=True).exp().grad_fn._raw_saved_other
+
+
+def hooks_of_a_saved_tensor_that_are_no_functions(t: Any) -> Any:
+    y = t.tensor([2.0], requires_grad=True) ** 2
+    y.grad_fn._raw_saved_self.register_hooks(1, 2)
+
+
+def a_pack_hook_of_a_saved_tensor_that_writes(t: Any) -> Any:
+    y = (t.tensor([2.0], requires_grad=True) * 1) ** 2
+    y.grad_fn._raw_saved_self.register_hooks(lambda v: v.mul_(2), lambda v: v)
+
+
+def an_unpack_hook_that_raises(t: Any) -> Any:
+    def broken(v: Any) -> Any:
+        raise KeyError("unpack")
+
+    y = t.tensor([2.0], requires_grad=True) ** 2
+    y.grad_fn._raw_saved_self.register_hooks(lambda v: v, broken)
+    y.sum().backward()
+
+
+def saved_tensors_of_a_function_with_hooks(t: Any) -> Any:
+    said: list[str] = []
+
+    class F(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.saved_tensors[0]
+
+    x = t.tensor([3.0], requires_grad=True)
+    y = F.apply(x)
+    y.grad_fn._raw_saved_tensors[0].register_hooks(
+        lambda v: said.append("pack") or v, lambda v: said.append("unpack") or v * 10
+    )
+    y.sum().backward()
+    return said, x.grad

@@ -446,3 +446,159 @@ def used_as_an_index(t: Any) -> Any:
         i = t.tensor([1, 0])
     x = t.ones(2, requires_grad=True)
     return x[i]
+
+
+def _beside(t: Any, function: Any) -> Any:
+    """The gradient of a function of a leaf and an inference tensor, with respect to the leaf."""
+    x = t.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+    y = function(x, _made_inside(t))
+    return t.autograd.grad(y.sum(), x)
+
+
+def _index(t: Any, values: Any = (1, 0)) -> Any:
+    with t.inference_mode():
+        return t.tensor(values)
+
+
+def a_summand(t: Any) -> Any:
+    return _beside(t, lambda x, i: x + i)
+
+
+def a_subtrahend(t: Any) -> Any:
+    return _beside(t, lambda x, i: x - i)
+
+
+def a_summand_with_a_factor(t: Any) -> Any:
+    return _beside(t, lambda x, i: t.add(x, i, alpha=2))
+
+
+def a_divisor(t: Any) -> Any:
+    return _beside(t, lambda x, i: x / i)
+
+
+def a_dividend(t: Any) -> Any:
+    return _beside(t, lambda x, i: i / x)
+
+
+def a_maximum(t: Any) -> Any:
+    return _beside(t, t.maximum)
+
+
+def an_exponent(t: Any) -> Any:
+    return _beside(t, t.pow)
+
+
+def a_matrix_product(t: Any) -> Any:
+    return _beside(t, lambda x, i: x @ i.t())
+
+
+def the_other_summand_of_addmm(t: Any) -> Any:
+    return _beside(t, lambda x, i: t.addmm(i[:, :2], x, t.ones(3, 2)))
+
+
+def a_mask(t: Any) -> Any:
+    m = _index(t, [True, False, True])
+    return _beside(t, lambda x, _: x.masked_fill(m, 0.0))
+
+
+def a_condition(t: Any) -> Any:
+    c = _index(t, [True, False, True])
+    return _beside(t, lambda x, _: t.where(c, x, 0.0))
+
+
+def what_a_condition_chooses(t: Any) -> Any:
+    c = t.tensor([True, False, True])
+    return _beside(t, lambda x, i: t.where(c, x, i))
+
+
+def the_indices_of_gather(t: Any) -> Any:
+    index = _index(t, [[1, 0]])
+    return _beside(t, lambda x, _: x.gather(1, index))
+
+
+def the_indices_of_an_embedding(t: Any) -> Any:
+    index = _index(t)
+    return _beside(t, lambda x, _: t.nn.functional.embedding(index, x))
+
+
+def the_target_of_a_loss(t: Any) -> Any:
+    return _beside(t, t.nn.functional.mse_loss)
+
+
+def the_classes_of_cross_entropy(t: Any) -> Any:
+    classes = _index(t)
+    return _beside(t, lambda x, _: t.nn.functional.cross_entropy(x, classes))
+
+
+def joined(t: Any) -> Any:
+    return _beside(t, lambda x, i: t.cat([x, i]))
+
+
+def stacked(t: Any) -> Any:
+    return _beside(t, lambda x, i: t.stack([x, i]))
+
+
+def what_is_scattered(t: Any) -> Any:
+    return _beside(t, lambda x, i: x.scatter_add(0, t.zeros(2, 3, dtype=t.int64), i))
+
+
+def what_is_copied_from_it(t: Any) -> Any:
+    return _beside(t, lambda x, i: (x * 1).copy_(i) + x)
+
+
+def interpolated(t: Any) -> Any:
+    return _beside(t, lambda x, i: t.lerp(x, i, 0.25))
+
+
+def the_weights_of_an_interpolation(t: Any) -> Any:
+    return _beside(t, lambda x, i: t.lerp(x, t.zeros(2, 3), i))
+
+
+def the_input_of_a_layer_norm(t: Any) -> Any:
+    return t.nn.LayerNorm(3)(_made_inside(t))
+
+
+def the_input_of_a_convolution(t: Any) -> Any:
+    return t.nn.Conv1d(2, 1, 1)(_made_inside(t))
+
+
+def a_view_that_is_saved(t: Any) -> Any:
+    return _beside(t, lambda x, i: x * i.view(2, 3))
+
+
+def a_clone_that_is_saved(t: Any) -> Any:
+    return _beside(t, lambda x, i: x * i.clone())
+
+
+def saved_without_gradients(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    with t.no_grad():
+        return x * _made_inside(t)
+
+
+def saved_by_a_custom_function(t: Any) -> Any:
+    class F(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, i: Any) -> Any:
+            ctx.save_for_backward(i)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.saved_tensors[0], None
+
+    return _beside(t, F.apply)
+
+
+def saved_in_place(t: Any) -> Any:
+    return _beside(t, lambda x, i: (x * 1).mul_(i))
+
+
+def saved_under_hooks(t: Any) -> Any:
+    with t.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        return _beside(t, lambda x, i: x * i)
+
+
+def saved_after_the_mode_by_another(t: Any) -> Any:
+    i = _made_inside(t)
+    return _beside(t, lambda x, _: x * (i + 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import zipfile
 from typing import Any
 
@@ -177,7 +178,8 @@ def sixty_five_dimensions(t: Any) -> Any:
 
 
 def sixty_five_dimensions_added(t: Any) -> Any:
-    return t.ones([1] * 65) + 1
+    y = t.ones([1] * 65) + 1
+    return y.dim(), y.item(), y.view(-1) * 3
 
 
 def sixty_five_dimensions_summed(t: Any) -> Any:
@@ -451,3 +453,215 @@ def a_byte_order(t: Any) -> Any:
     buffer = _saved(t, t.ones(1))
     with zipfile.ZipFile(buffer) as z:
         return sorted(n.partition("/")[2] for n in z.namelist())
+
+
+def as_strided_of_a_conjugates_parts(t: Any) -> Any:
+    return t.view_as_real(t.tensor([1 + 2j, 3 + 4j])).as_strided((2,), (2,), 1)
+
+
+def as_strided_then_another_dtype(t: Any) -> Any:
+    return t.arange(6, dtype=t.int32).as_strided((2, 2), (2, 1), 2).view(t.int64)
+
+
+def as_strided_of_another_dtype_seen_by_both(t: Any) -> Any:
+    x = t.zeros(2, dtype=t.float64)
+    y = x.view(t.int32).as_strided((4,), (1,), 0)
+    x.fill_(1.0)
+    return y
+
+
+def as_strided_of_another_dtype_of_a_part(t: Any) -> Any:
+    x = t.arange(8, dtype=t.int16)[4:].view(t.int32)
+    return x.as_strided((2,), (1,)), x.storage_offset(), x.as_strided((2,), (1,), 0)
+
+
+def as_strided_of_bools_as_bytes(t: Any) -> Any:
+    return t.tensor([True, False, True]).view(t.uint8).as_strided((2,), (2,), 0)
+
+
+def as_strided_of_halves_of_floats(t: Any) -> Any:
+    return t.tensor([1.0, 2.0]).view(t.bfloat16).as_strided((2,), (2,), 1)
+
+
+def as_strided_written_with_an_operation(t: Any) -> Any:
+    x = t.zeros(4, dtype=t.int32)
+    x.view(t.int64).as_strided((1,), (1,), 1).add_(1)
+    return x
+
+
+def a_view_as_another_dtype_of_a_leaf(t: Any) -> Any:
+    x = t.ones(2, requires_grad=True)
+    return x.view(t.int32).requires_grad, x.view(t.complex64).requires_grad
+
+
+def a_pickle_of_protocol_two(t: Any) -> Any:
+    return t.load(io.BytesIO(pickle.dumps({"x": 1}, protocol=2)))
+
+
+def _many(t: Any) -> Any:
+    return t.ones([1] * 64)
+
+
+def unsqueezed_to_sixty_five_dimensions(t: Any) -> Any:
+    return _many(t).unsqueeze(0).dim()
+
+
+def expanded_to_sixty_five_dimensions(t: Any) -> Any:
+    return t.ones(1).expand([1] * 65).dim()
+
+
+def reshaped_to_sixty_five_dimensions(t: Any) -> Any:
+    return t.ones(1).reshape([1] * 65).dim()
+
+
+def stacked_to_sixty_five_dimensions(t: Any) -> Any:
+    return t.stack([_many(t), _many(t)]).shape
+
+
+def indexed_to_sixty_five_dimensions(t: Any) -> Any:
+    return _many(t)[None].dim()
+
+
+def a_product_of_sixty_four_dimensions(t: Any) -> Any:
+    return (_many(t) @ _many(t)).dim()
+
+
+def permuted_in_sixty_four_dimensions(t: Any) -> Any:
+    return _many(t).permute(list(range(64))[::-1]).shape
+
+
+def summed_in_sixty_four_dimensions(t: Any) -> Any:
+    x = t.ones([1] * 63 + [3])
+    return x.sum(-1).dim(), x.sum(list(range(64))), x.mean(63).dim()
+
+
+def a_block_of_eigenvectors_too_large(t: Any) -> Any:
+    return t.lobpcg(_matrix(t), k=5)
+
+
+def eigenvalues_of_a_batch(t: Any) -> Any:
+    a = t.stack([_matrix(t), _matrix(t) * 2])
+    values, vectors = t.lobpcg(a, k=1, niter=60)
+    return (values * 1000).round() / 1000, vectors.shape
+
+
+def eigenvalues_of_what_is_not_square(t: Any) -> Any:
+    return t.lobpcg(t.ones(12, 11), k=1)
+
+
+def eigenvalues_of_a_vector(t: Any) -> Any:
+    return t.lobpcg(t.ones(12), k=1)
+
+
+def eigenvalues_seen_by_a_tracker(t: Any) -> Any:
+    seen: list[Any] = []
+    t.lobpcg(_matrix(t), k=1, niter=2, tracker=lambda worker: seen.append(type(worker).__name__))
+    return set(seen)
+
+
+class _Writer:
+    """A file that can be written to, and no more."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def write(self, data: Any) -> int:
+        self.data += bytes(data)
+        return len(data)
+
+
+def saving_to_an_object_that_only_writes(t: Any) -> Any:
+    file = _Writer()
+    t.save(t.arange(3), file)
+    return t.load(io.BytesIO(bytes(file.data)))
+
+
+def saving_an_old_file_to_an_object_that_only_writes(t: Any) -> Any:
+    file = _Writer()
+    t.save(t.arange(3), file, _use_new_zipfile_serialization=False)
+    return t.load(io.BytesIO(bytes(file.data)))
+
+
+def a_file_that_is_closed(t: Any) -> Any:
+    buffer = _saved(t, t.arange(3))
+    buffer.close()
+    return t.load(buffer)
+
+
+def a_zip_file_with_a_prefix(t: Any) -> Any:
+    return t.load(io.BytesIO(b"in front" + _saved(t, t.arange(3)).getvalue()))
+
+
+def a_zip_file_from_the_middle(t: Any) -> Any:
+    buffer = io.BytesIO()
+    buffer.write(b"in front")
+    t.save(t.arange(2), buffer)
+    buffer.seek(8)
+    return t.load(buffer)
+
+
+def a_pickle_of_something_else(t: Any) -> Any:
+    return t.load(io.BytesIO(pickle.dumps({"x": 1})))
+
+
+def a_pickle_of_something_else_without_safety(t: Any) -> Any:
+    return t.load(io.BytesIO(pickle.dumps({"x": 1})), weights_only=False)
+
+
+def a_path_that_is_not_there(t: Any) -> Any:
+    return t.load("/nowhere/at/all.pt")
+
+
+def saving_to_a_directory_that_is_not_there(t: Any) -> Any:
+    t.save(1, "/nowhere/at/all.pt")
+
+
+def _with_records(t: Any, change: Any) -> io.BytesIO:
+    """A file whose records were changed: ``change`` takes and gives their dictionary."""
+    with zipfile.ZipFile(_saved(t, t.arange(4.0))) as z:
+        records = {n: z.read(n) for n in z.namelist()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as z:
+        for name, content in change(records).items():
+            z.writestr(name, content)
+    buffer.seek(0)
+    return buffer
+
+
+def a_zip_whose_data_is_missing(t: Any) -> Any:
+    return t.load(
+        _with_records(t, lambda r: {n: c for n, c in r.items() if not n.endswith("data/0")})
+    )
+
+
+def a_zip_whose_pickle_is_missing(t: Any) -> Any:
+    return t.load(_with_records(t, lambda r: {n: c for n, c in r.items() if "pkl" not in n}))
+
+
+def a_zip_without_a_version(t: Any) -> Any:
+    return t.load(_with_records(t, lambda r: {n: c for n, c in r.items() if "version" not in n}))
+
+
+def a_zip_of_a_later_version(t: Any) -> Any:
+    def later(records: Any) -> Any:
+        return {n: b"99\n" if n.endswith("/version") else c for n, c in records.items()}
+
+    return t.load(_with_records(t, later))
+
+
+def a_zip_of_two_directories(t: Any) -> Any:
+    def moved(records: Any) -> Any:
+        return {n.replace("archive/data/", "other/data/"): c for n, c in records.items()}
+
+    return t.load(_with_records(t, moved))
+
+
+def a_zip_with_compressed_records(t: Any) -> Any:
+    with zipfile.ZipFile(_saved(t, t.arange(4.0))) as z:
+        records = {n: z.read(n) for n in z.namelist()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as z:
+        for name, content in records.items():
+            z.writestr(name, content)
+    buffer.seek(0)
+    return t.load(buffer)

@@ -379,3 +379,126 @@ def an_optimizer_of_one_tensor(t: Any) -> Any:
 def an_optimizer_with_a_tensor_twice(t: Any) -> Any:
     p = t.ones(1, requires_grad=True)
     return len(t.optim.SGD([p, p]).param_groups)
+
+
+def huber_loss_with_a_negative_delta(t: Any) -> Any:
+    return t.nn.functional.huber_loss(t.ones(2), t.zeros(2), delta=-1.0)
+
+
+def huber_loss_with_a_small_delta(t: Any) -> Any:
+    x = t.tensor([0.2, 3.0], requires_grad=True)
+    loss = t.nn.functional.huber_loss(x, t.zeros(2), delta=0.5, reduction="none")
+    return loss, t.autograd.grad(loss.sum(), x)
+
+
+def huber_loss_with_an_infinite_delta(t: Any) -> Any:
+    return t.nn.HuberLoss(delta=float("inf"))(t.ones(2) * 3, t.zeros(2))
+
+
+def huber_loss_at_its_corner(t: Any) -> Any:
+    x = t.tensor([1.0, -1.0], requires_grad=True)
+    loss = t.nn.functional.huber_loss(x, t.zeros(2), delta=1.0, reduction="sum")
+    return loss, t.autograd.grad(loss, x)
+
+
+def huber_loss_of_integers(t: Any) -> Any:
+    return t.nn.functional.huber_loss(t.tensor([1, 3]), t.tensor([0, 0]))
+
+
+def gaussian_nll_with_one_variance_of_its_own_dimension(t: Any) -> Any:
+    return t.nn.functional.gaussian_nll_loss(t.ones(2, 3), t.zeros(2, 3), t.ones(1))
+
+
+def gaussian_nll_with_one_variance_of_one_example(t: Any) -> Any:
+    return t.nn.functional.gaussian_nll_loss(t.ones(3), t.zeros(3), t.full((1,), 2.0))
+
+
+def a_bag_module_with_an_index_too_large(t: Any) -> Any:
+    return t.nn.EmbeddingBag(3, 2)(t.tensor([[0, 3]]))
+
+
+def a_bag_with_the_last_offset_missing(t: Any) -> Any:
+    return _bag(t, t.tensor([0, 1]), t.tensor([0, 1]), include_last_offset=True)
+
+
+def a_bag_with_the_last_offset_and_no_bags(t: Any) -> Any:
+    return _bag(t, t.tensor([0, 1]), t.zeros(0, dtype=t.int64), include_last_offset=True)
+
+
+def a_bag_with_a_padding_index_too_large(t: Any) -> Any:
+    return _bag(t, t.tensor([[0, 1]]), padding_idx=3)
+
+
+def a_convolution_of_no_channels_backward(t: Any) -> Any:
+    x = t.ones(1, 0, 4, 4, requires_grad=True)
+    w = t.ones(3, 0, 2, 2, requires_grad=True)
+    t.nn.functional.conv2d(x, w).sum().backward()
+    return x.grad.shape, w.grad.shape
+
+
+def a_convolution_of_no_channels_with_a_bias(t: Any) -> Any:
+    return t.nn.functional.conv1d(t.ones(2, 0, 4), t.ones(3, 0, 2), t.ones(3))
+
+
+def a_convolution_of_no_channels_as_a_module(t: Any) -> Any:
+    return t.nn.Conv2d(0, 3, 2)(t.ones(1, 0, 4, 4)).shape
+
+
+def a_volume_convolution_of_no_examples(t: Any) -> Any:
+    return t.nn.functional.conv3d(t.ones(0, 1, 3, 3, 3), t.ones(2, 1, 2, 2, 2)).shape
+
+
+def a_transposed_convolution_of_no_channels(t: Any) -> Any:
+    return t.nn.functional.conv_transpose2d(t.ones(1, 0, 4, 4), t.ones(0, 3, 2, 2))
+
+
+def a_convolution_with_an_empty_kernel(t: Any) -> Any:
+    return t.nn.functional.conv2d(t.ones(1, 2, 4, 4), t.ones(3, 2, 0, 2))
+
+
+def a_grouped_convolution_of_no_examples(t: Any) -> Any:
+    return t.nn.functional.conv2d(t.ones(0, 4, 4, 4), t.ones(4, 2, 2, 2), groups=2).shape
+
+
+def lbfgs_with_tolerances(t: Any) -> Any:
+    return _lbfgs(t, lr=0.5, tolerance_grad=10.0, tolerance_change=1e-2)  # it ends early by both
+
+
+def lbfgs_after_its_state_was_loaded(t: Any) -> Any:
+    x, _, first = _minimised(t, lambda p: t.optim.LBFGS(p, lr=0.1), steps=2, closure=True)
+    second = t.optim.LBFGS([x], lr=0.1)
+    second.load_state_dict(first.state_dict())
+
+    def loss() -> Any:
+        second.zero_grad()
+        y = 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+        y.backward()
+        return y
+
+    return second.step(loss), x
+
+
+def muon_after_its_state_was_loaded(t: Any) -> Any:
+    w = t.arange(6.0).reshape(2, 3).div(6).requires_grad_()
+    first = t.optim.Muon([w], lr=0.05)
+    (w.sin() ** 2).sum().backward()
+    first.step()
+    second = t.optim.Muon([w], lr=0.05)
+    second.load_state_dict(first.state_dict())
+    second.step()
+    return _near(t, (w, dict(second.state[w])))
+
+
+def muon_with_a_high_matrix(t: Any) -> Any:
+    w = t.arange(8.0).reshape(4, 2).div(6).requires_grad_()
+    optimizer = t.optim.Muon([w], lr=0.02, ns_steps=3)
+    (w.sin() ** 2).sum().backward()
+    optimizer.step()
+    return _near(t, (w, dict(optimizer.state[w])))
+
+
+def muon_without_gradients(t: Any) -> Any:
+    w = t.ones(2, 2, requires_grad=True)
+    optimizer = t.optim.Muon([w])
+    optimizer.step()
+    return w, len(optimizer.state)

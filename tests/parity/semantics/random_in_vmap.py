@@ -1,4 +1,4 @@
-"""``vmap``: random numbers in its three modes, and what it says of what it refuses."""
+"""``vmap``: random numbers in its three modes, writes, levels, and what it says of refusals."""
 
 from __future__ import annotations
 
@@ -371,4 +371,123 @@ def a_chunk_size_of_zero(t: Any) -> Any:
 def printed(t: Any) -> Any:
     said: list[str] = []
     t.vmap(lambda x: said.append(repr(x)) or x)(t.ones(2, 3))
+    return said
+
+
+def multiplied_into_what_is_not_mapped(t: Any) -> Any:
+    out = t.zeros(3)
+    return t.vmap(lambda x: out.mul_(x))(t.ones(2, 3))
+
+
+def copied_into_what_is_not_mapped(t: Any) -> Any:
+    out = t.zeros(3)
+    return t.vmap(lambda x: out.copy_(x))(t.ones(2, 3))
+
+
+def assigned_to_a_part_of_what_is_not_mapped(t: Any) -> Any:
+    out = t.zeros(3)
+
+    def f(x: Any) -> Any:
+        out[0] = x[0]
+        return x
+
+    return t.vmap(f)(t.ones(2, 3))
+
+
+def masked_by_what_is_mapped(t: Any) -> Any:
+    return t.vmap(lambda x: t.zeros(3).masked_fill_(x > 0, 1.0))(t.ones(2, 3))
+
+
+def multiplied_into_a_new_tensor(t: Any) -> Any:
+    return t.vmap(lambda x: t.ones(3).mul_(x))(t.ones(2, 3))
+
+
+def written_into_new_zeros(t: Any) -> Any:
+    return t.vmap(lambda x: x.new_zeros(3).add_(x))(t.arange(6.0).view(2, 3))
+
+
+def written_into_zeros_like(t: Any) -> Any:
+    return t.vmap(lambda x: t.zeros_like(x).copy_(x))(t.arange(6.0).view(2, 3))
+
+
+def a_write_is_seen_outside(t: Any) -> Any:
+    x = t.arange(6.0).view(2, 3)
+    t.vmap(lambda a: a.mul_(2))(x)
+    return x
+
+
+def a_write_to_a_view_is_seen_outside(t: Any) -> Any:
+    x = t.arange(6.0).view(2, 3)
+    t.vmap(lambda a: a[1:].zero_())(x)
+    return x
+
+
+def what_is_not_mapped_written_into_what_is(t: Any) -> Any:
+    x = t.arange(6.0).view(2, 3)
+    t.vmap(lambda a: a.add_(t.ones(3)))(x)
+    return x
+
+
+def out_of_a_product_in_vmap(t: Any) -> Any:
+    return t.vmap(lambda x: t.mm(x, x, out=t.empty(2, 2)))(t.ones(2, 2, 2))
+
+
+def out_of_what_is_not_mapped_in_vmap(t: Any) -> Any:
+    y = t.ones(3)
+    return t.vmap(lambda x: t.exp(y, out=t.empty(3)) + x)(t.ones(2, 3))
+
+
+def a_dictionary_of_results(t: Any) -> Any:
+    return t.vmap(lambda x: {"a": x * 2, "b": (x.sum(),)})(t.arange(6.0).view(2, 3))
+
+
+def a_dictionary_of_arguments(t: Any) -> Any:
+    x = {"a": t.arange(6.0).view(2, 3), "b": t.ones(3)}
+    return t.vmap(lambda d: d["a"] + d["b"], in_dims=({"a": 0, "b": None},))(x)
+
+
+def negative_dimensions(t: Any) -> Any:
+    return t.vmap(lambda x: x * 2, in_dims=-1, out_dims=-1)(t.arange(6.0).view(2, 3))
+
+
+def a_keyword_argument_is_not_mapped(t: Any) -> Any:
+    return t.vmap(lambda x, y: x.sum() + y, in_dims=0)(t.ones(2, 3), y=t.arange(2.0))
+
+
+def gradients_of_each(t: Any) -> Any:
+    return t.vmap(t.func.grad(lambda x: (x**2).sum()))(t.arange(6.0).view(2, 3))
+
+
+def a_dropout_module_in_each_mode(t: Any) -> Any:
+    found = []
+    for mode in ("different", "same"):
+        y = t.vmap(t.nn.Dropout(0.5), randomness=mode)(t.ones(3, 8))
+        found.append(bool((y == y[:1]).all()))
+    return found
+
+
+def the_same_numbers_after_it(t: Any) -> Any:
+    t.vmap(lambda x: x + t.randn(2), randomness="same")(t.zeros(3, 2))
+    return t.randn(2)
+
+
+def different_numbers_are_those_of_one_call(t: Any) -> Any:
+    found = t.vmap(lambda x: x + t.randn(4), randomness="different")(t.zeros(3, 4))
+    t.manual_seed(0)
+    return bool((found == t.randn(3, 4)).all()), t.randn(1)
+
+
+def in_dims_none_of_a_number(t: Any) -> Any:
+    return t.vmap(lambda x, k: x * k, in_dims=(0, None))(t.ones(2), 3)
+
+
+def two_levels_written_to(t: Any) -> Any:
+    x = t.zeros(2, 3)
+    t.vmap(t.vmap(lambda a: a.add_(1)))(x)
+    return x
+
+
+def a_stride_of_an_example(t: Any) -> Any:
+    said: list[Any] = []
+    t.vmap(lambda x: said.append((x.shape, x.dim(), x.numel())) or x)(t.ones(2, 3, 4))
     return said

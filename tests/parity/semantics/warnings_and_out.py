@@ -418,3 +418,71 @@ def out_with_an_input_that_requires_grad(t: Any) -> Any:
 
 def out_of_the_wrong_number(t: Any) -> Any:
     return t.sort(t.ones(2), out=(t.empty(2),))
+
+
+def backward_of_several_with_create_graph(t: Any) -> Any:
+    x = t.ones(1, requires_grad=True)
+    t.autograd.backward([x * x, x * 3], create_graph=True)
+    g = x.grad
+    x.grad = None
+    return g
+
+
+def backward_into_inputs_with_create_graph(t: Any) -> Any:
+    x = t.ones(1, requires_grad=True)
+    (x * x).backward(create_graph=True, inputs=[x])
+    g = x.grad
+    x.grad = None
+    return g
+
+
+def grad_with_create_graph(t: Any) -> Any:
+    x = t.ones(1, requires_grad=True)
+    return t.autograd.grad(x * x, x, create_graph=True)
+
+
+def the_method_sub_with_the_factor_in_front(t: Any) -> Any:
+    return t.ones(2).sub(3, t.ones(2))
+
+
+def the_method_addmm_with_numbers_in_front(t: Any) -> Any:
+    return t.ones(2, 2).addmm(2, 3, t.ones(2, 2), t.ones(2, 2))
+
+
+def the_method_addcdiv_with_the_value_in_front(t: Any) -> Any:
+    return t.ones(2).addcdiv(3, t.ones(2), t.ones(2))
+
+
+def add_with_the_factor_in_front_and_out(t: Any) -> Any:
+    return t.add(t.ones(2), 3, t.ones(2), out=t.empty(2))
+
+
+def a_readonly_view_of_an_array(t: Any) -> Any:
+    return t.from_numpy(np.broadcast_to(np.ones(1, np.float32), (2,)))
+
+
+def a_readonly_array_by_asarray(t: Any) -> Any:
+    a = np.ones(2, np.float32)
+    a.flags.writeable = False
+    return t.asarray(a)
+
+
+def a_readonly_memoryview(t: Any) -> Any:
+    return t.frombuffer(memoryview(b"abcd"), dtype=t.uint8, count=2, offset=1)
+
+
+def an_array_of_negative_strides(t: Any) -> Any:
+    return t.from_numpy(np.ones(3, np.float32)[::-1])
+
+
+def a_mask_of_bytes_in_place(t: Any) -> Any:
+    return t.arange(3).masked_fill_(t.tensor([1, 0, 1], dtype=t.uint8), 7)
+
+
+def a_mask_of_bytes_beside_an_index(t: Any) -> Any:
+    return t.arange(6).view(2, 3)[t.tensor([0]), t.tensor([1, 0, 0], dtype=t.uint8)]
+
+
+def index_put_by_a_mask_of_bytes(t: Any) -> Any:
+    m = t.tensor([1, 0, 1], dtype=t.uint8)
+    return t.arange(3).index_put((m,), t.tensor(7))

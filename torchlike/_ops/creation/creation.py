@@ -42,7 +42,7 @@ from torchlike._ops.creation.inferring import infer
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import alias, shape_arguments
 from torchlike._runtime import first_calls, mixed_operands, x64
-from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.first_calls.program import MOST_DIMENSIONS, host
 from torchlike._runtime.inlining import AT_ONCE
 
 _NOT_GIVEN: Any = object()
@@ -297,7 +297,9 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = No
     if devices.resolve(device).type == "meta":
         check_bytes(shape, dtype.itemsize)
         return MetaArray(shape, dtype)
-    if modes.current.capture is None and (count := math.prod(shape)) <= 1 << 16:
+    count = math.prod(shape)
+    small = count <= 1 << 16 and len(shape) <= MOST_DIMENSIONS
+    if modes.current.capture is None and small:
         if not count:
             check_count(shape)
         return host_value(np.full(shape, value, dtype))

@@ -23,10 +23,12 @@ def lobpcg(
     eigenpairs are computed, densely, so the result is exact and does not depend on ``X``, ``n``,
     ``iK``, ``niter``, ``tol`` and ``method``; ``tracker`` is not called (NotImplementedError).
 
-    ValueError, as in PyTorch, for fewer than 3 k rows.
+    ValueError, as in PyTorch, for fewer than 3 k rows, and AssertionError for other than squares.
     """
     if tracker is not None:
         raise NotImplementedError("lobpcg: there are no iterations to track. Use tracker=None")
+    if A.shape[-2] != A.shape[-1]:
+        raise AssertionError(f"A must be square, got shape {A.shape}")
     linalg = NAMESPACES["linalg"]
     count = k if k is not None else 1 if X is None else X.shape[-1]
     rows = A.shape[-2]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core import boxes
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.registry import composite
 from torchlike._ops.elementwise.activation import leaky_relu
@@ -19,6 +20,9 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
     """Which elements are drawn for depends on their values, so these are looked at."""
     if input.is_meta:
         return input.new_empty(input.shape)
+    cell = input._read()
+    if type(cell) is boxes.Batched and cell.batched:
+        raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     values = input.detach()._value("rrelu in training", "leaky_relu, or call it outside the jit")
     return wrap(draw(generator, lambda e: rrelu_slopes(e, np.asarray(values), lower, upper)))
 

@@ -28,11 +28,16 @@ from torchlike._ops.reduce.spread import variance
 from torchlike._ops.reduce.sums import added
 from torchlike._ops.unfused import settled
 
+#: PyTorch notes the dimensions in the bits of a number.
+_MOST_REDUCED = 64
+
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
     """Canonical axes of a ``dim`` argument: None and () mean all. Errors in PyTorch's words."""
     if dim is None or dim == ():
         return tuple(range(ndim))
+    if ndim > _MOST_REDUCED:
+        raise RuntimeError(f"only tensors with up to {_MOST_REDUCED} dims are supported")
     dims = (dim,) if isinstance(dim, int) else dim
     wrapped = tuple(errors.wrap_dim(d, ndim) for d in dims)
     for d in wrapped:

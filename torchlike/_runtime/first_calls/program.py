@@ -19,6 +19,8 @@ from torchlike._runtime.first_calls.rules import Unsupported
 from torchlike._runtime.first_calls.statistics import Record
 
 NUMBERS = frozenset((bool, int, float, complex))
+#: An array of NumPy's has no more.
+MOST_DIMENSIONS = 64
 
 
 class Host:
@@ -84,6 +86,8 @@ class Program:
     ) -> None:  # fmt: skip
         """Fill in what tracing found out; ``leaves`` are operands as in each call. Raises
         Unsupported."""
+        if any(len(a.shape) > MOST_DIMENSIONS for a in avals):
+            raise Unsupported(f"more than {MOST_DIMENSIONS} dimensions")
         self.plan, self.sizes = plan, sizes
         self.calls_left, self.stays = calls, stays
         self.dtypes, self.avals, self.structure = dtypes, list(avals), structure
@@ -178,12 +182,15 @@ def signature(leaves: list[Any], tree: Any) -> tuple[Any, ...] | None:
 
 
 def operands(leaves: list[Any], dtypes: list[Any]) -> list[Any] | None:
-    """The operands as NumPy arrays that nobody may write, or None where one lies elsewhere."""
+    """The operands as NumPy arrays that nobody may write, or None where one lies elsewhere or has
+    more dimensions than they can have."""
     there = host()
     values = []
     for leaf, dtype in zip(leaves, dtypes, strict=True):
         if type(leaf) is there.array_type:
             if leaf.sharding is not there.sharding and leaf.sharding != there.sharding:
+                return None
+            if leaf.ndim > MOST_DIMENSIONS:
                 return None
             values.append(np.asarray(leaf))
             continue

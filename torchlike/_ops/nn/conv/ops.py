@@ -7,6 +7,7 @@ import operator
 from typing import Annotated, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
@@ -18,6 +19,7 @@ from torchlike._dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, in
 from torchlike._ops import checks
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.nn.conv.convolution import convolution, transposed
+from torchlike._ops.nn.pool.windows import fitting
 
 _SPACES = ("", "nn.functional")
 # -- arguments -------------------------------------------------------------------------------------
@@ -88,19 +90,25 @@ def _check_bias(bias: Any, channels: int, weight: Any, given: str) -> None:
         )
 
 
-def _check_channels(x: Any, weight: Any, groups: int) -> None:
-    """Channel errors of a forward convolution; ``x`` batched."""
-    out, per_group = weight.shape[:2]
-    if out < groups:
+def _check_groups(weight: Any, groups: int) -> None:
+    """Errors of the weight's first dimension, which the groups share."""
+    first = weight.shape[0]
+    if first < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
             f"got weight of size {list(weight.shape)} instead"
         )
-    if out % groups:
+    if first % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
             f"but got weight of size [{list(weight.shape)}] instead"
         )
+
+
+def _check_channels(x: Any, weight: Any, groups: int) -> None:
+    """Channel errors of a forward convolution; ``x`` batched."""
+    per_group = weight.shape[1]
+    _check_groups(weight, groups)
     if x.shape[1] != per_group * groups:
         raise RuntimeError(
             f"Given groups={groups}, weight of size {list(weight.shape)}, expected input"
@@ -129,6 +137,17 @@ def _paddings(
         # An odd total puts the surplus at the end.
         return [(t // 2, t - t // 2) for t in totals]
     return [(p, p) for p in _expanded(padding, n, "padding")]
+
+
+def _check_kernel(kernel: tuple[int, ...]) -> None:
+    if math.prod(kernel):
+        return
+    if len(kernel) == 3:
+        found = f": {_by(kernel)} (TxHxW)"
+    else:  # PyTorch computes one dimension as two
+        height, width = kernel if len(kernel) == 2 else (1, *kernel)
+        found = f" kernel_height: {height} kernel_width: {width}"
+    raise RuntimeError(f"kernel size should be greater than zero, but got{found}")
 
 
 def _with_bias(y: Any, bias: Any) -> jax.Array:
@@ -171,7 +190,12 @@ def _register_conv(n: int) -> None:
                 f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: "
                 f"({_by(reach)}). Kernel size can't be greater than actual input size"
             )
-        y = _with_bias(convolution(x, weight, stride, pads, dilation, groups), bias)
+        if x.shape[1] == 0:  # no channels give none
+            sizes = fitting(padded, weight.shape[2:], stride, dilation)
+            y = jnp.zeros((x.shape[0], 0, *sizes), x.dtype)
+        else:
+            _check_kernel(weight.shape[2:])
+            y = _with_bias(convolution(x, weight, stride, pads, dilation, groups), bias)
         return y if input.ndim == n + 2 else y[0]
 
     pure.__doc__ = f"""Cross-correlation over {n} spatial dimension{"s" if n > 1 else ""}.
@@ -224,17 +248,14 @@ def _register_transposed(n: int) -> None:
         output_padding = _expanded(output_padding, n, "output_padding")
         _check_common(input, weight, bias, n, name, stride, padding, dilation, groups)
         x = input if input.ndim == n + 2 else input[None]
+        _check_groups(weight, groups)
         if x.shape[1] != weight.shape[0]:
             raise RuntimeError(
                 f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
                 f"{list(x.shape)} to have {weight.shape[0]} channels, but got {x.shape[1]} "
                 "channels instead"
             )
-        if weight.shape[0] % groups:
-            raise RuntimeError(
-                f"Given groups={groups}, expected weight to be divisible by {groups} at dimension "
-                f"0, but got weight of size [{list(weight.shape)}] instead"
-            )
+        _check_kernel(weight.shape[2:])
         _check_bias(bias, weight.shape[1] * groups, weight, "transposed=1, ")
         _check_output_padding(n, output_padding, stride, dilation)
         sizes = [
