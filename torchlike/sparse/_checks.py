@@ -108,7 +108,8 @@ def _pattern(t: Any, masked: bool) -> Any:
     if t.layout is sparse_coo:
         everywhere = whole.to_sparse(t.sparse_dim())
     else:
+        of_rows: Any = t
         everywhere = whole.to_sparse(
-            layout=t.layout, blocksize=t.blocksize(), dense_dim=t.dense_dim() or None
+            layout=t.layout, blocksize=of_rows.blocksize(), dense_dim=t.dense_dim() or None
         )
     return t.detach().to_dense().sparse_mask(everywhere)

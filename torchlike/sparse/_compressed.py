@@ -261,7 +261,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         )
 
     @property
-    def mT(self) -> CompressedTensor:
+    def mT(self) -> Any:
         """Each matrix of a batch transposed."""
         return self.transpose(self.n_batch(), self.n_batch() + 1)
 

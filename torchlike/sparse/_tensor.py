@@ -197,7 +197,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         at = self._at[order] if is_moved else self._at
         return SparseTensor(at, values, size, self.is_coalesced() and not is_moved)
 
-    def t(self) -> SparseTensor:
+    def t(self) -> Any:
         """The transpose of a matrix. RuntimeError for more dimensions, and for dense ones."""
         if self.dim() > 2 or self.dense_dim():
             raise RuntimeError(

@@ -206,7 +206,7 @@ class ProductNode(Node):
             isinstance(along, core.Tracer) or not isinstance(along, (jax.Array, np.ndarray))
             or current.capture is not None or current.levels
         ):  # fmt: skip
-            found = self._gradients(*map(wrap, self.saved), wrap(along))
+            found = self._gradients(wrap(self.saved[0]), wrap(self.saved[1]), wrap(along))
             return [None if t is None else t._read() for t in found]
         along = np.asarray(along)
         of_values, of_dense = (edge is not None for edge in self.edges)
