@@ -63,12 +63,12 @@ def _transform(framework: Framework, library: Any) -> Transform:
     return library.compile if framework.library == "torch" else library.jit
 
 
-def _ready_torchlike(result: Any) -> None:
+def ready_torchlike(result: Any) -> None:
     """Gives nothing: an array that outlives its tensor, if only until the caller drops it, is one
     that somebody holds, whose memory goes to no later result."""
     if isinstance(result, (tuple, list)):
         for part in result:
-            _ready_torchlike(part)
+            ready_torchlike(part)
     elif hasattr(result, "jax"):  # what is no tensor (the bool of `equal`) was waited for
         result.jax().block_until_ready()
 
@@ -82,7 +82,7 @@ def _micro_in_torch(framework: Framework, torch: Any, case: Case) -> Runner:
     tensors = [torch.tensor(a) for a in case.arrays()]
     step = case.in_torch(torch, _transform(framework, torch), *tensors)
     waits = framework.library == "torchlike" and not case.view
-    wait = _ready_torchlike if waits else _at_once
+    wait = ready_torchlike if waits else _at_once
     return Runner(step, wait, wait_each=case.wait_each)
 
 
@@ -127,7 +127,7 @@ def training_in_torch(framework: Framework, torch: Any, net: TorchTraining) -> R
     def finish() -> None:
         if framework.library == "torchlike":
             for p in parameters:
-                _ready_torchlike(p)
+                ready_torchlike(p)
 
     return Runner(lambda: call(net.x, net.y), _value, value=_value, finish=finish)
 

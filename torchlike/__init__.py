@@ -120,7 +120,9 @@ from torchlike.random import (  # noqa: E402
 )
 from torchlike.sparse import _compressed_rules as _compressed_rules  # noqa: E402 - the same for CSR and its kin
 from torchlike.sparse import _names as _sparse_names  # noqa: E402 - registers coalesce, spmm
+from torchlike.sparse import _products as _sparse_products  # noqa: E402 - registers smm and kin
 from torchlike.sparse import _rules as _sparse_rules  # noqa: E402 - what ops do on sparse tensors
+from torchlike.sparse import _shape_rules as _sparse_shape_rules  # noqa: E402 - joined, cut, resized
 from torchlike.sparse import _tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
 
 #: PyTorch's base class of storages: here the class of all that hold bytes.

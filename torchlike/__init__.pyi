@@ -1521,6 +1521,10 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor |
 def hsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
     """``tensor_split`` along a fixed dimension, into equal sections."""
 
+def hspmm(mat1: Any, mat2: Any) -> Any:
+    """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
+sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
+
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Joined along dimension 1 (0 for vectors)."""
 
@@ -1970,6 +1974,9 @@ def native_group_norm(input: Tensor, weight: Any, bias: Any, N: _int, C: _int, H
 def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
     """Layer norm, with the mean and ``1 / sqrt(var + eps)`` of each sample."""
 
+def native_norm(input: Any, p: Any = 2, dim: Any = None, keepdim: _bool = False, dtype: Any = None) -> Tensor:
+    """``norm``, under the name by which it takes sparse tensors in PyTorch."""
+
 def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``ne`` elementwise; a bool tensor."""
 
@@ -2343,6 +2350,10 @@ def slice_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwa
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """``linalg.slogdet``."""
 
+def smm(input: Any, mat2: Any) -> Tensor:
+    """A sparse matrix times a dense one, with all elements of the rows that have any: sparse.
+RuntimeError for others; JitCaptureError under a jit."""
+
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
     """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
 out of range, NotImplementedError for integers without ``dtype``."""
@@ -2405,6 +2416,11 @@ def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
 
 def squeeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``squeeze`` as a tensor of its own (contiguous), not a view."""
+
+def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
+all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
+a jit."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one size joined along a new dimension. RuntimeError when sizes differ."""

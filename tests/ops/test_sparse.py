@@ -122,7 +122,7 @@ def test_addmm_and_sampled_addmm():
 
 
 def test_sparse_mask():
-    got = torchlike.arange(6.0).reshape(2, 3).sparse_mask(made())
+    got = torchlike.arange(6.0).reshape(2, 3).sparse_mask(made().coalesce())
     np.testing.assert_allclose(got.to_dense().numpy(), [[0, 0, 2], [3, 0, 5]])
 
 
@@ -156,3 +156,14 @@ def test_what_is_not_supported_says_what_to_use(space, name):
             owner = getattr(owner, part)
     with pytest.raises(NotImplementedError, match="Use instead: "):
         getattr(owner, name)(torchlike.ones(2))
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+@pytest.mark.parametrize("masked", [True, False])
+def test_gradcheck_of_sparse_inputs(layout, masked):
+    check = torchlike.sparse.as_sparse_gradcheck(torchlike.autograd.gradcheck)
+    x = torchlike.tensor([[1.0, 0], [2, 3]], dtype=torchlike.float64)
+    s = x.to_sparse(layout=getattr(torchlike, layout)).requires_grad_()
+    assert check(lambda s: s @ x, (s,), masked=masked)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        check(lambda s: s.detach() @ x + (s @ x) * 0, (s,), masked=masked)

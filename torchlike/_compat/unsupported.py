@@ -78,8 +78,7 @@ GAPS: dict[str, dict[str, Gap]] = {
     "sparse._triton_ops_meta": dict.fromkeys(("get_meta", "minimize", "update"), _TRITON),
     "_higher_order_ops.inline_asm_elementwise": {"inline_asm_elementwise": _TRITON},
     "sparse": {
-        **dict.fromkeys(
-            ("spsolve", "as_sparse_gradcheck"), _SPARSE),
+        "spsolve": _SPARSE,
         **dict.fromkeys(
             ("to_sparse_semi_structured", "SparseSemiStructuredTensor",
              "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS"),

@@ -209,6 +209,10 @@ class JitCaptureError(RuntimeError):
             modes.current.capture.remember_refusal(self)
 
 
+class NoGeometryError(NotImplementedError):
+    """Strides or an offset were asked of a tensor without memory of its own."""
+
+
 class InternalError(AssertionError):
     """torchlike's own bookkeeping is inconsistent: a bug in torchlike, never the user's mistake."""
 

@@ -1542,6 +1542,10 @@ instead. RuntimeError for an index out of range."""
     def slogdet(self, *, out: Any = None) -> Any:
         """``linalg.slogdet``."""
 
+    def smm(self, mat2: Any) -> Tensor:
+        """A sparse matrix times a dense one, with all elements of the rows that have any: sparse.
+RuntimeError for others; JitCaptureError under a jit."""
+
     def softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
         """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
 out of range, NotImplementedError for integers without ``dtype``."""
@@ -1581,6 +1585,11 @@ out of range, NotImplementedError for integers without ``dtype``."""
 
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """``squeeze`` in place: this tensor's geometry changes, its memory does not."""
+
+    def sspaddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
+all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
+a jit."""
 
     def std(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
         """The std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""

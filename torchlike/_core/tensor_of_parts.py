@@ -80,6 +80,14 @@ class TensorOfParts(Tensor):
 
     _whole_geometry = _geometry  # type: ignore[assignment]
 
+    def _stepped(self, kind: Any, dynamic: tuple[int, ...]) -> Any:
+        """What a view function gives in a view's place: for a step and its dynamic integers."""
+        raise NotImplementedError(self._refusal("an operation that makes a view"))
+
+    def _unsqueezed(self, dim: int) -> Any:
+        """With a dimension of size 1 more, in a view's place."""
+        return self._stepped(None, ())
+
     def stride(self, dim: int | None = None) -> Any:
         """Zeros: there is no memory to step through."""
         return (0,) * self.dim() if dim is None else 0

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import boxes, casts, dtypes, errors, modes, sparse_array, tape, views
+from torchlike._core.layouts import strided
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch import call
@@ -151,6 +152,8 @@ def _on_sparse(spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: A
     """What is to be written where an operand is sparse. RuntimeError where the target would have to
     become another kind of tensor."""
     result = call.run_on_sparse(spec, operands, statics)
+    if target.layout is strided and result.layout is not strided:
+        result = result.to_dense()
     if result.shape != target.shape or result.layout is not target.layout:
         raise RuntimeError(
             f"{spec.name}_() of a sparse and a dense tensor gives another kind of tensor than it "

@@ -7,6 +7,7 @@ from typing import Any
 from torchlike._compat.unsupported import functions as _unsupported
 from torchlike._core.tensor import Tensor
 from torchlike._ops.linalg.sparse_products import sampled_product, sparse_reduce_matmul
+from torchlike.sparse._checks import as_sparse_gradcheck, check_sparse_tensor_invariants
 from torchlike.sparse._compressed import CompressedTensor as _CompressedTensor
 from torchlike.sparse._compressed_rules import same_layout
 from torchlike.sparse._diagonals import spdiags
@@ -15,7 +16,8 @@ from torchlike.sparse._tensor import SparseTensor
 from torchlike.sparse._types import SPARSE_TENSOR_TYPES as _SPARSE_TENSOR_TYPES
 
 __all__ = [
-    "SparseTensor", "addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",
+    "SparseTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax",
+    "mm", "sampled_addmm", "softmax", "spdiags", "sum",
 ]  # fmt: skip
 
 _REDUCTIONS = ("sum", "mean", "amax", "amin")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, errors, modes, printing, trees
+from torchlike._core import dtypes, modes, printing, trees
 from torchlike._core.layouts import sparse_coo, sparse_csr
 from torchlike._core.sparse_array import CompressedArray
 from torchlike._core.storage import SparseStorage
@@ -23,6 +23,7 @@ from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.creation import WITHOUT_ELEMENTS
 from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
+from torchlike.sparse._geometry import WithoutMemory
 from torchlike.sparse._invariants import check_indices, check_shapes
 from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
 from torchlike.sparse._tensor import SparseTensor, compressing
@@ -30,7 +31,7 @@ from torchlike.sparse._tensor import SparseTensor, compressing
 _torch = NAMESPACES[""]
 
 
-class CompressedTensor(TensorOfParts, cell=CompressedArray):
+class CompressedTensor(WithoutMemory, cell=CompressedArray):
     """Compressed indices (*batch, n + 1), plain indices (*batch, nnz), values (*batch, nnz, *block,
     *dense sizes), a size (*batch, rows, columns, *dense sizes) and one of the four layouts.
 
@@ -216,6 +217,16 @@ class CompressedTensor(TensorOfParts, cell=CompressedArray):
         """In coordinate form."""
         return self.to_sparse()
 
+    def _filled(self, value: Any) -> CompressedTensor:
+        """With all elements a value; without elements for 0."""
+        held, n = self._held.detach(), self.n_batch()
+        if value != 0:
+            return self._with(_torch["full_like"](held, value))
+        return CompressedTensor(
+            self._compressed * 0, self._plain[..., :0],
+            held.new_empty((*held.shape[:n], 0, *held.shape[n + 1 :])), self.shape, self.layout,
+        )  # fmt: skip
+
     def clone(self, *, memory_format: Any = None) -> CompressedTensor:
         """A copy."""
         return self._of([part.clone() for part in self._storage.cell.tensors()], self.shape)
@@ -232,53 +243,37 @@ class CompressedTensor(TensorOfParts, cell=CompressedArray):
 
     # -- geometry ----------------------------------------------------------------------------------
 
-    def transpose(self, dim0: int, dim1: int) -> CompressedTensor:
+    def _permuted(self, dims: tuple[int, ...]) -> CompressedTensor:
         """Rows and columns swapped: the same indices in the other layout."""
         n = self.n_batch()
-        a, b = (errors.wrap_dim(d, self.dim()) for d in (dim0, dim1))
-        if a == b:
+        if dims == tuple(range(self.dim())):
             return self._with(self._held)
-        if {a, b} != {n, n + 1}:
+        swapped = (*range(n), n + 1, n, *range(n + 2, self.dim()))
+        if dims != swapped:
             raise RuntimeError(
                 f"transpose(): can only transpose the sparse dimensions of a {self.kind.name} "
                 "tensor"
             )
         values = self._held.transpose(n + 1, n + 2) if self.kind.in_blocks else self._held
-        size = [*self.shape]
-        size[n], size[n + 1] = size[n + 1], size[n]
+        size = [self.shape[d] for d in dims]
         return CompressedTensor(
             self._compressed, self._plain, values, size, TRANSPOSED[self.layout]
         )
 
-    def t(self) -> CompressedTensor:
-        """The transpose of a matrix."""
-        return self.transpose(0, 1)
-
     @property
-    def mT(self) -> CompressedTensor:
+    def mT(self) -> Any:
         """Each matrix of a batch transposed."""
         return self.transpose(self.n_batch(), self.n_batch() + 1)
 
-    T = property(t)
+    def _selected(self, dim: int, index: int) -> Tensor:
+        """One row, column or matrix."""
+        if dim < self.n_batch():
+            parts = [part.select(dim, index) for part in self._storage.cell.tensors()]
+            return self._of(parts, (*self.shape[:dim], *self.shape[dim + 1 :]))
+        return self.to_coordinates().coalesce().select(dim, index)
 
-    def select(self, dim: int, index: int) -> Tensor:
-        """One row, column or matrix: sparse, or dense where no sparse dimension is left."""
-        d = errors.wrap_dim(dim, self.dim())
-        if d < self.n_batch():
-            parts = [part.select(d, index) for part in self._storage.cell.tensors()]
-            return self._of(parts, (*self.shape[:d], *self.shape[d + 1 :]))
-        whole = self.to_coordinates().coalesce()
-        return (whole if d == 0 else whole.transpose(0, d).coalesce())[index]
-
-    def __getitem__(self, index: Any) -> Any:
-        """By numbers, one for each of the first dimensions."""
-        given = index if isinstance(index, tuple) else (index,)
-        if not all(isinstance(i, int) for i in given):
-            raise RuntimeError("Sparse CSR tensors do not have strides")
-        found: Any = self
-        for i in given:
-            found = found.select(0, i) if isinstance(found, CompressedTensor) else found[i]
-        return found
+    def _refuse_slice(self) -> None:
+        raise RuntimeError("Sparse CSR tensors do not have strides")
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self.select(0, i) for i in range(self.shape[0]))

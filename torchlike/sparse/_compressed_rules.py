@@ -14,30 +14,21 @@ import numpy as np
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_csc, sparse_csr
-from torchlike._core.sparse_array import COMPRESSED_RULES
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.registry import NAMESPACES, OPS
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
 from torchlike._ops.creation.creation import tensor as make_tensor
-from torchlike._ops.linalg import sparse_vectors
+from torchlike._ops.linalg import scipy_products
 from torchlike._ops.linalg.sparse_products import coalesced_values, csr_matmul, sparse_matmul
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._compression import compressed, of_coordinates
 from torchlike.sparse._kinds import KINDS
+from torchlike.sparse._rule_table import OF_ELEMENTS, OF_TERMS, functions
+from torchlike.sparse._rule_table import compressed_rule as rule
 from torchlike.sparse._tensor import SparseTensor
 
 _INSTEAD = "the operation outside the jit"
-
-
-def _rule(name: str) -> Callable[..., Any]:
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        if name not in OPS:
-            raise TypeError(f"a rule for the op {name}, which there is not")
-        COMPRESSED_RULES[OPS[name].name] = function
-        return function
-
-    return register
 
 
 def _is_number(x: Any) -> bool:
@@ -59,7 +50,7 @@ def _check_sizes(name: str, input: Any, other: Any) -> None:
 # -- sums ------------------------------------------------------------------------------------------
 
 
-@_rule("add")
+@rule("add")
 def _(input: Any, other: Any, alpha: Any) -> Tensor:
     """Two of one layout (compressed), or a dense and a compressed one (dense)."""
     if _is_number(input) or _is_number(other):
@@ -89,15 +80,15 @@ def _(input: Any, other: Any, alpha: Any) -> Tensor:
     return of_coordinates(both_at, values, tuple(input.shape), input.kind, input.blocksize())
 
 
-@_rule("sub")
+@rule("sub")
 def _(input: Any, other: Any, alpha: Any) -> Tensor:
     raise _unsupported(input if isinstance(input, CompressedTensor) else other)
 
 
-@_rule("sum")
+@rule("sum")
 def _(input: CompressedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """Dense over all dimensions; over some with ``keepdim``, compressed."""
-    held = input._held if dtype is None else input._held.to(dtype)
+    held = input._held if dtype is None else cast_op(input._held, dtype)
     if dim is None:
         return held.sum()
     over = {errors.wrap_dim(d, input.dim()) for d in (
@@ -115,7 +106,7 @@ def _(input: CompressedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 # -- products --------------------------------------------------------------------------------------
 
 
-@_rule("mul")
+@rule("mul")
 def _(input: Any, other: Any) -> Tensor:
     """Times a number, a dense tensor of this size, or a compressed one: where both have any."""
     if not isinstance(input, CompressedTensor):
@@ -139,7 +130,7 @@ def _(input: Any, other: Any) -> Tensor:
     return of_coordinates(at[:, mine], product, tuple(input.shape), input.kind, input.blocksize())
 
 
-@_rule("div_op")
+@rule("div_op")
 def _(input: Any, other: Any) -> Tensor:
     raise _unsupported(input if isinstance(input, CompressedTensor) else other)
 
@@ -167,8 +158,10 @@ def _product(input: Any, other: Any) -> Tensor:
     if isinstance(other, CompressedTensor):
         return _product_of_two(input, other)
     fits = other.shape[0] == columns
-    if input.layout is sparse_csr and fits and sparse_vectors.applies(input._held, other):
-        return sparse_vectors.by_rows(input._compressed, input._plain, input._held, other)
+    if fits and not input.kind.in_blocks and scipy_products.applies(input._held, other):
+        return scipy_products.by_compressed(
+            input._compressed, input._plain, input._held, other, rows, input.kind.by_rows
+        )
     if input.layout is sparse_csr and input.dtype in (dtypes.float32, dtypes.float64):
         return csr_matmul(input._compressed, input._plain, input._held, other, columns)
     at, values = input.coordinates()
@@ -178,7 +171,7 @@ def _product(input: Any, other: Any) -> Tensor:
 def _product_of_two(a: CompressedTensor, b: CompressedTensor) -> CompressedTensor:
     """A product at every place that has a term: pairs of elements, of which those for one place
     are added."""
-    layout = a.layout if a.layout is b.layout else sparse_csr
+    layout = a.layout if a.layout is b.layout and a.kind.in_blocks else sparse_csr
     left, right = (compressed(t, sparse_csr) if t.layout is not sparse_csr else t for t in (a, b))
     begins = right._compressed._value("a product of sparse matrices", _INSTEAD)
     at, values = left.coordinates()
@@ -200,16 +193,27 @@ def _product_of_two(a: CompressedTensor, b: CompressedTensor) -> CompressedTenso
     return found if layout is kind.layout else compressed(found, layout, a.blocksize())
 
 
-for _name in ("matmul", "mm", "mv", "bmm"):
-    _rule(_name)(_product)
+for _name in ("matmul", "mm", "mv"):
+    rule(_name)(_product)
 
 
-@_rule("addmm")
+@rule("bmm")
+def _(input: Any, mat2: Any) -> Tensor:
+    if input.dim() != 3:
+        raise RuntimeError("batch1 must be a 3D tensor")
+    return _product(input, mat2)
+
+
+@rule("addmm")
+@rule("addmv")
 def _(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Tensor:
-    return input * beta + _product(mat1, mat2) * alpha
+    product: Any = _product(mat1, mat2)
+    if isinstance(product, CompressedTensor) and isinstance(input, CompressedTensor):
+        product = compressed(product, input.layout, input.blocksize())
+    return input * beta + product * alpha
 
 
-@_rule("linear")
+@rule("linear")
 def _(input: Any, weight: Any, bias: Any) -> Tensor:
     product = _product(input, weight.mT)
     return product if bias is None else product + bias
@@ -218,41 +222,31 @@ def _(input: Any, weight: Any, bias: Any) -> Tensor:
 # -- one element at a time -------------------------------------------------------------------------
 
 
-@_rule("clone_op")
+@rule("clone_op")
 def _(input: CompressedTensor) -> CompressedTensor:
     return input.clone()
 
 
-@_rule("cast_op")
+@rule("cast_op")
 def _(input: CompressedTensor, dtype: Any) -> CompressedTensor:
     return input._with(cast_op(input._held, dtype))
 
 
-@_rule("zero_op")
+@rule("zero_op")
 def _(input: CompressedTensor) -> CompressedTensor:
     """Nothing that is not zero."""
-    held, n = input._held, input.n_batch()
-    return CompressedTensor(
-        input._compressed * 0, input._plain[..., :0],
-        held.new_empty((*held.shape[:n], 0, *held.shape[n + 1 :])), input.shape, input.layout,
-    )  # fmt: skip
+    return input._filled(0)
 
 
-def _of_elements(name: str) -> None:
-    """A function that is 0 at 0, and so looks at the values alone."""
-    function = NAMESPACES[""][name]
-    _rule(name)(lambda input, *rest: input._with(function(input._held, *rest)))
+def _of_elements(name: str, function: Callable[..., Any]) -> None:
+    rule(name)(lambda input, *rest: input._with(function(input._held, *rest)))
 
 
-for _name in ("neg", "abs", "sqrt", "square", "sign", "sgn", "relu", "isnan", "isinf", "isneginf",
-              "isposinf", "signbit", "sin", "sinh", "asin", "asinh", "tan", "tanh", "atan",
-              "atanh", "log1p", "expm1", "floor", "ceil", "trunc", "frac", "erf",
-              "erfinv", "deg2rad", "rad2deg", "angle", "positive"):  # fmt: skip
-    if _name in OPS:
-        _of_elements(_name)
+for _name, _function in functions((*OF_ELEMENTS, *OF_TERMS, "fill")).items():
+    _of_elements(_name, _function)
 
 
-@_rule("round")
+@rule("round")
 def _(input: CompressedTensor, decimals: Any) -> CompressedTensor:
     return input._with(input._held.round(decimals=decimals))
 
@@ -268,4 +262,4 @@ def same_layout(found: SparseTensor, like: CompressedTensor) -> CompressedTensor
 
 
 for _name in ("__matmul__", "matmul", "mv"):
-    add_method(_name, sparse_vectors.directly(_product), CompressedTensor)
+    add_method(_name, scipy_products.directly(_product), CompressedTensor)

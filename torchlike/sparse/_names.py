@@ -55,6 +55,13 @@ def spmm(input: Any, mat2: Any) -> Tensor:
     return input @ mat2
 
 
+@composite(method=False)
+def native_norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
+                ) -> Tensor:  # fmt: skip
+    """``norm``, under the name by which it takes sparse tensors in PyTorch."""
+    return NAMESPACES[""]["norm"](input, p, dim, keepdim, dtype=dtype)
+
+
 @composite(namespaces=())
 def reinforce(self: Tensor, reward: Any) -> None:
     """RuntimeError: it went away; ``torch.distributions`` has ``log_prob``."""

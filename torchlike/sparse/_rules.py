@@ -12,25 +12,15 @@ from typing import Any
 
 from torchlike._core import errors, modes
 from torchlike._core.extension import add_method
-from torchlike._core.sparse_array import RULES
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.registry import NAMESPACES, OPS
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
-from torchlike._ops.linalg import sparse_vectors
+from torchlike._ops.linalg import scipy_products
 from torchlike._ops.linalg.sparse_products import sparse_matmul
 from torchlike._ops.shape.joining import cat
+from torchlike.sparse._rule_table import OF_ELEMENTS, OF_TERMS, functions, rule
 from torchlike.sparse._tensor import SparseTensor
-
-
-def _rule(name: str) -> Callable[..., Any]:
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        if name not in OPS:
-            raise TypeError(f"a rule for the op {name}, which there is not")
-        RULES[OPS[name].name] = function
-        return function
-
-    return register
 
 
 def _number(x: Any) -> bool:
@@ -62,6 +52,8 @@ def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Tensor:
         if not other.sparse_dim() or not other._nnz():
             return whole + other._with(scaled).to_dense()
         return whole.index_put(tuple(other._at), scaled, accumulate=True)
+    if input._at is other._at:
+        return input._with(input._held.to(common) + scaled)
     joined = SparseTensor(
         cat([input._at, other._at], 1), cat([input._held.to(common), scaled]), input.shape, False
     )
@@ -69,25 +61,28 @@ def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Tensor:
     return joined.coalesce() if tidy else joined
 
 
-@_rule("add")
+@rule("add")
 def _(input: Any, other: Any, alpha: Any) -> Tensor:
     return _sum_of("add", input, other, alpha)
 
 
-@_rule("sub")
+@rule("sub")
 def _(input: Any, other: Any, alpha: Any) -> Tensor:
     return _sum_of("sub", input, other, -alpha)
 
 
-@_rule("sum")
-def _(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+@rule("sum")
+def _sum(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """Dense over all dimensions, else with the sparse dimensions that are left."""
-    values = input._held if dtype is None else input.to(dtype=dtype)._held
+    values = input._held if dtype is None else cast_op(input._held, dtype)
     n, every = input.sparse_dim(), range(input.dim())
     over = {errors.wrap_dim(d, input.dim()) for d in (
         every if dim is None else (dim,) if isinstance(dim, int) else ints(dim))}  # fmt: skip
-    if keepdim:
-        raise NotImplementedError("sum(keepdim=True) of a sparse tensor: call to_dense() first")
+    if keepdim and dim is not None:
+        summed = _sum(input, dim, False, dtype)
+        for d in sorted(over):
+            summed = summed.unsqueeze(d)
+        return summed
     dense = tuple(d - n + 1 for d in sorted(over) if d >= n)
     values = values.sum(dense) if dense else values
     keep = [d for d in range(n) if d not in over]
@@ -98,41 +93,17 @@ def _(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     return summed if modes.current.capture is not None else summed.coalesce()
 
 
-@_rule("norm_op")
+@rule("norm_op")
 def _(input: SparseTensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     if dim is not None or keepdim:
         raise NotImplementedError("norm(dim=…) of a sparse tensor: call to_dense() first")
     return NAMESPACES[""]["norm"](input.coalesce()._held, p, dtype=dtype)
 
 
-@_rule("cat_op")
-def _(tensors: Any, dim: int) -> SparseTensor:
-    """One after another along a dimension with indices."""
-    first = tensors[0]
-    if not all(isinstance(t, SparseTensor) and t.sparse_dim() == first.sparse_dim()
-               for t in tensors):  # fmt: skip
-        raise NotImplementedError("cat() of sparse and dense tensors: call to_dense() first")
-    dim = errors.wrap_dim(dim, first.dim())
-    if dim >= first.sparse_dim():
-        raise NotImplementedError("cat() along a dense dimension: call to_dense() first")
-    rest = [(*t.shape[:dim], *t.shape[dim + 1 :]) for t in tensors]
-    if len(set(rest)) > 1:
-        raise RuntimeError("Sizes of tensors must match except in dimension " + str(dim))
-    at, start = [], 0
-    for t in tensors:
-        moved = t._at.clone()
-        moved[dim] += start
-        at.append(moved)
-        start += t.shape[dim]
-    size = [*first.shape]
-    size[dim] = start
-    return SparseTensor(cat(at, 1), cat([t._held for t in tensors]), size, False)
-
-
 # -- products --------------------------------------------------------------------------------------
 
 
-@_rule("mul")
+@rule("mul")
 def _(input: Any, other: Any) -> SparseTensor:
     """Times a number, a dense tensor that broadcasts to this, or a sparse one of this size."""
     if not isinstance(input, SparseTensor):
@@ -151,7 +122,7 @@ def _(input: Any, other: Any) -> SparseTensor:
     return input._with(input._held * whole[tuple(input._at)])
 
 
-@_rule("div_op")
+@rule("div_op")
 def _(input: Any, other: Any) -> SparseTensor:
     if not isinstance(input, SparseTensor) or isinstance(other, SparseTensor) or (
         not _number(other) and other.dim()
@@ -175,40 +146,66 @@ def _product(input: Any, other: Any) -> Tensor:
     rows, columns = input.shape
     if isinstance(other, SparseTensor):
         return _product(input, other.to_dense()).to_sparse()
-    if sparse_vectors.applies(input._held, other) and other.shape[0] == columns:
-        return sparse_vectors.by_coordinates(input._at, input._held, other, rows)
-    return sparse_matmul(input._at, input._held, other, rows, columns)
+    if scipy_products.applies(input._held, other) and other.shape[0] == columns:
+        return scipy_products.by_coordinates(
+            input._at, input._held, other, rows, input.is_coalesced()
+        )
+    return sparse_matmul(input._at, input._held, other, rows, columns, input.is_coalesced())
 
 
 _ONLY_MATRICES = "a product with a sparse tensor takes a sparse matrix; call to_dense() first"
 for _name in ("matmul", "mm", "mv"):
-    _rule(_name)(_product)
+    rule(_name)(_product)
 
 
-@_rule("addmm")
+@rule("addmm")
+@rule("addmv")
 def _(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Tensor:
     return input * beta + (mat1 @ mat2) * alpha
+
+
+@rule("linear")
+def _(input: Any, weight: Any, bias: Any) -> Tensor:
+    product = _product(input, weight.t())
+    return product if bias is None else product + bias
+
+
+@rule("bmm")
+def _(input: Any, mat2: Any) -> Tensor:
+    """Of batches (b, n, m), with indices in all dimensions, and (b, m, k): one product with all
+    matrices along a diagonal."""
+    if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
+        raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
+    if input.sparse_dim() != 3:
+        raise RuntimeError(f"bmm_sparse: 'self' must have 3 sparse dimensions, got "
+                           f"{input.sparse_dim()}")  # fmt: skip
+    (batch, rows, columns), (many, inner, width) = input.shape, mat2.shape
+    if (batch, columns) != (many, inner):
+        raise RuntimeError(
+            f"bmm_sparse: Tensor 'mat2' must have the sizes [{batch}, {columns}, *], got "
+            f"{list(mat2.shape)}"
+        )
+    which, row, column = input._at
+    at = NAMESPACES[""]["stack"]([which * rows + row, which * columns + column])
+    dense = mat2.reshape(batch * columns, width)
+    found = sparse_matmul(at, input._held, dense, batch * rows, batch * columns)
+    return found.reshape(batch, rows, width)
 
 
 # -- one element at a time -------------------------------------------------------------------------
 
 
-@_rule("neg")
-def _(input: SparseTensor) -> SparseTensor:
-    return input._with(-input._held)
-
-
-@_rule("clone_op")
+@rule("clone_op")
 def _(input: SparseTensor) -> SparseTensor:
     return input.clone()
 
 
-@_rule("cast_op")
+@rule("cast_op")
 def _(input: SparseTensor, dtype: Any) -> SparseTensor:
     return input._with(cast_op(input._held, dtype))
 
 
-@_rule("zero_op")
+@rule("zero_op")
 def _(input: SparseTensor) -> SparseTensor:
     """Nothing that is not zero."""
     return SparseTensor(
@@ -217,32 +214,52 @@ def _(input: SparseTensor) -> SparseTensor:
     )  # fmt: skip
 
 
-@_rule("any")
+def _divided(input: Any, other: Any, *rounding: str) -> SparseTensor:
+    """By a number, rounded: of the sums where an element stands several times."""
+    if not isinstance(input, SparseTensor) or isinstance(other, SparseTensor) or (
+        not _number(other) and other.dim()
+    ):  # fmt: skip
+        raise RuntimeError(
+            "Sparse floor division requires a scalar or zero-dim dense tensor divisor"
+        )
+    tidy: Any = input.coalesce()
+    return tidy._with(tidy._held.div(other, rounding_mode=rounding[0] if rounding else "floor"))
+
+
+for _name in ("floor_divide_op", "div_rounded_op"):
+    rule(_name)(_divided)
+
+
+@rule("any")
 def _(input: SparseTensor, dim: Any, keepdim: bool) -> Tensor:
     if dim is not None or keepdim:
         raise NotImplementedError("any(dim=…) of a sparse tensor: call to_dense() first")
     return input._held.any()
 
 
-def _of_elements(name: str) -> None:
-    """A function that is 0 at 0, and so may look at the (whole) values alone."""
-    function = NAMESPACES[""][name]
-    _rule(name)(lambda input, *rest: (tidy := input.coalesce())._with(function(tidy._held, *rest)))
+def _of_elements(name: str, function: Callable[..., Any]) -> None:
+    rule(name)(lambda input, *rest: (tidy := input.coalesce())._with(function(tidy._held, *rest)))
 
 
-for _name in ("abs", "sqrt", "square", "sign", "relu", "isnan", "isinf", "sin", "sinh", "asin",
-              "asinh", "tan", "tanh", "atan", "atanh", "log1p", "expm1", "floor", "ceil",
-              "trunc", "erf", "deg2rad", "rad2deg"):  # fmt: skip
-    _of_elements(_name)
+for _name, _function in functions(OF_ELEMENTS).items():
+    _of_elements(_name, _function)
 
 
-@_rule("round")
+def _of_terms(name: str, function: Callable[..., Any]) -> None:
+    rule(name)(lambda input: input._with(function(input._held)))
+
+
+for _name, _function in functions(OF_TERMS).items():
+    _of_terms(_name, _function)
+
+
+@rule("round")
 def _(input: SparseTensor, decimals: Any) -> SparseTensor:
     tidy = input.coalesce()
     return tidy._with(tidy._held.round(decimals=decimals))
 
 
-@_rule("pow_scalar")
+@rule("pow_scalar")
 def _(input: Any, exponent: Any) -> SparseTensor:
     if not isinstance(input, SparseTensor) or not _number(exponent) or exponent <= 0:
         raise NotImplementedError("pow() of a sparse tensor takes a positive number as exponent")
@@ -251,4 +268,4 @@ def _(input: Any, exponent: Any) -> SparseTensor:
 
 
 for _name in ("__matmul__", "matmul", "mv"):
-    add_method(_name, sparse_vectors.directly(_product), SparseTensor)
+    add_method(_name, scipy_products.directly(_product), SparseTensor)

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, errors, modes, trees
+from torchlike._core import dtypes, modes, trees
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
 from torchlike._core.sparse_array import SparseArray, refusal
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
-from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.creation import WITHOUT_ELEMENTS
 from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
+from torchlike.sparse._geometry import WithoutMemory
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
@@ -31,7 +31,7 @@ compressing: dict[Any, Any] = {}
 _INSTEAD = "torchlike.nonzero_static, or make the sparse tensor outside the jit"
 
 
-class SparseTensor(TensorOfParts, cell=SparseArray):
+class SparseTensor(WithoutMemory, cell=SparseArray):
     """``indices`` (sparse_dim, nnz), ``values`` (nnz, *dense sizes), a size. Duplicates add up.
 
     Its cell holds a SparseArray of two dense tensors, so gradients are those of the values. Ops
@@ -183,43 +183,54 @@ class SparseTensor(TensorOfParts, cell=SparseArray):
 
     # -- geometry ----------------------------------------------------------------------------------
 
-    def transpose(self, dim0: int, dim1: int) -> SparseTensor:
-        """Two sparse dimensions swapped."""
+    def _permuted(self, dims: tuple[int, ...]) -> SparseTensor:
         n = self.sparse_dim()
-        a, b = (errors.wrap_dim(d, self.dim()) for d in (dim0, dim1))
-        if max(a, b) >= n:
-            raise NotImplementedError("transpose of a dense dimension: call to_dense() first")
-        order = list(range(n))
-        order[a], order[b] = b, a
-        size = list(self.shape)
-        size[a], size[b] = size[b], size[a]
-        return SparseTensor(self._at[order], self._held, size, self.is_coalesced() and a == b)
+        order, dense = list(dims[:n]), [d - n + 1 for d in dims[n:]]
+        if any(d >= n for d in order):
+            raise RuntimeError(
+                "transpositions between sparse and dense dimensions are not allowed: sparse_dim is "
+                f"{n}, and the order of dimensions {list(dims)}"
+            )
+        size = [self.shape[d] for d in dims]
+        is_moved = order != sorted(order)
+        values = self._held if dense == sorted(dense) else self._held.permute(0, *dense)
+        at = self._at[order] if is_moved else self._at
+        return SparseTensor(at, values, size, self.is_coalesced() and not is_moved)
 
-    def t(self) -> SparseTensor:
-        """The transpose of a matrix."""
-        if self.dim() > 2:
-            raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but "
-                               f"got {self.dim()}D")  # fmt: skip
+    def t(self) -> Any:
+        """The transpose of a matrix. RuntimeError for more dimensions, and for dense ones."""
+        if self.dim() > 2 or self.dense_dim():
+            raise RuntimeError(
+                "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+                f"{self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
+            )
         return self.transpose(0, 1) if self.dim() == 2 else self
 
     T = property(t)
 
-    def __getitem__(self, index: int) -> SparseTensor | Tensor:
-        """One index of the first dimension. JitCaptureError under a jit."""
-        n = self.shape[0]
-        if not isinstance(index, int):
-            raise NotImplementedError("sparse[…] takes an int; call to_dense() for other indices")
-        if not -n <= index < n:
-            raise IndexError(
-                f"select(): index {index} out of range for tensor of size {list(self.shape)} at "
-                "dimension 0"
-            )
-        here = np.flatnonzero(self._at[0]._value("sparse[int]", _INSTEAD) == index % n)
+    def _selected(self, dim: int, index: int) -> SparseTensor | Tensor:
+        """JitCaptureError under a jit for a dimension with indices."""
+        n, size = self.sparse_dim(), (*self.shape[:dim], *self.shape[dim + 1 :])
+        if dim >= n:
+            values = self._held.select(dim - n + 1, index)
+            return SparseTensor(self._at, values, size, self.is_coalesced())
+        here = np.flatnonzero(self._at[dim]._value("sparse[int]", _INSTEAD) == index)
         chosen = make_tensor(here.astype(np.int64))
-        if self.sparse_dim() == 1:
+        if n == 1:
             return self._held[chosen].sum(0)
-        return SparseTensor(self._at[1:][:, chosen], self._held[chosen], self.shape[1:],
-                            self.is_coalesced())  # fmt: skip
+        at = self._at[[d for d in range(n) if d != dim]][:, chosen]
+        return SparseTensor(at, self._held[chosen], size, self.is_coalesced())
+
+    def _unsqueezed(self, dim: int) -> SparseTensor:
+        """A dimension with indices up to the last of them, else a dense one."""
+        n, size = self.sparse_dim(), (*self.shape[:dim], 1, *self.shape[dim:])
+        if dim > n:
+            return SparseTensor(
+                self._at, self._held.unsqueeze(dim - n + 1), size, self.is_coalesced()
+            )
+        at, row = self._at, self._at.new_zeros((1, self._nnz()))
+        at = _torch["cat"]([at[:dim], row, at[dim:]])
+        return SparseTensor(at, self._held, size, self.is_coalesced())
 
 
 # As an argument or a result of a jitted function it is its indices and values.
@@ -335,8 +346,8 @@ def sparse_mask(self: Any, mask: Any) -> Any:
         )
     if not isinstance(mask, SparseTensor):
         return mask.at_its_places(self)
-    mask = mask.coalesce()
-    return mask._with(self[tuple(mask._indices())])
+    dense = self.to_dense()
+    return mask._with(dense[tuple(mask._at)])
 
 
 def _to_dense(self: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:

@@ -26,6 +26,7 @@ from torchlike._core.views.chains import (
 from torchlike._core.views.geometry import (
     UNKNOWN,
     Geometry,
+    SizeAlone,
     check_partial_overlap,
     check_writable,
     contiguous,

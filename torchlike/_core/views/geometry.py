@@ -23,6 +23,22 @@ class Geometry(NamedTuple):
     offset: int
 
 
+class SizeAlone:
+    """In a geometry's place: the size of a tensor without memory to step through. NoGeometryError,
+    with the words given, for all else, also as the key of a table of views."""
+
+    __slots__ = ("said", "size")
+
+    def __init__(self, size: tuple[int, ...], said: str) -> None:
+        self.size, self.said = size, said
+
+    def _refuse(self, *args: Any) -> Any:
+        raise errors.NoGeometryError(self.said)
+
+    stride = offset = property(_refuse)
+    __iter__ = __eq__ = __hash__ = _refuse  # type: ignore[assignment]
+
+
 @functools.lru_cache(maxsize=4096)
 def contiguous(size: tuple[int, ...]) -> Geometry:
     """That of an array of its own in row-major order."""

@@ -32,6 +32,7 @@ from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
 from torchlike._core.size import Size
 from torchlike._core.sparse_array import KINDS as SPARSE_KINDS
+from torchlike._core.sparse_array import CompressedArray
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._dispatch.memory_order import strides_like
@@ -444,6 +445,12 @@ def _like(name: str, default: Any) -> None:
         target = numpy_dtype(dtype, input.dtype)
         if layout is None:
             layout = _own_layout(input)
+        if layout is not None and type(input._storage.cell) is CompressedArray:
+            compressed: Any = input
+            if layout is compressed.layout:
+                made = compressed._filled(0 if value is _UNWRITTEN else value)
+                made = made.to(dtype=dtypes.from_numpy_dtype(target), device=device)
+                return made.requires_grad_() if requires_grad else made
         if layout is not None and default is not _NOT_GIVEN:
             size = tuple(input.shape)
             found = _sparse_zeros(layout, size, target, device, requires_grad, default)

@@ -180,6 +180,15 @@ class NestedTensor(Nested):
         whole = (self.ragged_size * inner[self._ragged_idx - 1], *inner)
         return whole if dim is None else whole[errors.wrap_dim(dim, self.dim())]
 
+    @property
+    def mT(self) -> Any:
+        """The last two dimensions swapped."""
+        return self.transpose(-2, -1)  # type: ignore[attr-defined]
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether the values' memory is page-locked."""
+        return self._held.is_pinned()  # type: ignore[attr-defined]
+
     def numel(self) -> int:
         """How many values there are."""
         if self._lengths is None:

@@ -16,7 +16,11 @@ from torchlike._ops.shape.views.reshaping import reshaped
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A new dimension of size 1 at ``dim``."""
     require_tensor(input, "unsqueeze")
-    size, stride, _ = input._geometry
+    try:
+        size, stride, _ = input._geometry
+    except errors.NoGeometryError:
+        without_memory: Any = input
+        return without_memory._unsqueezed(errors.wrap_dim(dim.__index__(), input.dim() + 1))
     d = errors.wrap_dim(dim.__index__(), len(size) + 1)
     new = size[d] * stride[d] if d < len(size) else 1
     return reshaped(

@@ -8,6 +8,7 @@ from torchlike._core import modes
 from torchlike._core.extension import add_method
 from torchlike._core.tape import check_in_place, check_inference, move_retained
 from torchlike._core.tensor import Tensor
+from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._ops.shape.views.expanding import squeeze_overload
 
 
@@ -22,6 +23,9 @@ def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
     check_in_place(t)
     if modes.current.capture is not None:
         modes.current.capture.field_write(t, f"{of}_()")
+    if isinstance(t, TensorOfParts):  # no view, but another tensor
+        t._storage.write(view_of_it._storage.cell)
+        return t
     t._view = view_of_it._view
     t._storage.version += 1
     modes.epoch.advance()  # compiled programs look again how what they read lies

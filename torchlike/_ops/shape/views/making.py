@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import modes, protocol
+from torchlike._core import errors, modes, protocol
 from torchlike._core.storage import Unread
 from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor
@@ -28,13 +28,18 @@ def make_view(
 ) -> Tensor:
     """A tensor on the parent's storage, one step further; ``name`` is its node's name.
 
-    ``multiple``: it is one of several. Unless ``recorded``, the caller records it.
+    ``multiple``: it is one of several. Unless ``recorded``, the caller records it. A tensor without
+    memory of its own gives what it has for the step (`TensorOfParts._stepped`).
     """
     chain = parent._view
     if chain is None:
         chain = View((), (), parent._geometry)
     t = object.__new__(Tensor)  # as `Tensor._on` does, without a call
-    t._storage, t._view = parent._storage, chain.then(kind, dynamic)
+    try:
+        t._storage, t._view = parent._storage, chain.then(kind, dynamic)
+    except errors.NoGeometryError:
+        without_memory: Any = parent
+        return without_memory._stepped(kind, dynamic)
     if modes.current.capture is not None:
         modes.current.capture.adopt_view(t)
     if parent._inference:

@@ -4,10 +4,13 @@ from torchlike.nested._internal.rules import (
     attention,
     layers,
     padding,
+    placing,
     pointwise,
     products,
     reductions,
     shapes,
 )
 
-__all__ = ["attention", "layers", "padding", "pointwise", "products", "reductions", "shapes"]
+__all__ = [
+    "attention", "layers", "padding", "placing", "pointwise", "products", "reductions", "shapes",
+]  # fmt: skip

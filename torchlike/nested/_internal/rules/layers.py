@@ -13,7 +13,13 @@ from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded, to_padded
 from torchlike.nested._internal.rules.pointwise import pointwise
-from torchlike.nested._internal.rules.table import require_contiguous, rule, spread, sums_of_parts
+from torchlike.nested._internal.rules.table import (
+    raggedness_matches,
+    require_contiguous,
+    rule,
+    spread,
+    sums_of_parts,
+)
 
 
 @rule("softmax", "log_softmax", "softmin")
@@ -120,3 +126,32 @@ def embedding(func: Callable[..., Any], input: Any, weight: Any, *args: Any, **k
 def convolution(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Of each entry along the ragged dimension, as of a batch."""
     return require_contiguous(input, "convolution")._with(func(input._held, *args, **kwargs))
+
+
+@rule("embedding_bag")
+def embedding_bag(
+    func: Callable[..., Any], input: NestedTensor, weight: Any, offsets: Any = None, **kwargs: Any
+) -> Tensor:  # fmt: skip
+    """A bag for each part. RuntimeError for offsets beside it, and for parts with holes."""
+    if offsets is not None or input.dim() != 2:
+        raise RuntimeError("embedding_bag(): a nested tensor of indices, (batch, ragged), has its "
+                           "own offsets")  # fmt: skip
+    require_contiguous(input, "embedding_bag")
+    return func(input._held, weight, input._offsets[:-1], **kwargs)  # type: ignore[index]
+
+
+@rule("one_hot")
+def one_hot(func: Callable[..., Any], input: NestedTensor, num_classes: int = -1) -> Tensor:
+    """A further dimension, 1 at the class."""
+    return input._with(func(input._held, num_classes))
+
+
+@rule("l1_loss", "kl_div")
+def loss(func: Callable[..., Any], input: Any, target: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """Of two tensors that are divided alike: over all values, or of each."""
+    for t in (input, target):
+        require_contiguous(t, func.__name__)
+    if not raggedness_matches(input, target.shape) or input.dim() != target.dim():
+        raise RuntimeError(f"{func.__name__}(): the tensors are divided in different ways")
+    found = func(input._held, target._held, *args, **kwargs)
+    return input._with(found) if kwargs.get("reduction") == "none" else found

@@ -25,6 +25,7 @@ _COMPOSITES_TEXT = """
     threshold silu mish hardsigmoid hardswish logsigmoid tanhshrink rrelu sigmoid tanh gelu
     softplus float double half bfloat16 int long short char byte bool cfloat cdouble type_as clip
     __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __rsub__ __rtruediv__ __pow__ __rpow__ __floordiv__
+    __invert__ __lshift__ __rshift__
     __mod__ __rfloordiv__ __rmod__ __and__ __or__ __xor__ __rdiv__ pow pow_ conj polygamma fill_
     zero_ uniform_ normal_ exponential_ random_ bernoulli_ bernoulli zeros_like ones_like
     empty_like full_like rand_like randn_like randint_like square rsub clamp clamp_ logical_not

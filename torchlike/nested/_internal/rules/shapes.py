@@ -84,7 +84,8 @@ def getitem(func: Callable[..., Any], input: NestedTensor, index: Any) -> Tensor
     dim = 0
     for i in given:
         if i is None:
-            found, dim = torch["unsqueeze"](found, dim), dim + 1
+            add = unsqueeze if isinstance(found, NestedTensor) else _called
+            found, dim = add(torch["unsqueeze"], found, dim), dim + 1
         elif isinstance(i, slice):
             if i != slice(None):
                 if not isinstance(found, NestedTensor):
@@ -98,6 +99,30 @@ def getitem(func: Callable[..., Any], input: NestedTensor, index: Any) -> Tensor
         else:
             found = found.select(dim, i)
     return found
+
+
+def _called(func: Callable[..., Any], input: Any, dim: int) -> Any:
+    return func(input, dim)
+
+
+@rule("diff")
+def diff(func: Callable[..., Any], input: Any, n: int = 1, dim: int = -1, **ends: Any) -> Tensor:
+    """Along a regular dimension, without ``prepend`` and ``append``."""
+    if any(end is not None for end in ends.values()):
+        raise NotImplementedError("diff(prepend=, append=) of a nested tensor: use its values()")
+    at = regular_dim(require_contiguous(input, "diff"), dim, "diff")
+    return input._with(func(input._held, n, at))
+
+
+@rule("tensor_split")
+def tensor_split(func: Callable[..., Any], input: Any, parts: Any, dim: int = 0) -> Any:
+    at = regular_dim(require_contiguous(input, "tensor_split"), dim, "tensor_split")
+    return tuple(input._with(t) for t in func(input._held, parts, at))
+
+
+@rule("dsplit")
+def dsplit(func: Callable[..., Any], input: Any, parts: Any) -> Any:
+    return tensor_split(torch["tensor_split"], input, parts, 2)
 
 
 @rule("split", "split_with_sizes")
@@ -143,6 +168,36 @@ def transpose(func: Callable[..., Any], input: NestedTensor, dim0: int, dim1: in
         return input._like(moved, pair[1] if pair[0] == at else pair[0])
     a, b = (regular_dim(input, d, "transpose") for d in pair)
     return input._with(func(input._held, a, b))
+
+
+@rule("adjoint")
+def adjoint(func: Callable[..., Any], input: NestedTensor) -> Tensor:
+    """The last two dimensions swapped; conjugated."""
+    swapped = transpose(torch["transpose"], input, -2, -1)
+    return swapped._with(swapped._held.conj()) if input.is_complex() else swapped  # type: ignore[attr-defined]
+
+
+@rule("movedim", "moveaxis")
+def movedim(func: Callable[..., Any], input: NestedTensor, source: Any, destination: Any
+            ) -> Tensor:  # fmt: skip
+    """Dimensions moved to new places, the others keeping their order."""
+    froms, tos = ([d] if isinstance(d, int) else [*d] for d in (source, destination))
+    froms, tos = ([errors.wrap_dim(d, input.dim()) for d in ds] for ds in (froms, tos))
+    placed = dict(zip(tos, froms, strict=True))
+    rest = iter([d for d in range(input.dim()) if d not in froms])
+    order = [placed[d] if d in placed else next(rest) for d in range(input.dim())]
+    return permute(torch["permute"], input, order)
+
+
+@rule("atleast_1d", "atleast_2d", "atleast_3d")
+def atleast(func: Callable[..., Any], *tensors: Any) -> Any:
+    """Itself: a nested tensor has two dimensions or more. NotImplementedError for a third one."""
+    for t in tensors:
+        if isinstance(t, NestedTensor) and t.dim() < int(func.__name__[-2]):
+            raise NotImplementedError(
+                f"{func.__name__}() of a nested tensor with {t.dim()} dimensions"
+            )
+    return tensors[0] if len(tensors) == 1 else tensors
 
 
 @rule("permute")

@@ -1,0 +1,72 @@
+"""What view functions give of sparse tensors, which have no memory to be seen in another way.
+
+Each view function ends in a step (`_core/views/steps.py`). A sparse tensor knows some kinds of
+steps: then it makes another sparse tensor on its values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike._core.tensor import Tensor
+from torchlike._core.tensor_of_parts import TensorOfParts
+from torchlike._core.views import Alias, Conj, Permute, Select, SizeAlone, Step
+
+_VIEW = "an operation that makes a view"
+
+
+class WithoutMemory(TensorOfParts):
+    """A tensor of parts whose dimensions can be reordered, selected and added."""
+
+    __module__ = "torchlike.sparse._geometry"
+
+    @property
+    def _geometry(self) -> Any:
+        return SizeAlone(tuple(self.shape), self._refusal(_VIEW))
+
+    _whole_geometry = _geometry  # type: ignore[assignment]
+
+    def _stepped(self, kind: Step, dynamic: tuple[int, ...]) -> Any:
+        if type(kind) is Permute:
+            return self._permuted(kind.params[0])
+        if type(kind) is Select:
+            return self._selected(kind.params[0], *dynamic)
+        if type(kind) is Alias:
+            return self._with(self._held)
+        if type(kind) is Conj:
+            return self._with(self._held.conj())  # type: ignore[attr-defined]
+        raise NotImplementedError(self._refusal(_VIEW))
+
+    def _permuted(self, dims: tuple[int, ...]) -> Any:
+        """Dimensions in another order."""
+        raise NotImplementedError
+
+    def _selected(self, dim: int, index: int) -> Tensor:
+        """One index of a dimension: sparse, or dense where no sparse dimension is left."""
+        raise NotImplementedError
+
+    def __getitem__(self, index: Any) -> Any:
+        """By numbers, None, ``...`` and whole slices."""
+        given = [*index] if isinstance(index, tuple) else [index]
+        if any(isinstance(i, (Tensor, list)) for i in given):
+            raise NotImplementedError(self._refusal("indexing by tensors"))
+        if Ellipsis in given:
+            at = given.index(Ellipsis)
+            named = sum(i is not None for i in given) - 1
+            given[at : at + 1] = [slice(None)] * (self.dim() - named)
+        found: Any = self
+        dim = 0
+        for i in given:
+            if isinstance(found, TensorOfParts) and isinstance(i, slice) and i != slice(None):
+                self._refuse_slice()
+            if isinstance(i, slice):
+                found = found[(slice(None),) * dim + (i,)] if type(found) is Tensor else found
+                dim += 1
+            elif i is None:
+                found, dim = found.unsqueeze(dim), dim + 1
+            else:
+                found = found.select(dim, i)
+        return found
+
+    def _refuse_slice(self) -> None:
+        raise NotImplementedError(self._refusal("indexing by slices"))

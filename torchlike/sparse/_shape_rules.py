@@ -1,0 +1,224 @@
+"""Tensors in coordinate form joined, cut and given another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlike._core import errors
+from torchlike._core.extension import add_method
+from torchlike._core.tape import check_in_place
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.schema import ints
+from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.shape.joining import cat
+from torchlike.sparse._rule_table import rule
+from torchlike.sparse._tensor import SparseTensor
+
+_INSTEAD = "the operation outside the jit"
+
+
+# -- joined ----------------------------------------------------------------------------------------
+
+
+@rule("cat_op")
+def _(tensors: Any, dim: int) -> SparseTensor:
+    """One after another along a dimension. RuntimeError for tensors that do not fit, and for dense
+    ones among them."""
+    first = tensors[0]
+    for at, t in enumerate(tensors):
+        if not isinstance(t, SparseTensor):
+            raise RuntimeError(
+                f"Concatenating sparse tensors, but a dense tensor was found at position {at}."
+            )
+        if t.sparse_dim() != first.sparse_dim() or t.dense_dim() != first.dense_dim():
+            raise RuntimeError(
+                "All tensors must have the same number of sparse and dense dimensions: "
+                f"{first.sparse_dim()}, {first.dense_dim()} at position 0, and {t.sparse_dim()}, "
+                f"{t.dense_dim()} at position {at}."
+            )
+    dim = errors.wrap_dim(dim, first.dim())
+    rest = [(*t.shape[:dim], *t.shape[dim + 1 :]) for t in tensors]
+    if len(set(rest)) > 1:
+        raise RuntimeError("Sizes of tensors must match except in dimension " + str(dim))
+    size = [*first.shape]
+    size[dim] = sum(t.shape[dim] for t in tensors)
+    n = first.sparse_dim()
+    places, values, start = [], [], 0
+    for t in tensors:
+        at, held = t._at, t._held
+        if dim < n:
+            at = at.clone()
+            at[dim] += start
+        else:
+            d = dim - n + 1
+            before, behind = (list(held.shape) for _ in range(2))
+            before[d], behind[d] = start, size[dim] - start - t.shape[dim]
+            held = cat([held.new_zeros(before), held, held.new_zeros(behind)], d)
+        start += t.shape[dim]
+        places.append(at)
+        values.append(held)
+    return SparseTensor(cat(places, 1), cat(values), size, False)
+
+
+@rule("stack")
+def _(tensors: Any, dim: int) -> SparseTensor:
+    """Joined along a new dimension."""
+    first: Any = tensors[0]
+    if any(tuple(t.shape) != tuple(first.shape) for t in tensors):
+        raise RuntimeError("stack expects each tensor to be equal size")
+    at = errors.wrap_dim(dim, first.dim() + 1)
+    joined: Any = cat([t.unsqueeze(at) for t in tensors], at)
+    return joined
+
+
+# -- cut -------------------------------------------------------------------------------------------
+
+
+@rule("index_select")
+def _(input: SparseTensor, dim: int, index: Any) -> SparseTensor:
+    """JitCaptureError under a jit for a dimension with indices: how many are there depends on
+    values."""
+    d, n = errors.wrap_dim(dim, input.dim()), input.sparse_dim()
+    size = [*input.shape]
+    size[d] = index.numel()
+    if d >= n:
+        values = input._held.index_select(d - n + 1, index)
+        return SparseTensor(input._at, values, size, input.is_coalesced())
+    wanted = index._value("index_select", _INSTEAD).reshape(-1)
+    length = input.shape[d]
+    outside = wanted[(wanted < -length) | (wanted >= length)]
+    if outside.size:
+        raise IndexError(
+            f"index_select(): index contains {outside[0]} that is out of range for tensor of size "
+            f"{list(input.shape)} at dimension {d}"
+        )
+    wanted = np.where(wanted < 0, wanted + length, wanted)
+    here = input._at[d]._value("index_select", _INSTEAD)
+    order = np.argsort(here, kind="stable")
+    begins = np.searchsorted(here[order], wanted)
+    counts = np.searchsorted(here[order], wanted, side="right") - begins
+    to = np.repeat(np.arange(wanted.size), counts)
+    chosen = order[np.arange(to.size) + np.repeat(begins - (np.cumsum(counts) - counts), counts)]
+    return _chosen(input, d, chosen, to, size, False)
+
+
+def _chosen(
+    input: SparseTensor, dim: int, chosen: np.ndarray, to: np.ndarray, size: Any, coalesced: bool
+) -> SparseTensor:
+    """Some of the elements, with new indices along a dimension."""
+    where = make_tensor(chosen.astype(np.int64))
+    at = input._at[:, where]
+    at[dim] = make_tensor(to.astype(np.int64))
+    return SparseTensor(at, input._held[where], size, coalesced)
+
+
+def _narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
+    """``length`` indices of a dimension from ``start`` on. RuntimeError out of range."""
+    d, n = errors.wrap_dim(dim, input.dim()), input.sparse_dim()
+    begin = start + input.shape[d] if start < 0 else start
+    if length < 0 or begin < 0 or begin + length > input.shape[d]:
+        raise RuntimeError(
+            f"Invalid dimension size. start ({start}) + length ({length}) exceeds dimension size "
+            f"({input.shape[d]})"
+        )
+    size = [*input.shape]
+    size[d] = length
+    if d >= n:
+        held = input._held.narrow(d - n + 1, begin, length).clone()
+        return SparseTensor(input._at.clone(), held, size, input.is_coalesced())
+    here = input._at[d]._value("narrow_copy", _INSTEAD)
+    chosen = np.flatnonzero((here >= begin) & (here < begin + length))
+    return _chosen(input, d, chosen, here[chosen] - begin, size, input.is_coalesced())
+
+
+# -- another size ----------------------------------------------------------------------------------
+
+
+def _sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
+    """Another size, with the elements there are. RuntimeError where they would not fit."""
+    shape = ints(size)
+    if sparse_dim + dense_dim != len(shape):
+        raise RuntimeError(
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+            f"{len(shape)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}"
+        )
+    if self._nnz():
+        _check_resized(self, shape, sparse_dim, dense_dim)
+        held = self._held
+        if tuple(held.shape[1:]) != shape[sparse_dim:]:
+            held = _enlarged(held, (held.shape[0], *shape[sparse_dim:]))
+        made = SparseTensor(self._at, held, shape, self.is_coalesced())
+    else:
+        made = _without_elements(self, shape, sparse_dim)
+    return _become(self, made)
+
+
+def _check_resized(t: SparseTensor, shape: tuple[int, ...], sparse: int, dense: int) -> None:
+    for name, before, after in (
+        ("sparse", t.sparse_dim(), sparse),
+        ("dense", t.dense_dim(), dense),
+    ):
+        if before != after:
+            raise RuntimeError(
+                f"changing the number of {name} dimensions (from {before} to {after}) on a "
+                "non-empty sparse tensor is not supported."
+            )
+    n = t.sparse_dim()
+    for name, before, after in (
+        ("sparse", t.shape[:n], shape[:n]), ("dense", t.shape[n:], shape[n:])
+    ):  # fmt: skip
+        if any(b < a for a, b in zip(before, after, strict=True)):
+            raise RuntimeError(
+                f"shrinking the size of {name} dimensions (from {list(before)} to {list(after)}) "
+                "on a non-empty sparse tensor is not supported."
+            )
+
+
+def _enlarged(held: Tensor, size: tuple[int, ...]) -> Any:
+    """Values with zeros behind them in dense dimensions."""
+    whole = held.new_zeros(size)
+    whole[tuple(slice(n) for n in held.shape)] = held
+    return whole
+
+
+def _sparse_resize_and_clear_(
+    self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int
+) -> SparseTensor:
+    """Another size, without elements. RuntimeError for sizes that do not fit each other."""
+    shape = ints(size)
+    if sparse_dim + dense_dim != len(shape):
+        raise RuntimeError(
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+            f"{len(shape)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}"
+        )
+    return _become(self, _without_elements(self, shape, sparse_dim))
+
+
+def _resize_as_sparse_(self: SparseTensor, the_template: Any) -> SparseTensor:
+    """The size of another tensor in coordinate form."""
+    return _sparse_resize_(
+        self, the_template.shape, the_template.sparse_dim(), the_template.dense_dim()
+    )
+
+
+def _without_elements(like: SparseTensor, shape: tuple[int, ...], sparse_dim: int) -> SparseTensor:
+    at = like._at.new_empty((sparse_dim, 0))
+    return SparseTensor(at, like._held.new_empty((0, *shape[sparse_dim:])), shape, True)
+
+
+def _become(t: SparseTensor, other: SparseTensor) -> SparseTensor:
+    check_in_place(t)
+    t._storage.write(other._storage.cell)
+    return t
+
+
+for _name, _method in (
+    ("narrow_copy", _narrow_copy),
+    ("sparse_resize_", _sparse_resize_),
+    ("sparse_resize_and_clear_", _sparse_resize_and_clear_),
+    ("resize_as_sparse_", _resize_as_sparse_),
+    ("resize_as_", _resize_as_sparse_),
+):
+    add_method(_name, _method, SparseTensor)
