@@ -225,6 +225,17 @@ def _max_pool(
     return _nn[f"max_pool{n}d_with_indices"](self, size, steps, padding, dilation, ceil_mode)
 
 
+def _adaptive_maximum(n: int) -> None:
+    @kernel(f"adaptive_max_pool{n}d")
+    def pooled(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+        size = tuple(output_size) if isinstance(output_size, (tuple, list)) else output_size
+        return _nn[f"adaptive_max_pool{n}d_with_indices"](self, size)
+
+
+for _n in (1, 2, 3):
+    _adaptive_maximum(_n)
+
+
 @kernel("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
 def _adaptive_avg_pool(self: Tensor, output_size: Any) -> Tensor:
     return _nn[f"adaptive_avg_pool{len(output_size)}d"](self, tuple(output_size))

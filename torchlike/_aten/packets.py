@@ -190,7 +190,7 @@ class AtenNamespace(custom.OpNamespace):
     """``torch.ops.aten``."""
 
     def __getattr__(self, name: str) -> AtenPacket:
-        if name.startswith("__"):
+        if name.startswith("__") and name not in KERNELS:
             raise AttributeError(name)
         if "backward" in name or name.endswith("_jvp"):
             _layer_gradients.KERNELS  # noqa: B018 - importing it fills the table

@@ -67,7 +67,7 @@ def _addmm_activation(
     use_gelu: bool = False,
 ) -> Tensor:  # fmt: skip
     out = _torch["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
-    return _nn["gelu"](out, approximate="tanh") if use_gelu else _torch["relu"](out)
+    return _nn["gelu"](out) if use_gelu else _torch["relu"](out)
 
 
 @kernel("_euclidean_dist")
@@ -94,6 +94,27 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
         padded.narrow(dim, 0, t.shape[dim]).copy_(t)
         rows.append(padded.reshape(*t.shape[:dim], num_chunks, -1))
     return _torch["cat"](rows, dim + 1)
+
+
+@kernel("pad_sequence")
+def _pad_sequence(
+    sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:  # fmt: skip
+    longest, rest = max(t.shape[0] for t in sequences), tuple(sequences[0].shape[1:])
+    rows = []
+    for t in sequences:
+        filled = t.new_full((longest, *rest), padding_value)
+        start = longest - t.shape[0] if padding_side == "left" else 0
+        filled.narrow(0, start, t.shape[0]).copy_(t)
+        rows.append(filled)
+    return _torch["stack"](rows, 0 if batch_first else 1)
+
+
+@kernel("_weight_norm")
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    dims = tuple(d for d in range(v.dim()) if dim < 0 or d != dim)
+    return v * (g / NAMESPACES["linalg"]["vector_norm"](v, 2, dims, True))
 
 
 @kernel("_conj_copy")

@@ -10,7 +10,7 @@ from torchlike._dispatch.registry import NAMESPACES
 
 _nn = NAMESPACES["nn.functional"]
 #: PyTorch's numbers for the modes of ``pad``.
-_PAD_MODES = ("constant", "reflect", "replicate", "circular")
+_PAD_MODES = ("reflect", "replicate", "circular", "constant")
 
 
 @kernel("constant_pad_nd")

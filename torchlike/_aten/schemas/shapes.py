@@ -192,7 +192,6 @@ _reshape_copy(self, SymInt[] size)
 _stack(Tensor[] tensors, int dim=0)
 _unsafe_index .Tensor(self, Tensor?[] indices)
 _unsafe_index_put(self, Tensor?[] indices, values, bool accumulate=False)
-can_cast(ScalarType from_, ScalarType to) -> bool  !c
 diagonal_backward(grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2)
 gather_backward(grad, self, int dim, index, bool sparse_grad)  !c
 item(self) -> Scalar  !c
@@ -200,7 +199,6 @@ masked_scatter_backward(grad_output, mask, SymInt[] sizes)
 numpy_T matrix_H(Tensor(a) self) -> Tensor(a)  !c
 pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str
     padding_side="right")  !c
-promote_types(ScalarType type1, ScalarType type2) -> ScalarType  !c
 resize_as_(Tensor(a!) self, the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)
 trace_backward(grad, SymInt[] sizes)
 """
