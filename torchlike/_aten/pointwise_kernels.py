@@ -113,8 +113,32 @@ def _pad_sequence(
 
 @kernel("_weight_norm")
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    return _weight_norm_interface(v, g, dim)[0]
+
+
+@kernel("_weight_norm_interface")
+def _weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
     dims = tuple(d for d in range(v.dim()) if dim < 0 or d != dim)
-    return v * (g / NAMESPACES["linalg"]["vector_norm"](v, 2, dims, True))
+    norms = NAMESPACES["linalg"]["vector_norm"](v, 2, dims, True)
+    return v * (g / norms), norms
+
+
+@kernel("_native_batch_norm_legit_no_training")
+def _native_batch_norm_legit_no_training(
+    input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor,
+    momentum: float, eps: float,
+) -> Any:  # fmt: skip
+    return _torch["native_batch_norm"](
+        input, weight, bias, running_mean, running_var, False, momentum, eps
+    )
+
+
+@kernel("_linalg_eigh")
+def _linalg_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:
+    if not compute_v:
+        return NAMESPACES["linalg"]["eigvalsh"](A, UPLO), A.new_empty(0)
+    found = NAMESPACES["linalg"]["eigh"](A, UPLO)
+    return found[0], found[1]
 
 
 @kernel("_conj_copy")
