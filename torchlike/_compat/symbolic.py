@@ -114,7 +114,7 @@ class _Symbol:
         return self
 
     def __abs__(self) -> Any:
-        return self if self >= 0 else -self
+        return self if self >= 0 else -self  # type: ignore[operator]
 
 
 class SymInt(_Symbol):

@@ -54,7 +54,7 @@ def _integer(at: int, n: Any) -> int:
     if type(n) is int:
         return n
     if isinstance(n, SymInt):
-        return n  # a symbol, or the size of a ragged dimension
+        return n  # type: ignore[return-value]  # a symbol, or the size of a ragged dimension
     if not hasattr(n, "__index__"):
         raise TypeError(
             f"torch.Size() takes an iterable of 'int' (item {at} is '{type(n).__name__}')"

@@ -16,7 +16,7 @@ from torchlike._core.layouts import contiguous_format
 from torchlike._core.tensor import Tensor
 
 
-def ints(args: Sequence[Any]) -> list[int]:
+def ints(args: Sequence[Any]) -> list[Any]:
     """Ints given one by one or as one list."""
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         args = args[0]

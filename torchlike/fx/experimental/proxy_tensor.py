@@ -15,7 +15,7 @@ from typing import Any
 
 from torchlike._aten.handlers import tensors_of, unhandled
 from torchlike._aten.packets import aten
-from torchlike._compat.symbolic import SymFloat, SymInt, is_symbolic
+from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -90,7 +90,7 @@ class PythonKeyTracer(Tracer):
                 asked = functools.partial(
                     self._asked, size, aten.sym_size.int, (proxy, dim), "sym_size_int"
                 )
-                self.numbers.setdefault(size.node.expr, asked)
+                self.numbers.setdefault(expression_of(size), asked)
 
     def _asked(self, number: Any, target: Any, args: Any, name: str | None = None) -> Proxy:
         """A node that gives a number."""
@@ -336,7 +336,7 @@ def _traced(f: Any, args: Any, table: Any, tracing_mode: str, real: bool) -> Gra
                 tracer.track(value, proxy)
             elif is_symbolic(value) and isinstance(proxy, Proxy):
                 proxy.node.meta["val"] = value
-                tracer.numbers.setdefault(value.node.expr, proxy)
+                tracer.numbers.setdefault(expression_of(value), proxy)
         with contextlib.ExitStack() as stack:
             if fake is not None:
                 stack.enter_context(fake)
