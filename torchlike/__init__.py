@@ -168,6 +168,7 @@ from torchlike import (  # noqa: E402
     version,
     xpu,
 )
+from torchlike import torch_version as _torch_version  # noqa: E402
 from torchlike._compat.symbolic import (  # noqa: E402
     SymBool,
     SymFloat,
@@ -216,8 +217,8 @@ from torchlike.serialization import load, save  # noqa: E402
 
 _unsupported.make_modules()
 
-#: The PyTorch release whose behaviour is the reference.
-__version__ = "2.13.0+torchlike"
+#: The PyTorch release whose behaviour is the reference, comparable with strings and tuples.
+__version__ = _torch_version.__version__
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
 _LATER = frozenset(

@@ -36,6 +36,23 @@ grads(F.max_pool2d(img, 2).sum()); grads(x.masked_fill(x > 0.5, 0.0).sum())
 grads(x.mul(2).add(1).sum())
 """
 
+#: Of sizes that are symbols.
+SIZED = """
+x.view(x.shape[0] * 2, -1); x.view(-1); x.flatten(); x.reshape(x.shape[1], x.shape[0])
+torch.zeros(x.shape[0], 3) + 1; x.new_ones(x.shape); x[: x.shape[0] // 2]; x.sum() / x.shape[0]
+x * x.shape[1] ** -0.5; x.expand(3, *x.shape); torch.arange(x.shape[1]) + v
+torch.cat([x, y]).shape[0] + x; s.transpose(1, 2).reshape(s.shape[0], -1); v + x.numel()
+x.unsqueeze(0).repeat(x.shape[0], 1, 1); F.pad(x, (1, 2)); x[-1]; x.chunk(2)[0]
+s.view(s.shape[0], -1).sum(1); x.t().contiguous().view(-1); torch.full((x.shape[0],), 2.0)
+x.mean(0, keepdim=True).expand_as(x); x.narrow(0, 1, x.shape[0] - 1); x.shape[0] * x.shape[1]
+torch.ones(x.shape[0], x.shape[1]).tril() * x; (x @ w.t()).view(x.size(0) * w.size(0))
+torch.rand_like(x) * 0 + x; x.view(x.size(0), 2, x.size(1) // 2).permute(1, 0, 2).sum(2)
+F.interpolate(img, scale_factor=2); F.avg_pool2d(img, 2); F.adaptive_avg_pool2d(img, 1)
+F.batch_norm(img, None, None, training=True); F.group_norm(img, 2); x.softmax(-1).argmax(1)
+x.sort(1)[0]; x.gather(1, i.view(-1, 1)); x.index_select(0, i); x.cumsum(0).flip(0)
+torch.bmm(s, s.transpose(1, 2)) * s.shape[2] ** -0.5; x.split(2)[1]; x.clone().fill_(x.shape[0])
+"""
+
 
 def expressions(text: str) -> list[str]:
     """The expressions of a table."""
@@ -43,6 +60,7 @@ def expressions(text: str) -> list[str]:
 
 
 CASES = [*expressions(FORWARD), *expressions(BACKWARD)]
+SYMBOLIC = expressions(SIZED)
 NAMES = ("x", "y", "w", "b", "v", "s", "img", "k", "i")
 SIZES = {"x": (4, 6), "y": (4, 6), "w": (5, 6), "b": (5,), "v": (6,), "s": (2, 3, 4),
          "img": (2, 4, 8, 8), "k": (6, 4, 3, 3)}  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchlike._aten import schemas
+from torchlike._compat.symbolic import SymFloat, SymInt
 from torchlike._core import devices, dtypes
 from torchlike._core.layouts import layout, memory_format
 from torchlike._core.tensor import Tensor
@@ -33,17 +34,21 @@ def _is_int(value: Any) -> bool:
 
 
 def _int(value: Any) -> Any:
+    if isinstance(value, SymInt):
+        return value
     return operator.index(value) if _is_int(value) else _UNFIT
 
 
 def _float(value: Any) -> Any:
+    if isinstance(value, (SymInt, SymFloat)):
+        return value
     return float(value) if isinstance(value, (int, float, np.number)) else _UNFIT
 
 
 def _scalar(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
-    return value if isinstance(value, (int, float, complex)) else _UNFIT
+    return value if isinstance(value, (int, float, complex, SymInt, SymFloat)) else _UNFIT
 
 
 def _tensor(value: Any) -> Any:

@@ -13,7 +13,8 @@ from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.backward import grad
 
 _torch, _nn = NAMESPACES[""], NAMESPACES["nn.functional"]
-_REDUCTIONS = ("none", "mean", "sum")
+#: PyTorch's numbers for reductions.
+REDUCTIONS = ("none", "mean", "sum")
 
 
 def vjp(
@@ -82,7 +83,7 @@ def _of_loss(name: str, forward: Callable[..., Any]) -> None:
     def backward(
         grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, *rest: Any
     ) -> Tensor:
-        how = _REDUCTIONS[reduction]
+        how = REDUCTIONS[reduction]
         return vjp(lambda x: forward(x, target, how, *rest), [self], [grad_output])[0]
 
 
@@ -99,7 +100,7 @@ def _nll_loss_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Any, reduction: int,
     ignore_index: int, total_weight: Tensor,
 ) -> Tensor:  # fmt: skip
-    how = _REDUCTIONS[reduction]
+    how = REDUCTIONS[reduction]
     return vjp(lambda x: _nn["nll_loss"](
         x, target, weight, ignore_index=ignore_index, reduction=how),
         [self], [grad_output])[0]  # fmt: skip
@@ -109,7 +110,7 @@ def _nll_loss_backward(
 def _binary_cross_entropy_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Any = None, reduction: int = 1
 ) -> Tensor:
-    how = _REDUCTIONS[reduction]
+    how = REDUCTIONS[reduction]
     return vjp(lambda x: _nn["binary_cross_entropy"](x, target, weight, reduction=how),
                [self], [grad_output])[0]  # fmt: skip
 

@@ -62,6 +62,26 @@ def _alias(self: Tensor) -> Tensor:
     return self.view(*self.shape) if self.is_contiguous() else self[...]
 
 
+@kernel("sym_size", "sym_size.int")
+def _sym_size(self: Tensor, dim: int | None = None) -> Any:
+    return self.size(dim)
+
+
+@kernel("sym_stride", "sym_stride.int")
+def _sym_stride(self: Tensor, dim: int | None = None) -> Any:
+    return self.stride(dim)
+
+
+@kernel("sym_numel")
+def _sym_numel(self: Tensor) -> int:
+    return self.numel()
+
+
+@kernel("sym_storage_offset")
+def _sym_storage_offset(self: Tensor) -> int:
+    return self.storage_offset()
+
+
 @kernel("lift", "lift_fresh")
 def _lift(self: Tensor) -> Tensor:
     return self
@@ -94,12 +114,12 @@ def _select_backward(grad: Tensor, size: Sequence[int], dim: int, index: int) ->
     return whole
 
 
-@kernel("index")
+@kernel("index", "_unsafe_index")
 def _index(self: Tensor, indices: Sequence[Any]) -> Tensor:
     return self[tuple(slice(None) if i is None else i for i in indices)]
 
 
-@kernel("index_put")
+@kernel("index_put", "_unsafe_index_put")
 def _index_put(self: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
     return _index_put_(self.clone(), indices, values, accumulate)
 
@@ -205,24 +225,20 @@ def _max_pool(
     return _nn[f"max_pool{n}d_with_indices"](self, size, steps, padding, dilation, ceil_mode)
 
 
+def _adaptive_maximum(n: int) -> None:
+    @kernel(f"adaptive_max_pool{n}d")
+    def pooled(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+        size = tuple(output_size) if isinstance(output_size, (tuple, list)) else output_size
+        return _nn[f"adaptive_max_pool{n}d_with_indices"](self, size)
+
+
+for _n in (1, 2, 3):
+    _adaptive_maximum(_n)
+
+
 @kernel("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
 def _adaptive_avg_pool(self: Tensor, output_size: Any) -> Tensor:
     return _nn[f"adaptive_avg_pool{len(output_size)}d"](self, tuple(output_size))
-
-
-@kernel("constant_pad_nd")
-def _constant_pad_nd(self: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    return _nn["pad"](self, tuple(pad), value=value)
-
-
-@kernel("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
-def _reflection_pad(self: Tensor, padding: Any) -> Tensor:
-    return _nn["pad"](self, tuple(padding), mode="reflect")
-
-
-@kernel("replication_pad1d", "replication_pad2d", "replication_pad3d")
-def _replication_pad(self: Tensor, padding: Any) -> Tensor:
-    return _nn["pad"](self, tuple(padding), mode="replicate")
 
 
 @kernel("im2col")
@@ -338,24 +354,6 @@ def _windows(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 @kernel("block_diag")
 def _block_diag(tensors: Sequence[Tensor]) -> Tensor:
     return _torch["block_diag"](*tensors)
-
-
-def _upsampling(name: str, mode: str, corners: bool) -> None:
-    @kernel(name)
-    def upsample(self: Tensor, output_size: Any, *rest: Any) -> Tensor:
-        given, scales = (rest[:1], rest[1:]) if corners else ((), rest)
-        keywords = {"align_corners": given[0]} if given else {}
-        if scales and all(s is not None for s in scales):
-            return _nn["interpolate"](self, scale_factor=tuple(scales), mode=mode, **keywords)
-        return _nn["interpolate"](self, size=tuple(output_size), mode=mode, **keywords)
-
-
-for _mode, _corners in (("nearest", False), ("bilinear", True), ("bicubic", True)):
-    _upsampling(f"upsample_{_mode}2d", _mode, _corners)
-_upsampling("upsample_nearest1d", "nearest", False)
-_upsampling("upsample_linear1d", "linear", True)
-_upsampling("upsample_nearest3d", "nearest", False)
-_upsampling("upsample_trilinear3d", "trilinear", True)
 
 
 @kernel("elu")

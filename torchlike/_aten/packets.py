@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._aten import arguments, schemas
+from torchlike._aten import arguments, pointwise_kernels, resizing, schemas
 from torchlike._aten.kernels import KERNELS
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
@@ -19,6 +19,9 @@ from torchlike._dispatch.registry import NAMESPACES, OPS
 from torchlike._dispatch.schema_language import Schema, parse
 from torchlike._ops.aten import custom
 from torchlike._runtime.lazy import LazyModule
+
+assert pointwise_kernels  # importing it fills the table of kernels
+assert resizing
 
 #: Prefixes that aten has instead of namespaces.
 _PREFIXES = {"linalg_": "linalg", "special_": "special", "fft_": "fft"}
@@ -187,10 +190,10 @@ class AtenNamespace(custom.OpNamespace):
     """``torch.ops.aten``."""
 
     def __getattr__(self, name: str) -> AtenPacket:
-        if name.startswith("__"):
+        if name.startswith("__") and name not in KERNELS:
             raise AttributeError(name)
-        if "backward" in name:
-            _gradient_kernels.KERNELS  # noqa: B018 - importing it fills the table
+        if "backward" in name or name.endswith("_jvp"):
+            _layer_gradients.KERNELS  # noqa: B018 - importing it fills the table
         function = KERNELS.get(name) or _found(name)
         if function is None and not schemas.overloads_of(name):
             raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
@@ -206,5 +209,5 @@ aten: Any = AtenNamespace("aten")
 custom.NAMESPACES["aten"] = aten
 #: What takes calls apart is imported when the first class or mode has ``__torch_dispatch__``.
 _calling: Any = LazyModule("torchlike._aten.calling")
-_gradient_kernels: Any = LazyModule("torchlike._aten.gradient_kernels")
+_layer_gradients: Any = LazyModule("torchlike._aten.layer_gradients")
 protocol.dispatched_by(lambda: _calling.dispatch)

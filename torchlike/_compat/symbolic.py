@@ -1,59 +1,289 @@
-"""``torch.SymInt``, ``torch.sym_int`` and their kin: plain numbers, for shapes are known here."""
+"""``torch.SymInt`` and ``torch.SymFloat``: numbers made of sizes that stand for any size.
+
+Sizes are plain ints, except where ``make_fx(tracing_mode="symbolic")`` or a FakeTensorMode with a
+``shape_env`` made them symbols. Arithmetic gives further expressions. What has to know the number
+(``int``, a comparison, a ``range``) is answered for the sizes at hand, and the shape environment
+keeps a guard.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from torchlike._core import protocol
+from torchlike._runtime.lazy import LazyModule
+
+#: JAX's symbolic sizes are imported with the first symbol.
+symbolic_sizes: Any = LazyModule("torchlike._runtime.first_calls.symbolic_sizes")
+
+
+class SymNode:
+    """What a symbolic number is: an expression in the symbols of ``shape_env``, and ``hint``, its
+    value for the sizes at hand. ``made`` is the function and the arguments that it is the result
+    of; None for a size of a tensor."""
+
+    __slots__ = ("expr", "hint", "made", "shape_env")
+
+    def __init__(self, expr: Any, shape_env: Any, hint: Any, made: Any = None) -> None:
+        self.expr, self.shape_env, self.hint, self.made = expr, shape_env, hint, made
+
+    def __repr__(self) -> str:
+        return str(self.expr)
 
 
 class _Symbol:
-    """A number that is not known while a graph is made. There is none, so nothing is an instance.
+    """A number that is not known while a graph is made.
 
-    NotImplementedError when one is made.
+    NotImplementedError when one is made of anything but a SymNode.
     """
 
+    node: SymNode
+
     def __init__(self, node: Any) -> None:
-        raise NotImplementedError(
-            f"torch.{type(self).__name__}: sizes are plain numbers. Use instead: int, float, bool."
-        )
+        if not isinstance(node, SymNode):
+            raise NotImplementedError(
+                f"torch.{type(self).__name__}: symbols are made by make_fx and ShapeEnv. "
+                "Use instead: int, float, bool."
+            )
+        self.node = node
+
+    def __repr__(self) -> str:
+        return str(self.node.expr)
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: non-nested {type(self).__name__}")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __add__(self, other: Any) -> Any:
+        return _applied(operator.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _applied(operator.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _applied(operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _applied(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _applied(operator.mul, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _applied(operator.mul, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _applied(operator.floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _applied(operator.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _applied(operator.mod, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _applied(operator.mod, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __truediv__(self, other: Any) -> Any:
+        return _applied(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _applied(operator.truediv, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return _applied(operator.pow, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _applied(operator.pow, other, self)
+
+    def __neg__(self) -> Any:
+        return _applied(operator.neg, self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self  # type: ignore[operator]
 
 
 class SymInt(_Symbol):
-    """An unknown int; there is none."""
+    """An int made of symbolic sizes."""
+
+    def __index__(self) -> int:
+        """The number for the sizes at hand: from now on the graph is for those alone."""
+        node = self.node
+        node.shape_env.decide(True, node.expr, node.hint)
+        return node.hint
+
+    __int__ = __index__
+    __trunc__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.__index__())
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, float) and other.is_integer():
+            other = int(other)
+        if not isinstance(other, (int, SymInt)):
+            return NotImplemented
+        return self.node.shape_env.decide(True, self.node.expr, expression_of(other))
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compared(other, lambda a, b: (a, b), math.ceil)
+
+    def __le__(self, other: Any) -> bool:
+        return self._compared(other, lambda a, b: (b, a), math.floor)
+
+    def __lt__(self, other: Any) -> bool:
+        return not self.__ge__(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return not self.__le__(other)
+
+    __hash__ = _Symbol.__hash__
+
+    def _compared(
+        self, other: Any, order: Callable[[Any, Any], Any], whole: Callable[[float], int]
+    ) -> bool:
+        """Whether the greater of two is; ``order`` puts it first."""
+        if isinstance(other, SymFloat):
+            other = float(other)
+        if isinstance(other, float):
+            if not math.isfinite(other):
+                greater, least = order(self.node.hint, other)
+                return greater >= least
+            other = whole(other)
+        greater, least = order(self.node.expr, expression_of(other))
+        return self.node.shape_env.decide(False, greater, least)
 
 
 class SymFloat(_Symbol):
-    """An unknown float; there is none."""
+    """A float made of symbolic sizes. What asks for its number fixes the sizes."""
+
+    def __float__(self) -> float:
+        """The number for the sizes at hand: from now on the graph is for those alone."""
+        for part in self.node.made[1]:
+            if isinstance(part, (SymInt, SymFloat)):
+                float(part)
+        return self.node.hint
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __eq__(self, other: object) -> bool:
+        return float(self) == other
+
+    def __ge__(self, other: Any) -> bool:
+        return float(self) >= other
+
+    def __le__(self, other: Any) -> bool:
+        return float(self) <= other
+
+    def __lt__(self, other: Any) -> bool:
+        return float(self) < other
+
+    def __gt__(self, other: Any) -> bool:
+        return float(self) > other
+
+    __hash__ = _Symbol.__hash__
 
 
 class SymBool(_Symbol):
-    """An unknown bool; there is none."""
+    """An unknown bool; there is none: comparisons are decided."""
 
 
-def sym_int(a: Any) -> int:
-    """Cut off towards zero."""
-    return int(a)
+def is_symbolic(value: Any) -> bool:
+    """Whether a value is a number made of symbolic sizes."""
+    return isinstance(value, _Symbol) and hasattr(value, "node")
 
 
-def sym_float(a: Any) -> float:
+def hint_of(value: Any) -> Any:
+    """A symbolic number as it is for the sizes at hand; anything else itself. Nothing is noted."""
+    return value.node.hint if is_symbolic(value) else value
+
+
+def expression_of(value: Any) -> Any:
+    """A symbolic number's expression; anything else itself."""
+    return value.node.expr if is_symbolic(value) else value
+
+
+def _applied(function: Callable[..., Any], *args: Any) -> Any:
+    """A function of numbers of which one is symbolic: a symbolic number, or a plain one where it is
+    the same for all sizes. NotImplementedError for an int that no expression stands for."""
+    if not all(isinstance(a, (int, float)) or is_symbolic(a) for a in args):
+        return NotImplemented
+    env = next(a.node.shape_env for a in args if is_symbolic(a))
+    hint = function(*map(hint_of, args))
+    if isinstance(hint, float):
+        if function is operator.pow or any(isinstance(a, (float, SymFloat)) for a in args):
+            args = tuple([sym_float(a) if isinstance(a, SymInt) else a for a in args])
+        expr = (function, *map(expression_of, args))
+        return _noted(SymFloat(SymNode(expr, env, hint, (function, args))))
+    if function is operator.pow and is_symbolic(args[1]):
+        raise NotImplementedError(f"{args[0]} ** {args[1]}: no expression of sizes")
+    expr = _EXPRESSIONS.get(function, function)(*map(expression_of, args))
+    if not symbolic_sizes.is_symbolic(expr):
+        return int(expr)
+    return _noted(SymInt(SymNode(expr, env, hint, (function, args))))
+
+
+def _noted(made: Any) -> Any:
+    """A number that was computed, told to the innermost recording."""
+    for mode in reversed(protocol.state.dispatch_modes):
+        note = getattr(mode, "note_number", None)
+        if note is not None:
+            note(made)
+            break
+    return made
+
+
+def sym_int(a: Any) -> Any:
+    """Cut off towards zero. NotImplementedError for a SymFloat."""
+    if isinstance(a, SymFloat):
+        raise NotImplementedError(
+            f"torch.sym_int of {a}: no expression of sizes; use // on ints, or int() to fix it"
+        )
+    return a if is_symbolic(a) else int(a)
+
+
+def sym_float(a: Any) -> Any:
     """As a float."""
-    return float(a)
+    return _applied(sym_float, a) if isinstance(a, SymInt) else a if is_symbolic(a) else float(a)
 
 
-def _chosen(choose: Any, a: Any, b: Any) -> Any:
+def _chosen(symbolic: Any, choose: Any, a: Any, b: Any) -> Any:
+    if isinstance(a, SymInt) or isinstance(b, SymInt):
+        return _applied(symbolic, a, b)
     found = choose(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else int(found)
 
 
 def sym_max(a: Any, b: Any) -> Any:
     """The greater; a float if either is."""
-    return _chosen(max, a, b)
+    return _chosen(sym_max, max, a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
     """The lesser; a float if either is."""
-    return _chosen(min, a, b)
+    return _chosen(sym_min, min, a, b)
+
+
+#: Functions of expressions that do not go by the function's own name.
+_EXPRESSIONS: dict[Any, Callable[..., Any]] = {
+    sym_max: lambda a, b: symbolic_sizes.greatest(a, b),
+    sym_min: lambda a, b: symbolic_sizes.least(a, b),
+}
 
 
 def sym_not(a: Any) -> bool:
@@ -76,6 +306,6 @@ def sym_sum(*args: Any) -> Any:
     return sum(given)
 
 
-def sym_sqrt(a: Any) -> float:
+def sym_sqrt(a: Any) -> Any:
     """The square root."""
-    return math.sqrt(a)
+    return _applied(sym_sqrt, a) if is_symbolic(a) else math.sqrt(a)

@@ -151,6 +151,11 @@ class TypedStorage:
         """False: JAX manages transfers."""
         return False
 
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory is mapped from, where writes reach it; None for other memory."""
+        return self._flat.untyped_storage().filename
+
     def is_shared(self) -> bool:
         """Whether processes that it is sent to see the same memory."""
         return self._flat.is_shared()

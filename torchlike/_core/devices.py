@@ -142,6 +142,8 @@ def _jax_device(type: str, index: int | None) -> Any:
         )
     if len(found) == 1 and index is not None and index == coordination.local_rank():
         return found[0]  # a rank has one device, and calls it by its own number
+    if type == "cpu" and len(found) == 1:
+        return found[0]  # PyTorch takes any number for it
     if index is not None and index >= len(found):
         raise errors.AcceleratorError(
             f"{type.upper()} error: invalid device ordinal\nGPU device may be out of range, do you "

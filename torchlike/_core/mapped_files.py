@@ -28,3 +28,12 @@ def is_mapped(array: np.ndarray) -> bool:
 def is_private(array: np.ndarray) -> bool:
     """Does it lie on a map of this process alone?"""
     return is_mapped(array) and type(array.base.obj) is PrivateMap  # type: ignore[union-attr]
+
+
+def name_of(array: np.ndarray | None) -> str | None:
+    """The file that an array's memory is, where writes reach it; None for other memory."""
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap) and array.filename is not None:
+            return None if array.mode == "c" else str(array.filename)
+        array = array.base
+    return None

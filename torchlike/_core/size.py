@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from torchlike._compat.symbolic import SymInt
+
 
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``. TypeError for
@@ -51,8 +53,8 @@ class Size(tuple[int, ...]):
 def _integer(at: int, n: Any) -> int:
     if type(n) is int:
         return n
-    if getattr(n, "is_nested_int", False):
-        return n  # the size of a ragged dimension
+    if isinstance(n, SymInt):
+        return n  # type: ignore[return-value]  # a symbol, or the size of a ragged dimension
     if not hasattr(n, "__index__"):
         raise TypeError(
             f"torch.Size() takes an iterable of 'int' (item {at} is '{type(n).__name__}')"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import devices, dtypes
+from torchlike._core import devices, dtypes, mapped_files
 from torchlike._core.errors import type_name
 from torchlike._core.storage import Storage, Unread
 from torchlike._runtime import shared_memory
@@ -48,6 +48,11 @@ class UntypedStorage:
     @property
     def device(self) -> devices.device:
         return self._storage.device
+
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory is mapped from, where writes reach it; None for other memory."""
+        return mapped_files.name_of(self._storage.host)
 
     #: Set by ops/resizing.py.
     resize_: Callable[[UntypedStorage, int], UntypedStorage]
@@ -136,6 +141,7 @@ class UntypedStorage:
                 f"<{nbytes}>"
             )
         mapped = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))
+        mapped.filename = filename  # as it was given, not made absolute
         return _Bytes(mapped.view(np.ndarray), private=not shared)
 
     @staticmethod

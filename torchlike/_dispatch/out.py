@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._core import boxes, casts, dtypes, errors, modes, views
+from torchlike._core import boxes, casts, dtypes, errors, modes, protocol, views
 from torchlike._core.tape import check_inference
 from torchlike._core.tensor import Tensor
 from torchlike._runtime.first_calls.program import host
@@ -17,7 +17,8 @@ def check_targets(out: Any, name: str) -> tuple[Any, ...]:
     targets = out if isinstance(out, (tuple, list)) else (out,)
     for t in targets:
         if not isinstance(t, Tensor):
-            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+            said = f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}"
+            raise protocol.no_tensor(t, said)
     return tuple(targets)
 
 

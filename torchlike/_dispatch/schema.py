@@ -74,7 +74,12 @@ class Kind:
 def _int(value: Any) -> int:
     if isinstance(value, (bool, float)):
         raise TypeError
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        if type(value).__name__ == "_DimExpr":  # a symbolic size of JAX's
+            return value
+        raise
 
 
 def _bool(value: Any) -> bool:

@@ -6,15 +6,20 @@ whose result depends on values raise.
 
 from __future__ import annotations
 
+import math
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from torchlike._aten.handlers import tensors_of
 from torchlike._aten.packets import aten
-from torchlike._core import devices, modes, protocol
+from torchlike._compat.symbolic import SymInt, SymNode, expression_of, hint_of, is_symbolic
+from torchlike._core import devices, errors, modes, protocol
 from torchlike._core.meta import MetaArray
 from torchlike._core.protocol import no_protocol
+from torchlike._core.size import Size, size_of
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._subclasses.symbolic_results import sizes_of_results
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
@@ -64,6 +69,13 @@ def _on_meta(t: Tensor) -> Tensor:
     return made
 
 
+#: What asks for a size: answered by a fake itself.
+_OF_SIZES = {
+    "sym_size": Tensor.size, "sym_stride": Tensor.stride, "sym_numel": Tensor.numel,
+    "sym_storage_offset": Tensor.storage_offset,
+}  # fmt: skip
+
+
 class FakeTensor(Tensor):
     """A tensor without values on a device that need not be there."""
 
@@ -71,6 +83,8 @@ class FakeTensor(Tensor):
     fake_device: Any
     fake_mode: FakeTensorMode
     constant: Any = None
+    #: Its size with symbols; None where all sizes are plain numbers.
+    symbolic_size: tuple[Any, ...] | None = None
 
     @staticmethod
     def __new__(
@@ -95,6 +109,62 @@ class FakeTensor(Tensor):
         return self.fake_device
 
     is_meta = property(lambda self: self.fake_device.type == "meta")
+
+    @property
+    def shape(self) -> Size:
+        """The size, of ints and SymInts."""
+        known = self.symbolic_size
+        return size_of(self._geometry.size if known is None else known)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The size, or that of one dimension."""
+        shape = self.shape
+        return shape if dim is None else shape[errors.wrap_dim(dim, len(shape))]
+
+    def numel(self) -> Any:
+        """The number of elements."""
+        if self.symbolic_size is None:
+            return Tensor.numel(self)
+        return self._asked(_product(self.shape), aten.sym_numel.default)
+
+    nelement = numel
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides, or that of one dimension. NotImplementedError where sizes are symbols and
+        the elements do not fill the memory."""
+        strides = self._geometry.stride
+        if self.symbolic_size is not None:
+            strides = self._symbolic_strides(strides)
+        return strides if dim is None else strides[errors.wrap_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        """Where the first element is. NotImplementedError where that depends on symbols."""
+        offset = Tensor.storage_offset(self)
+        if self.symbolic_size is not None and offset:
+            raise NotImplementedError(
+                "storage_offset() of a FakeTensor of symbolic size that is part of another tensor"
+            )
+        return offset
+
+    def _symbolic_strides(self, strides: tuple[int, ...]) -> tuple[Any, ...]:
+        size, made, step = self.shape, list(strides), 1
+        order = [d for d in range(len(size)) if strides[d] and hint_of(size[d]) > 1]
+        for d in sorted(order, key=lambda d: (strides[d], -d)):
+            if hint_of(step) != strides[d]:
+                raise NotImplementedError(
+                    f"the strides of a FakeTensor of size {tuple(size)}, whose elements do not "
+                    "fill the memory: use clone(memory_format=torch.contiguous_format) first"
+                )
+            made[d] = self._asked(step, aten.sym_stride.int, d)
+            step = _product((step, size[d]))
+        return tuple(made)
+
+    def _asked(self, number: Any, overload: Any, *dim: int) -> Any:
+        """A number that graphs get by asking this tensor."""
+        if not isinstance(number, SymInt):
+            return number
+        node = number.node
+        return SymInt(SymNode(node.expr, node.shape_env, node.hint, (overload, (self, *dim))))
 
     @staticmethod
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
@@ -151,7 +221,8 @@ class FakeTensorMode(TorchDispatchMode):
     Args:
       allow_non_fake_inputs: whether tensors with values may meet fake ones: they are faked.
 
-    NotImplementedError for a ``shape_env``: shapes are numbers here.
+      shape_env: a ShapeEnv: sizes of tensors that are faked become its symbols.
+      static_shapes: whether they stay numbers all the same.
     """
 
     def __init__(
@@ -159,14 +230,10 @@ class FakeTensorMode(TorchDispatchMode):
         shape_env: Any = None, static_shapes: bool | None = None, export: bool = False, **more: Any,
     ) -> None:  # fmt: skip
         super().__init__()
-        if shape_env is not None:
-            raise NotImplementedError(
-                "FakeTensorMode(shape_env=...): sizes are plain numbers; leave it out"
-            )
         self.allow_fallback_kernels = allow_fallback_kernels
         self.allow_non_fake_inputs = allow_non_fake_inputs
-        self.static_shapes = True
-        self.shape_env = None
+        self.static_shapes = shape_env is None if static_shapes is None else static_shapes
+        self.shape_env = shape_env
         self._known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._sources: dict[int, Any] = {}
         self.in_kernel_invocation = False
@@ -176,9 +243,14 @@ class FakeTensorMode(TorchDispatchMode):
         """True: it is PyTorch's own."""
         return True
 
-    def from_tensor(self, tensor: Tensor, **options: Any) -> Any:
-        """A fake of a tensor: the same each time, with its requires_grad. AssertionError for a fake
-        of another mode."""
+    def from_tensor(
+        self, tensor: Tensor, *, static_shapes: bool | None = None, **options: Any
+    ) -> Any:
+        """A fake of a tensor: the same each time, with its requires_grad.
+
+        ``static_shapes``: whether its sizes stay numbers; as the mode says by default.
+        AssertionError for a fake of another mode.
+        """
         if isinstance(tensor, FakeTensor):
             if tensor.fake_mode is not self:
                 raise AssertionError("Mixing fake modes NYI")
@@ -188,6 +260,9 @@ class FakeTensorMode(TorchDispatchMode):
         if found is not None and source is not None and source() is tensor:
             return found
         made = self._faked(tensor, None)
+        static = self.static_shapes if static_shapes is None else static_shapes
+        if self.shape_env is not None and not static:
+            _set_size(made, self.shape_env.sizes_for(tensor.shape))
         if getattr(tensor, "_is_param", False):
             made._is_param = True
         if tensor.requires_grad:
@@ -215,6 +290,8 @@ class FakeTensorMode(TorchDispatchMode):
         on several devices.
         """
         name = func.overloadpacket.__name__
+        if name in _OF_SIZES:
+            return getattr(args[0], _OF_SIZES[name].__name__)(*args[1:])
         if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
             given = args[0]
             return given if isinstance(given, FakeTensor) else self._faked(given, given)
@@ -228,12 +305,13 @@ class FakeTensorMode(TorchDispatchMode):
         if name in _SHAPED_BY_VALUES:
             raise DynamicOutputShapeException(func)
         args, kwargs = self._converted(func, args, kwargs)
+        sizes = self._symbolic_sizes(func, args, kwargs)
         device = self._device(func, args, kwargs)
         fakes = [t for t in tensors_of((*args, *kwargs.values())) if isinstance(t, FakeTensor)]
         if "device" in kwargs:
             kwargs = {**kwargs, "device": devices.META}
         plain_args, plain_kwargs = pytree.tree_map(
-            lambda a: a.meta() if isinstance(a, FakeTensor) else a, (args, kwargs)
+            lambda a: a.meta() if isinstance(a, FakeTensor) else hint_of(a), (args, kwargs)
         )
         with modes.unrecorded():
             out = func.operator(*plain_args, **plain_kwargs)
@@ -242,13 +320,26 @@ class FakeTensorMode(TorchDispatchMode):
         def wrapped(o: Any) -> Any:
             if not isinstance(o, Tensor) or isinstance(o, FakeTensor):
                 return o
+            size = None if sizes is None else next(sizes)
             if written:
                 for t in fakes:
                     if t._storage is o._storage and t._view is o._view:
                         return t
-            return FakeTensor(self, o, device)
+            made = FakeTensor(self, o, device)
+            if size is not None:
+                _set_size(made, size)
+            return made
 
         return pytree.tree_map(wrapped, out)
+
+    def _symbolic_sizes(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The sizes of the tensors that an operator gives, in order; None for plain numbers."""
+        if self.shape_env is None or not any(
+            is_symbolic(a) or (isinstance(a, FakeTensor) and a.symbolic_size is not None)
+            for a in pytree.tree_leaves((args, kwargs))
+        ):
+            return None
+        return iter(sizes_of_results(func, args, kwargs, self.shape_env))
 
     def _converted(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         def convert(a: Any) -> Any:
@@ -279,6 +370,24 @@ class FakeTensorMode(TorchDispatchMode):
                     f"devices {found}, {t.device}"
                 )
         return found or devices.get_default_device()
+
+
+def _product(sizes: Sequence[Any]) -> Any:
+    """The product of sizes, which no recording is told of."""
+    env = next((n.node.shape_env for n in sizes if is_symbolic(n)), None)
+    found = math.prod(map(expression_of, sizes))
+    return found if env is None else env.number(found)
+
+
+def _set_size(fake: FakeTensor, size: tuple[Any, ...]) -> None:
+    """Have a fake say a size of symbols. RuntimeError where it is not the fake's for the sizes at
+    hand."""
+    if tuple(map(hint_of, size)) != tuple(fake._geometry.size):
+        raise RuntimeError(
+            f"a tensor of size {tuple(fake._geometry.size)} was to be of the symbolic size {size}"
+        )
+    if any(map(is_symbolic, size)):
+        fake.symbolic_size = size
 
 
 def _shown(func: Any, args: Any, kwargs: Any) -> str:

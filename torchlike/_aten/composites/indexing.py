@@ -10,6 +10,7 @@ import numpy as np
 
 from torchlike._aten.handlers import composite, unhandled
 from torchlike._aten.packets import aten
+from torchlike._compat.symbolic import SymInt
 from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
@@ -63,7 +64,7 @@ def _viewed(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
             dim += given.dim() if given.dtype is dtypes.bool else 1
         else:
             n = x.shape[dim] if dim < x.dim() else 0
-            place = part.__index__()
+            place = _place(part)
             if not -n <= place < n:
                 if x.dim() == 0 or dim >= x.dim():
                     raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
@@ -74,9 +75,14 @@ def _viewed(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
     return x, tensors
 
 
+def _place(index: Any) -> Any:
+    """An int, or a SymInt as it is."""
+    return index if isinstance(index, SymInt) else index.__index__()
+
+
 def _sliced(x: Tensor, dim: int, part: slice) -> Tensor:
-    start = 0 if part.start is None else part.start.__index__()
-    stop = sys.maxsize if part.stop is None else part.stop.__index__()
+    start = 0 if part.start is None else _place(part.start)
+    stop = sys.maxsize if part.stop is None else _place(part.stop)
     step = 1 if part.step is None else part.step.__index__()
     if step <= 0:
         raise ValueError("step must be greater than zero")

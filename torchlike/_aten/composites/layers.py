@@ -8,18 +8,19 @@ from typing import Any
 
 from torchlike._aten.composites.pointwise import log_softmax, softmax
 from torchlike._aten.composites.products import matmul
-from torchlike._aten.composites.shapes import reshape
+from torchlike._aten.composites.shapes import ints, reshape
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
+from torchlike._compat.symbolic import SymInt
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
 from torchlike._core.tensor import Tensor
 
 
 def _listed(value: Any, n: int) -> list[int]:
-    if isinstance(value, int):
-        return [value] * n
-    found = [int(v) for v in value]
+    if isinstance(value, (int, SymInt)):
+        return [value] * n  # type: ignore[list-item]
+    found = ints(value)
     return found * n if len(found) == 1 else found
 
 
@@ -345,7 +346,7 @@ def embedding(
 @composite("F.pad", "pad")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Tensor:
     """Wider at the ends of dimensions."""
-    sizes = [int(p) for p in pad]
+    sizes = ints(pad)
     if mode == "constant":
         return aten.constant_pad_nd.default(input, sizes, 0.0 if value is None else value)
     kind = {"reflect": "reflection", "replicate": "replication"}.get(mode)
@@ -365,7 +366,8 @@ def interpolate(
     if size is None:
         factors = [float(scale_factor)] * n if isinstance(scale_factor, (int, float)) else [
             float(s) for s in scale_factor]  # fmt: skip
-        sizes = [math.floor(d * s) for d, s in zip(input.shape[2:], factors, strict=True)]
+        sizes = [d * int(s) if s.is_integer() else math.floor(d * s)
+                 for d, s in zip(input.shape[2:], factors, strict=True)]  # fmt: skip
         if not recompute_scale_factor:
             scales = list(factors)
     else:

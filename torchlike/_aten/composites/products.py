@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from torchlike._aten.composites.shapes import reshape
+from torchlike._aten.composites.shapes import broadcast_sizes, reshape
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
 from torchlike._core.tensor import Tensor
@@ -87,7 +86,7 @@ def _folded(first: Tensor, second: Tensor) -> Tensor:
 def _batched(first: Tensor, second: Tensor) -> Tensor:
     rows = first.shape[-2] if first.dim() > 1 else 1
     columns = second.shape[-1] if second.dim() > 1 else 1
-    batch = list(_broadcast(first.shape[:-2], second.shape[:-2]))
+    batch = list(broadcast_sizes(first.shape[:-2], second.shape[:-2]))
     count = math.prod(batch)
     inner = first.shape[-1]
     a = reshape(aten.expand.default(first, [*batch, rows, inner]), [count, rows, inner])
@@ -102,12 +101,6 @@ def _batched(first: Tensor, second: Tensor) -> Tensor:
     if second.dim() > 1:
         size.append(columns)
     return aten._unsafe_view.default(aten.bmm.default(a, b), size)
-
-
-def _broadcast(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    n = max(len(one), len(other))
-    padded = [(1,) * (n - len(s)) + tuple(s) for s in (one, other)]
-    return tuple(b if a == 1 else a for a, b in zip(*padded, strict=True))
 
 
 @composite("outer")

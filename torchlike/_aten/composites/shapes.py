@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
+from torchlike._compat.symbolic import SymInt, hint_of
 from torchlike._core import errors, views
 from torchlike._core.layouts import contiguous_format
 from torchlike._core.tensor import Tensor
 
 
-def ints(args: Sequence[Any]) -> list[int]:
+def ints(args: Sequence[Any]) -> list[Any]:
     """Ints given one by one or as one list."""
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         args = args[0]
-    return [int(a) for a in args]
+    return [a if isinstance(a, SymInt) else int(a) for a in args]
 
 
 def can_view(self: Tensor, size: Sequence[int]) -> bool:
     """Whether the elements in a new shape lie at strides, without a copy."""
     g = self._geometry
-    return views.view_strides(g.size, g.stride, tuple(size)) is not None
+    return views.view_strides(g.size, g.stride, tuple(map(hint_of, size))) is not None
+
+
+def _product(sizes: list[int]) -> int:
+    """The product; of one size that size, with no multiplication for a graph to record."""
+    return functools.reduce(operator.mul, sizes) if sizes else 1
 
 
 def _known(self: Tensor, size: list[int]) -> list[int]:
     if -1 not in size:
         return size
-    rest = math.prod(n for n in size if n != -1)
+    rest = _product([n for n in size if n != -1])
     return [self.numel() // rest if n == -1 and rest else n for n in size]
 
 
@@ -41,8 +47,9 @@ def reshape(self: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
     size = ints(shape or (kwargs["shape"],))
     if can_view(self, _known(self, size)):
         return aten.view.default(self, size if self.is_contiguous() else _known(self, size))
+    size = _known(self, size)
     copied = aten.clone.default(self, memory_format=contiguous_format)
-    return aten._unsafe_view.default(copied, _known(self, size))
+    return aten._unsafe_view.default(copied, size)
 
 
 @composite("flatten")
@@ -55,7 +62,8 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if start == end:
         return self
     size = self.shape
-    return reshape(self, [*size[:start], math.prod(size[start : end + 1]), *size[end + 1 :]])
+    joined = _product(list(size[start : end + 1]))
+    return reshape(self, [*size[:start], joined, *size[end + 1 :]])
 
 
 @composite("ravel")
@@ -95,12 +103,20 @@ def broadcast_to(self: Tensor, size: Any) -> Tensor:
     return aten.expand.default(self, list(size))
 
 
+def broadcast_sizes(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """The size that two sizes broadcast to; the operator that comes next refuses those that do
+    not."""
+    n = max(len(one), len(other))
+    padded = [(1,) * (n - len(s)) + tuple(s) for s in (one, other)]
+    return tuple(b if a == 1 else a for a, b in zip(*padded, strict=True))
+
+
 @composite("broadcast_tensors", "F.broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Tensors expanded to the shape that they broadcast to."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
-    size = list(np.broadcast_shapes(*[tuple(t.shape) for t in tensors]))
+    size = list(functools.reduce(broadcast_sizes, [t.shape for t in tensors]))
     return tuple(aten.expand.default(t, size) for t in tensors)
 
 
@@ -145,7 +161,7 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     """Parts of equal size, but for the last."""
     n = self.shape[errors.wrap_dim(dim, self.dim())]
-    size = max(1, -(-n // chunks))
+    size = (n + chunks - 1) // chunks or 1
     return aten.split.Tensor(self, size, *([dim] if dim else []))
 
 
@@ -180,7 +196,7 @@ def tensor_split(self: Tensor, indices_or_sections: Any = None, dim: int = 0, **
 @composite("narrow")
 def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """A part along a dimension."""
-    start = int(start)
+    start = start if isinstance(start, SymInt) else int(start)
     if start < 0:
         start += self.shape[dim]
     return aten.slice.Tensor(self, dim, start, start + length)

@@ -20,6 +20,7 @@ from torchlike._aten.schemas import (
     creation,
     layers,
     linear_algebra,
+    lists,
     pointwise,
     reductions,
     shapes,
@@ -62,7 +63,7 @@ def _with_types(arguments: str) -> str:
 def table() -> dict[str, list[Line]]:
     """The lines by the operator's name."""
     found: dict[str, list[Line]] = {}
-    texts = (pointwise, reductions, shapes, creation, layers, linear_algebra)
+    texts = (pointwise, reductions, shapes, creation, layers, linear_algebra, lists)
     for text in texts:
         for line in text.TEXT.replace("\n    ", " ").strip().splitlines():
             read = _LINE.match(line.strip())

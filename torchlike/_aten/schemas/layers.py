@@ -283,4 +283,71 @@ upsample_nearest2d(self, SymInt[2] output_size, float? scales_h=None, float? sca
 upsample_nearest2d_backward(grad_output, SymInt[2] output_size, SymInt[4] input_size, float?
     scales_h=None, float? scales_w=None)
 value_selecting_reduction_backward(grad, int dim, indices, SymInt[] sizes, bool keepdim)  !c
+_adaptive_avg_pool3d_backward(grad_output, self)
+_convolution .deprecated(input, weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[]
+    dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool
+    deterministic, bool cudnn_enabled)  !c
+_convolution(input, weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
+    bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic,
+    bool cudnn_enabled, bool allow_tf32)
+_embedding_bag_forward_only(weight, indices, offsets, bool scale_grad_by_freq=False, int mode=0,
+    bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int
+    padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)
+_pad_circular(self, SymInt[] pad)
+_pad_enum(self, SymInt[] pad, int mode, float? value=None)
+_upsample_bicubic2d_aa_backward _upsample_bilinear2d_aa_backward
+    upsample_bicubic2d_backward(grad_output, SymInt[2] output_size, SymInt[4] input_size, bool
+    align_corners, float? scales_h=None, float? scales_w=None)
+_upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d upsample_nearest3d
+    .vec(input, SymInt[]? output_size, float[]? scale_factors)  !c
+_upsample_nearest_exact1d(self, SymInt[1] output_size, float? scales=None)
+_upsample_nearest_exact1d_backward upsample_nearest1d_backward(grad_output, SymInt[1] output_size,
+    SymInt[3] input_size, float? scales=None)
+_upsample_nearest_exact2d(self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None)
+_upsample_nearest_exact2d_backward(grad_output, SymInt[2] output_size, SymInt[4] input_size,
+    float? scales_h=None, float? scales_w=None)
+_upsample_nearest_exact3d upsample_nearest3d(self, SymInt[3] output_size, float? scales_d=None,
+    float? scales_h=None, float? scales_w=None)
+_upsample_nearest_exact3d_backward upsample_nearest3d_backward(grad_output, SymInt[3] output_size,
+    SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None)
+_weight_norm(v, g, int dim=0)  !c
+adaptive_max_pool2d_backward adaptive_max_pool3d_backward(grad_output, self, indices)
+avg_pool3d_backward(grad_output, self, int[3] kernel_size, int[3] stride, int[3] padding, bool
+    ceil_mode, bool count_include_pad, int? divisor_override)
+embedding_backward(grad, indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq,
+    bool sparse)
+fake_quantize_per_channel_affine_cachemask(self, scale, zero_point, int axis, int quant_min, int
+    quant_max) -> (Tensor, Tensor)
+fake_quantize_per_tensor_affine_cachemask(self, float scale, int zero_point, int quant_min, int
+    quant_max) -> (Tensor, Tensor)
+glu_jvp(glu, x, dx, int dim)
+grid_sampler_2d_backward grid_sampler_3d_backward(grad_output, input, grid, int
+    interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor,
+    Tensor)
+linear_backward(self, grad_output, weight, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
+log_sigmoid(self)  !c
+max_pool3d_with_indices_backward(grad_output, self, int[3] kernel_size, int[3] stride, int[3]
+    padding, int[3] dilation, bool ceil_mode, indices)
+multi_margin_loss_backward(grad_output, self, target, Scalar p, Scalar margin, Tensor?
+    weight=None, int reduction=1)
+multilabel_margin_loss_backward(grad_output, self, target, int reduction, is_target)
+multilabel_margin_loss_forward(self, target, int reduction) -> (Tensor, Tensor)
+nll_loss_nd(self, target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100)
+reflection_pad1d_backward replication_pad1d_backward(grad_output, self, SymInt[2] padding)
+reflection_pad2d_backward replication_pad2d_backward(grad_output, self, SymInt[4] padding)
+reflection_pad3d replication_pad3d(self, SymInt[6] padding)
+reflection_pad3d_backward replication_pad3d_backward(grad_output, self, SymInt[6] padding)
+rrelu_with_noise_backward(grad_output, self, noise, Scalar lower, Scalar upper, bool training,
+    bool self_is_result)
+upsample_bicubic2d upsample_linear1d upsample_trilinear3d .vec(input, SymInt[]? output_size, bool
+    align_corners, float[]? scale_factors)  !c
+upsample_bicubic2d(self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float?
+    scales_w=None)
+upsample_linear1d(self, SymInt[1] output_size, bool align_corners, float? scales=None)
+upsample_linear1d_backward(grad_output, SymInt[1] output_size, SymInt[3] input_size, bool
+    align_corners, float? scales=None)
+upsample_trilinear3d(self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float?
+    scales_h=None, float? scales_w=None)
+upsample_trilinear3d_backward(grad_output, SymInt[3] output_size, SymInt[5] input_size, bool
+    align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None)
 """

@@ -186,4 +186,27 @@ xlogy .Tensor(self, other)  !i
 xlogy .Scalar_Other(self, Scalar other)  !i
 xlogy .Scalar_Self(Scalar self, other)
 zero(self)  !i
+__and__ __or__ __xor__ .Scalar(self, Scalar other)  !c
+__and__ __or__ __xor__ .Tensor(self, other)  !c
+__iand__ __ior__ __ixor__ .Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)  !c
+__iand__ __ior__ __ixor__ .Tensor(Tensor(a!) self, other) -> Tensor(a!)  !c
+__ilshift__ __irshift__ .Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)
+__ilshift__ __irshift__ .Tensor(Tensor(a!) self, other) -> Tensor(a!)
+__lshift__ __rshift__ .Scalar(self, Scalar other)
+__lshift__ __rshift__ .Tensor(self, other)
+_addmm_activation(self, mat1, mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False)
+_aminmax .dim(self, int dim, bool keepdim=False) -> (Tensor, Tensor)
+_aminmax(self) -> (Tensor, Tensor)
+_euclidean_dist(x1, x2)
+_is_all_true _is_any_true(self)
+_pdist_forward(self, float p=2)
+cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) ->
+    Tensor(a!)
+geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)
+log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) ->
+    Tensor(a!)
+normal_functional(self, float mean=0, float std=1, *, Generator? generator=None)
+random_ .from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)
+random_ .to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)
+random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)
 """

@@ -144,7 +144,9 @@ squeeze_copy .dims(self, int[] dim)
 sum_to_size(self, SymInt[] size)  !c
 swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)  !ci
 swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)  !ci
-sym_storage_offset(self) -> SymInt  !c
+sym_numel sym_storage_offset(self) -> SymInt  !c
+sym_size sym_stride .int(self, int dim) -> SymInt  !c
+sym_size sym_stride(self) -> SymInt[]  !c
 take(self, index)  >
 take_along_dim(self, indices, int? dim=None)  !c >
 tensor_split .sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]  !c
@@ -179,4 +181,24 @@ where .ScalarOther(condition, self, Scalar other)  !c
 where .ScalarSelf(condition, Scalar self, other)  !c
 where .Scalar(condition, Scalar self, Scalar other)  !c
 where(condition) -> Tensor[]  !c
+_cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short(self,
+    bool non_blocking=False)  !c
+_chunk_cat(Tensor[] tensors, int dim, int num_chunks)
+_conj_copy _neg_view_copy(self)
+_index_put_impl_(Tensor(a!) self, Tensor?[] indices, values, bool accumulate=False, bool
+    unsafe=False) -> Tensor(a!)
+_reshape_alias_copy(self, SymInt[] size, SymInt[] stride)
+_reshape_copy(self, SymInt[] size)
+_stack(Tensor[] tensors, int dim=0)
+_unsafe_index .Tensor(self, Tensor?[] indices)
+_unsafe_index_put(self, Tensor?[] indices, values, bool accumulate=False)
+diagonal_backward(grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2)
+gather_backward(grad, self, int dim, index, bool sparse_grad)  !c
+item(self) -> Scalar  !c
+masked_scatter_backward(grad_output, mask, SymInt[] sizes)
+numpy_T matrix_H(Tensor(a) self) -> Tensor(a)  !c
+pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str
+    padding_side="right")  !c
+resize_as_(Tensor(a!) self, the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)
+trace_backward(grad, SymInt[] sizes)
 """

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax import errors, export
+from jax import core, errors, export
 from jax._src.export import shape_poly
 
 _Expression: Any = shape_poly._DimExpr  # pyright: ignore[reportPrivateImportUsage]
@@ -93,6 +93,16 @@ def value(size: Any, sizes: Mapping[str, int]) -> int:
     return int(size._evaluate(sizes)) if isinstance(size, _Expression) else int(size)
 
 
+def greatest(a: Any, b: Any) -> Any:
+    """The greater of two sizes: an expression where that depends on the symbols."""
+    return core.max_dim(a, b)
+
+
+def least(a: Any, b: Any) -> Any:
+    """The lesser of two sizes: an expression where that depends on the symbols."""
+    return core.min_dim(a, b)
+
+
 def _equals(self: Any, other: Any) -> bool:
     if _plain_eq(self, other):
         return True
@@ -100,7 +110,10 @@ def _equals(self: Any, other: Any) -> bool:
         return False
     if is_symbolic(other) and other.scope is not self.scope:
         return False  # of another trace: a cache of JAX's looks for what it knows
-    return decisions.decide(True, self, other)
+    try:
+        return decisions.decide(True, self, other)
+    except shape_poly.UnexpectedDimVar:
+        return False  # of another trace, compared with a number
 
 
 def _at_least(left: Any, right: Any, shown: Any) -> bool:

@@ -15,10 +15,12 @@ from typing import Any
 
 from torchlike._aten.handlers import tensors_of, unhandled
 from torchlike._aten.packets import aten
+from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torchlike.fx._symbolic_trace import PH, Tracer
+from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Argument
 from torchlike.fx.passes.shape_prop import _extract_tensor_metadata
@@ -48,6 +50,10 @@ _VALUE_ASKED = (
 )
 
 
+#: What gives a size: no node until it is used.
+_ASKING = (aten.sym_size, aten.sym_stride, aten.sym_numel, aten.sym_storage_offset)
+
+
 class PythonKeyTracer(Tracer):
     """A tracer that looks into all modules, and knows which tensors nodes stand for."""
 
@@ -55,6 +61,8 @@ class PythonKeyTracer(Tracer):
         super().__init__(autowrap_modules=())
         #: id of a tensor -> (the tensor, weakly; what stands for it; its value where it is known).
         self.tracked: dict[int, tuple[Any, Proxy, Any]] = {}
+        #: expression of sizes -> its proxy, or a function that makes it where it is first needed.
+        self.numbers: dict[Any, Proxy | Callable[[], Proxy]] = {}
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return False
@@ -74,7 +82,38 @@ class PythonKeyTracer(Tracer):
         self.tracked[id(value)] = (weakref.ref(value), proxy, constant)
         with unhandled():
             proxy.node.meta["val"] = value.detach() if type(value) is not FakeTensor else value
-            proxy.node.meta["tensor_meta"] = _extract_tensor_metadata(value)
+            if getattr(value, "symbolic_size", None) is None:
+                proxy.node.meta["tensor_meta"] = _extract_tensor_metadata(value)
+                return
+        for dim, size in enumerate(value.shape):
+            if is_symbolic(size):
+                asked = functools.partial(
+                    self._asked, size, aten.sym_size.int, (proxy, dim), "sym_size_int"
+                )
+                self.numbers.setdefault(expression_of(size), asked)
+
+    def _asked(self, number: Any, target: Any, args: Any, name: str | None = None) -> Proxy:
+        """A node that gives a number."""
+        proxy = self.create_proxy("call_function", target, args, {}, name=name)
+        proxy.node.meta["val"] = number
+        return proxy
+
+    def number(self, value: Any) -> Any:
+        """The proxy of a SymInt or SymFloat: what asks a tensor for it, or computes it."""
+        node = value.node
+        found = self.numbers.get(node.expr)
+        if found is None:
+            if node.made is None:
+                raise RuntimeError(f"{value} is no size of an argument: it cannot be in the graph")
+            function, args = node.made
+            name = None
+            if isinstance(args[0], Tensor):
+                name = "_".join(str(function).split(".")[1:])
+            found = self._asked(value, function, tuple(map(self.standing_for, args)), name)
+        elif not isinstance(found, Proxy):
+            found = found()
+        self.numbers[node.expr] = found
+        return found
 
     def found(self, value: Any) -> tuple[Proxy, Any] | None:
         """What stands for a tensor, and its value where that is known; None for neither."""
@@ -82,7 +121,9 @@ class PythonKeyTracer(Tracer):
         return None if entry is None or entry[0]() is not value else entry[1:]
 
     def standing_for(self, value: Any) -> Argument:
-        """The proxy of a tensor; the tensor itself for a constant."""
+        """The proxy of a tensor or of a number made of sizes; what is constant itself."""
+        if isinstance(value, (SymInt, SymFloat)) and is_symbolic(value):
+            return self.number(value)
         entry = self.found(value) if isinstance(value, Tensor) else None
         return value if entry is None else entry[0]
 
@@ -116,6 +157,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 return made
         if func is aten._local_scalar_dense.default:
             return self._value(func, args[0])
+        if func.overloadpacket in _ASKING:
+            return func(*args, **kwargs)
         recorded = aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
         tracer = self.tracer
         proxies = pytree.tree_map(tracer.standing_for, (args, kwargs))
@@ -125,6 +168,10 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         out = func(*args, **kwargs)
         self._track(func, out, proxy, args, kwargs, constant)
         return out
+
+    def note_number(self, value: Any) -> None:
+        """Make a node of a number that was computed from sizes."""
+        self.tracer.number(value)
 
     def _value(self, func: Any, tensor: Tensor) -> Any:
         """The value that Python asks for. RuntimeError for one that is not known."""
@@ -218,6 +265,9 @@ def dispatch_trace(
 ) -> GraphModule:
     """The GraphModule of what ``root`` does."""
     graph = tracer.trace(root, concrete_args)
+    for node in reversed(list(graph.nodes)):
+        if not node.users and node.op == "call_function" and is_symbolic(node.meta.get("val")):
+            graph.erase_node(node)  # a number that nothing needed
     name = type(root).__name__ if isinstance(root, Module) else root.__name__
     return GraphModule(tracer.root, graph, name)
 
@@ -244,17 +294,16 @@ def make_fx(
     Args:
       f: a function or module of tensors, in any nest.
       decomposition_table: operator -> function of its arguments that is recorded in its place.
-      tracing_mode: "real" computes with the tensors, "fake" with their shapes alone.
+      tracing_mode: "real" computes with the tensors, "fake" with their shapes alone, "symbolic"
+        with shapes whose sizes stand for any size of 2 and more, as ints among the arguments do:
+        the graph asks its arguments for them (``sym_size``). Its ``shape_env`` has the guards: what
+        was decided by the sizes at hand.
 
-    NotImplementedError for "symbolic" (shapes are compiled in) and ``pre_dispatch``. ValueError for
-    any other mode. RuntimeError where ``f`` asks for a value that is not known.
+    NotImplementedError for ``pre_dispatch``, and for an operator that cannot be traced with
+    symbolic sizes. ValueError for any other mode. RuntimeError where ``f`` asks for a value that is
+    not known.
     """
-    if tracing_mode == "symbolic":
-        raise NotImplementedError(
-            'make_fx(tracing_mode="symbolic"): graphs are of fixed shapes here; use "fake", and '
-            "trace again for other shapes"
-        )
-    if tracing_mode not in ("real", "fake"):
+    if tracing_mode not in ("real", "fake", "symbolic"):
         raise ValueError(f"Unexpected tracing type: {tracing_mode}")
     if pre_dispatch:
         raise NotImplementedError(
@@ -273,13 +322,9 @@ def _traced(f: Any, args: Any, table: Any, tracing_mode: str, real: bool) -> Gra
     tracer = PythonKeyTracer()
     mode = ProxyTorchDispatchMode(tracer, tracing_mode, table)
     fake = None
-    if tracing_mode == "fake":
-        given = [t for t in tensors_of(pytree.tree_leaves(args)) if isinstance(t, FakeTensor)]
-        on = next((m for m in protocol.state.dispatch_modes if isinstance(m, FakeTensorMode)), None)
-        fake = given[0].fake_mode if given else on or FakeTensorMode(allow_non_fake_inputs=True)
-        args = pytree.tree_map(
-            lambda a: fake.from_tensor(a)
-            if isinstance(a, Tensor) and not isinstance(a, FakeTensor) else a, args)  # fmt: skip
+    if tracing_mode != "real":
+        fake = _fake_mode(args, tracing_mode)
+        args = pytree.tree_map(lambda a: _faked(fake, tracing_mode, a), args)
     func = f if _has_parameters(f) else _with_parameters(f, len(args))
 
     @functools.wraps(func)
@@ -289,6 +334,9 @@ def _traced(f: Any, args: Any, table: Any, tracing_mode: str, real: bool) -> Gra
         for value, proxy in zip(flat, standing, strict=True):
             if isinstance(value, Tensor) and isinstance(proxy, Proxy):
                 tracer.track(value, proxy)
+            elif is_symbolic(value) and isinstance(proxy, Proxy):
+                proxy.node.meta["val"] = value
+                tracer.numbers.setdefault(expression_of(value), proxy)
         with contextlib.ExitStack() as stack:
             if fake is not None:
                 stack.enter_context(fake)
@@ -296,7 +344,43 @@ def _traced(f: Any, args: Any, table: Any, tracing_mode: str, real: bool) -> Gra
             out = func(*args)
         return pytree.tree_map(tracer.standing_for, out)
 
-    return dispatch_trace(recorded, tracer, tuple(pytree.tree_map(lambda _: PH, args)))
+    graph = dispatch_trace(recorded, tracer, tuple(pytree.tree_map(lambda _: PH, args)))
+    if tracing_mode == "symbolic" and fake is not None:
+        graph.shape_env = fake.shape_env
+    return graph
+
+
+def _fake_mode(args: Any, tracing_mode: str) -> FakeTensorMode:
+    """The mode of the fake tensors among the arguments, the one that is on, or a new one.
+
+    ValueError for one without a ShapeEnv where sizes are to be symbols.
+    """
+    given = [t for t in tensors_of(pytree.tree_leaves(args)) if isinstance(t, FakeTensor)]
+    on = next((m for m in protocol.state.dispatch_modes if isinstance(m, FakeTensorMode)), None)
+    found = given[0].fake_mode if given else on
+    symbolic = tracing_mode == "symbolic"
+    if found is None:
+        env = ShapeEnv() if symbolic else None
+        if env is not None:
+            env.reserve(sum(a.dim() if isinstance(a, Tensor) else 1
+                            for a in pytree.tree_leaves(args)))  # fmt: skip
+        return FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
+    if symbolic and found.shape_env is None:
+        raise ValueError(
+            "make_fx(tracing_mode='symbolic') with fake tensors whose FakeTensorMode has no "
+            "shape_env: make them by FakeTensorMode(shape_env=ShapeEnv())"
+        )
+    return found
+
+
+def _faked(fake: FakeTensorMode, tracing_mode: str, value: Any) -> Any:
+    """What an argument is while it is traced."""
+    if isinstance(value, FakeTensor):
+        return value
+    if isinstance(value, Tensor):
+        return fake.from_tensor(value)
+    return fake.shape_env.symbol_for(value) if (
+        type(value) is int and tracing_mode == "symbolic") else value  # fmt: skip
 
 
 @contextlib.contextmanager

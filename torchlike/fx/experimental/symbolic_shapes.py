@@ -1,8 +1,108 @@
-"""Questions that code asks of conditions on unknown shapes; here shapes are known."""
+"""Symbols for sizes, and questions that code asks of conditions on them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from torchlike._compat.symbolic import SymInt, SymNode, hint_of, symbolic_sizes
+from torchlike._compat.symbolic import is_symbolic as _is_symbolic
+
+__all__ = ["ShapeEnv", "free_symbols", "guard_bool", "guard_int", "guard_or_false",
+           "guard_or_true", "guard_size_oblivious", "has_free_symbols", "hint_int", "is_symbolic",
+           "statically_known_true"]  # fmt: skip
+
+
+class ShapeEnv:
+    """The symbols of one trace, what they stand for at hand, and the guards: what was decided.
+
+    Sizes that are equal at hand share a symbol; 0 and 1 are numbers, for broadcasting asks for
+    them. A traced graph is right for sizes that decide alike: see `holds`.
+
+    Differs from PyTorch: symbols are called ``s0``, ``s1``, … in the order in which they come;
+    comparisons are decided at once, so there is no SymBool; a symbol that was fixed by a guard
+    stays a symbol.
+    """
+
+    def __init__(self) -> None:
+        #: The sizes that the symbols stand for at hand, by the symbol's name.
+        self.hints: dict[str, int] = {}
+        #: What was decided, in the order in which it was asked.
+        self.guards: dict[Any, None] = {}
+        self._by_size: dict[int, SymInt] = {}
+        self._free: list[Any] = []
+        self._count = 32
+
+    def reserve(self, count: int) -> None:
+        """Have room for this many symbols; there is for 32. RuntimeError once there is a symbol."""
+        if self._free or self.hints:
+            raise RuntimeError("ShapeEnv.reserve: there are symbols already")
+        self._count = count
+
+    def symbol_for(self, size: int) -> Any:
+        """What stands for a size: a SymInt, or the number itself for 0 and 1. NotImplementedError
+        where there is no room for another symbol."""
+        if abs(size) < symbolic_sizes.LEAST:
+            return size
+        if size < 0:
+            return -self.symbol_for(-size)
+        found = self._by_size.get(size)
+        if found is None:
+            found = self._by_size[size] = self._new_symbol(size)
+        return found
+
+    def _new_symbol(self, size: int) -> SymInt:
+        if not self._free and not self.hints:
+            made = symbolic_sizes.symbols([f"s{i}" for i in range(self._count)])
+            self._free = list(made.values())
+        if not self._free:
+            raise NotImplementedError(
+                f"more than {self._count} different sizes: call ShapeEnv.reserve(count) first"
+            )
+        expr = self._free.pop(0)
+        self.hints[str(expr)] = size
+        return SymInt(SymNode(expr, self, size))
+
+    def sizes_for(self, shape: Sequence[int]) -> tuple[Any, ...]:
+        """What stands for each size of a shape."""
+        return tuple([self.symbol_for(n) for n in shape])
+
+    def number(self, expr: Any) -> Any:
+        """An expression of symbols as a SymInt; a number as an int."""
+        if not symbolic_sizes.is_symbolic(expr):
+            return int(expr)
+        return SymInt(SymNode(expr, self, symbolic_sizes.value(expr, self.hints)))
+
+    def deciding(self) -> Any:
+        """``with``: comparisons of expressions are decided by the sizes at hand; `note` what the
+        ``with`` gave."""
+        return symbolic_sizes.decisions.by(self.hints)
+
+    def note(self, decisions: Any) -> None:
+        """Keep what was decided as guards."""
+        self.guards.update(decisions.guards)
+
+    def decide(self, is_equality: bool, left: Any, right: Any) -> bool:
+        """Whether ``left == right``, or ``left >= right``, for the sizes at hand: noted, unless it
+        is so for all sizes."""
+        if is_equality and isinstance(right, int) and right < symbolic_sizes.LEAST and (
+            str(left) in self.hints
+        ):  # fmt: skip
+            return False  # a symbol is at least 2
+        with self.deciding() as decided:
+            holds = bool(left == right if is_equality else left >= right)
+        self.note(decided)
+        return holds
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether a graph is right where the symbols stand for these sizes, by their names."""
+        return all(guard.check(sizes) for guard in self.guards)
+
+    def format_guards(self) -> str:
+        """The guards as lines of text."""
+        signs = {(True, True): "==", (True, False): "!=", (False, True): ">=", (False, False): "<"}
+        return "\n".join(f" - {g.left} {signs[g.is_equality, g.holds]} {g.right}"
+                         for g in self.guards)  # fmt: skip
 
 
 def _known(condition: Any) -> bool:
@@ -21,6 +121,23 @@ def guard_or_true(a: Any) -> bool:
     return _known(a)
 
 
+def guard_bool(a: Any) -> bool:
+    """The condition. AssertionError for what is no bool."""
+    return _known(a)
+
+
+def guard_int(a: Any) -> int:
+    """The number for the sizes at hand, which a guard keeps. AssertionError for what is no int."""
+    if not isinstance(a, (int, SymInt)):
+        raise AssertionError(f"Expected int or SymInt, got {type(a)}")
+    return int(a)
+
+
+def hint_int(a: Any) -> int:
+    """The number for the sizes at hand; nothing is noted."""
+    return hint_of(a)
+
+
 def statically_known_true(x: Any) -> bool:
     """The condition. AssertionError for what is no bool."""
     return _known(x)
@@ -32,15 +149,25 @@ def guard_size_oblivious(expr: Any) -> bool:
 
 
 def is_symbolic(val: Any) -> bool:
-    """False: numbers are plain."""
-    return False
+    """Whether a number is made of symbolic sizes."""
+    return _is_symbolic(val)
 
 
 def free_symbols(val: Any) -> set[Any]:
-    """None: numbers are plain."""
-    return set()
+    """The names of the symbols that a number, or a tensor's shape, is made of."""
+    if _is_symbolic(val):
+        return set(_names(val.node.expr))
+    shape = getattr(val, "shape", val)
+    return {s for n in shape for s in free_symbols(n)} if isinstance(shape, (tuple, list)) else (
+        set())  # fmt: skip
+
+
+def _names(expr: Any) -> set[str]:
+    if isinstance(expr, tuple):
+        return {name for part in expr for name in _names(part)}
+    return set(expr._get_vars()) if symbolic_sizes.is_symbolic(expr) else set()
 
 
 def has_free_symbols(val: Any) -> bool:
-    """False: numbers are plain."""
-    return False
+    """Whether a number or a tensor's shape has symbols."""
+    return bool(free_symbols(val))

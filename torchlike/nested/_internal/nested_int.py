@@ -22,9 +22,6 @@ class NestedInt(SymInt):
     multiples of one alone, and beside numbers up to 2, which it is never less than: ValueError.
     """
 
-    #: ``torch.Size`` takes it for a size.
-    is_nested_int = True
-
     def __init__(self, number: int, coefficient: int = 1) -> None:
         self.number = number
         self.coefficient = coefficient
@@ -86,3 +83,25 @@ def nested_int_of(source: Tensor) -> NestedInt:
     made = NestedInt(next(_numbers))
     _known[key] = weakref.ref(source, lambda _: _known.pop(key, None)), made
     return made
+
+
+class _Registry:
+    """PyTorch's table of them, by tensors of offsets or lengths: two tensors may stand for one."""
+
+    def __getitem__(self, source: Tensor) -> NestedInt:
+        return nested_int_of(source)
+
+    def get(self, source: Tensor, default: Any = None) -> Any:
+        """The size for which a tensor stands, or the default where none was asked for."""
+        found = _known.get(id(source))
+        return found[1] if found is not None and found[0]() is source else default
+
+    def __setitem__(self, source: Tensor, size: NestedInt) -> None:
+        key = id(source)
+        _known[key] = weakref.ref(source, lambda _: _known.pop(key, None)), size
+
+    def __contains__(self, source: Tensor) -> bool:
+        return self.get(source) is not None
+
+
+tensor_symint_registry = _Registry()

@@ -16,8 +16,14 @@ from torchlike._core.size import Size, size_of
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
-from torchlike.nested._internal.nested_int import NestedInt, nested_int_of
+from torchlike.nested._internal.nested_int import (
+    NestedInt,
+    nested_int_of,
+    tensor_symint_registry,
+)
 
+#: PyTorch's name of it.
+_tensor_symint_registry = tensor_symint_registry
 _INSTEAD = "the nested tensor as an argument, or max_seqlen= where it is made"
 
 
