@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import jax
+import pytest
 from rich.console import Console
 
 import torchlike
@@ -18,6 +19,7 @@ def test_jax_has_every_case():
     assert len(ours) >= 40
 
 
+@pytest.mark.full
 def test_a_worker_reports_each_size():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.cold", "--worker", "ops", "torchlike", ""],

@@ -200,6 +200,7 @@ def test_first_step_is_read_from_a_line(line, seconds):
     assert start.reported_first_step(line) == (pytest.approx(seconds) if seconds else None)
 
 
+@pytest.mark.full
 def test_first_step_command_prints_what_start_reads():
     done = subprocess.run(
         [sys.executable, "benchmarks/first_step.py", "jax", "mlp"],
@@ -216,12 +217,14 @@ def test_first_step_command_prints_what_start_reads():
     assert found[1] > 0
 
 
+@pytest.mark.full
 def test_a_small_run_of_the_memory_benchmark():
     found = command("-m", "benchmarks.memory", "--small", "--one", "torchlike", "mlp", "eager")
     assert found.returncode == 0, found.stderr
     assert float(found.stdout.split()[-1]) > 0
 
 
+@pytest.mark.full
 def test_data_loading_is_measured_in_a_process_of_its_own():
     done = command("benchmarks/data.py", "--measure", "torchlike", "first")
     assert done.returncode == 0, done.stderr

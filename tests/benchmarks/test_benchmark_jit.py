@@ -83,6 +83,7 @@ def test_hidden_cells_and_arguments_are_given_the_same_work():
         np.testing.assert_array_equal(ours(), theirs())
 
 
+@pytest.mark.full
 def test_the_command_times_and_weighs(tmp_path):
     out = tmp_path / "out.json"
     done = subprocess.run(

@@ -88,8 +88,14 @@ def test_digits_reach_their_accuracy_and_survive_the_checkpoint():
     assert accuracies[-1] == accuracies[-2]
 
 
+#: On PyTorch itself run the one without stored losses, and one with.
+QUICK = ("gpt", "two_layer_nn")
+
+
 @pytest.mark.parity
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.full) for n in NAMES]
+)
 def test_same_losses_on_pytorch(name):
     pytest.importorskip("torch")
     expected = GOLDEN[name] if name in GOLDEN else losses(run_on_torchlike(name))

@@ -293,6 +293,6 @@ ACTORS = """
 """
 
 
-@pytest.mark.parametrize("launcher", [False, True])
+@pytest.mark.parametrize("launcher", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_actors_with_one_optimizer(tmp_path, launcher):
     assert run(tmp_path, ACTORS, launcher=launcher).stdout == "done\n"

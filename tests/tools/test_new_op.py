@@ -31,8 +31,8 @@ assert any(case.name == "halved_again" for case in op_cases_core.CASES)
 @pytest.fixture
 def tree(tmp_path):
     """What the command changes or needs, in a place of its own."""
-    for name in ("torchlike", "tools"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("torchlike", "tools"):  # with its byte code, which takes seconds to make
+        shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("docs/operators.md", "tests/parity/op_cases_core.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

@@ -3,14 +3,11 @@
 import contextlib
 import importlib
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import torchlike
+from tests.porting.divergence.planted import HALVED, IMPORTS, NET, TOLERANCE, begun, check, command
 from torchlike.optim import optimizer
 from torchlike.porting.divergence import framework, programs
 from torchlike.porting.divergence.command import narrow
@@ -20,46 +17,9 @@ from torchlike.porting.divergence.tracer import Tracer
 
 torch = pytest.importorskip("torch")
 
-ROOT = str(Path(torchlike.__file__).parent.parent)
-TOLERANCE = 1e-4
+OURS = '"torchlike" in torch.__version__'
 
-#: A faulty script says `ours` where the fault is.
-SCRIPT = """\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-ours = "torchlike" in torch.__version__
-torch.manual_seed(0)
-
-
-class Mix(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(8, 8) / 3)
-
-    def forward(self, x):
-        return x @ self.weight
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Linear(4, 8)
-        self.norms = nn.ModuleList([nn.LayerNorm(8), nn.LayerNorm(8)])
-        self.mix = Mix()
-        self.act = nn.ReLU()
-        self.drop = nn.Dropout(0.5)
-        self.left = nn.Linear(8, 8)
-        self.right = nn.Linear(8, 8)
-        self.head = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = self.norms[0](self.embed(x))
-        x = self.drop(self.act(self.mix(x)))
-        x = self.norms[1](self.left(x) + self.right(x))
-        return self.head(x)
-
+DESCENDING = """
 
 model = Net()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
@@ -70,6 +30,8 @@ for step in range(5):
     loss.backward()
     optimizer.step()
 """
+#: A faulty script says `ours` where the fault is.
+SCRIPT = begun(OURS) + HALVED + NET + DESCENDING
 
 #: By name: what the script has, what it has instead, and what is found: step, kind, module or
 #: optimizer, operation, and the text that stands where it is told.
@@ -119,7 +81,7 @@ FAULTS = {
     "reduction of the loss": (
         "F.mse_loss(model(x), y)",
         "F.mse_loss(model(x), y, reduction='sum' if ours else 'mean')",
-        (1, "loss", None, "torch.nn.functional.mse_loss", "the loss"),
+        (1, "loss", "", "torch.nn.functional.mse_loss", "the loss"),
     ),
     "a transposed product": (
         "x @ self.weight",
@@ -129,25 +91,7 @@ FAULTS = {
 }
 
 
-#: Faults behind the loss: of gradients, and of an optimizer of the user's own.
-BEHIND = """\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-ours = "torchlike" in torch.__version__
-torch.manual_seed(0)
-
-
-class Halved(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x / 2
-
-    @staticmethod
-    def backward(ctx, g):
-        return g / 2
-
+UPDATING = """
 
 class Net(nn.Module):
     def __init__(self):
@@ -190,6 +134,8 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 """
+#: Faults behind the loss: of gradients, and of an optimizer of the user's own.
+BEHIND = begun(OURS) + HALVED + UPDATING
 
 BEHIND_FAULTS = {
     "backward of a Function": (
@@ -249,7 +195,7 @@ def torchs():
 
 
 def execute(source, package, watch):
-    text = source.replace("import torch\nfrom torch import nn\nimport torch.nn.functional as F", "")
+    text = source.replace(IMPORTS, "")
     names = {"torch": package, "nn": package.nn, "F": package.nn.functional, "__name__": "__main__"}
     with watch, contextlib.suppress(SystemExit):
         exec(compile(text, "script.py", "exec"), names)
@@ -270,15 +216,6 @@ def compared(source):
         ]
         narrow(found, *json.loads(json.dumps(traced)), TOLERANCE)
     return None if found is None else found.as_json()
-
-
-def check(found, expected):
-    step, kind, where, operation, says = expected
-    assert (found["step"], found["kind"]) == (step, kind)
-    assert where == (found["of"] if kind == "optimizer" else found["module"])
-    assert operation == (found["operation"] and found["operation"]["name"])
-    told = [found["says"], *found["details"], (found["operation"] or {}).get("says", "")]
-    assert any(says in text for text in told), told
 
 
 QUICK = ("backward of a Function", "an operation of an update")
@@ -310,16 +247,6 @@ def test_a_run_ends_after_as_many_steps_as_are_asked_for():
     assert [run["steps"] for run in observed(SCRIPT, steps=2)] == [2, 2]
 
 
-def command(tmp_path, source, *options):
-    (tmp_path / "train.py").write_text(source)
-    return subprocess.run(
-        [sys.executable, "-m", "torchlike", "compare", *options, "--find-divergence",
-         "--json", "found.json", "train.py"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": ROOT},
-    )  # fmt: skip
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("name", [*FAULTS, *BEHIND_FAULTS])
 def test_the_command_names_planted_faults(tmp_path, name):
@@ -344,16 +271,7 @@ def test_the_command_says_that_nothing_differs(tmp_path):
     assert json.loads((tmp_path / "found.json").read_text())["divergence"] is None
 
 
-#: Gradients of the first bias, and of a third of the attention's, are rounding alone: Adam makes
-#: updates of them that go either way.
-ROUNDING = """\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-ours = "torchlike" in torch.__version__
-torch.manual_seed(0)
-
+ATTENDING = """
 
 class Net(nn.Module):
     def __init__(self):
@@ -377,6 +295,9 @@ for step in range(4):
 model.eval()
 model(x)
 """
+#: Gradients of the first bias, and of a third of the attention's, are rounding alone: Adam makes
+#: updates of them that go either way.
+ROUNDING = begun(OURS) + ATTENDING
 
 
 def test_updates_that_follow_rounding_are_no_difference():

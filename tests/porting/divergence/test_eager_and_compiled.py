@@ -2,14 +2,11 @@
 
 import contextlib
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import torchlike
+from tests.porting.divergence.planted import HALVED, IMPORTS, NET, TOLERANCE, begun, check, command
 from torchlike.optim import optimizer
 from torchlike.porting.divergence import framework, programs
 from torchlike.porting.divergence.command import narrow
@@ -17,57 +14,7 @@ from torchlike.porting.divergence.comparing import Comparison
 from torchlike.porting.divergence.observer import Observer
 from torchlike.porting.divergence.tracer import Tracer
 
-ROOT = str(Path(torchlike.__file__).parent.parent)
-TOLERANCE = 1e-4
-
-#: A faulty script asks `ours()` where the fault is: is this being compiled?
-SCRIPT = """\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-ours = torch.compiler.is_compiling
-torch.manual_seed(0)
-
-
-class Halved(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x / 2
-
-    @staticmethod
-    def backward(ctx, g):
-        return g / 2
-
-
-class Mix(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(8, 8) / 3)
-        self.register_buffer("seen", torch.zeros(()))
-
-    def forward(self, x):
-        self.seen += 1
-        return x @ self.weight
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Linear(4, 8)
-        self.norms = nn.ModuleList([nn.LayerNorm(8), nn.LayerNorm(8)])
-        self.mix = Mix()
-        self.drop = nn.Dropout(0.5)
-        self.left = nn.Linear(8, 8)
-        self.right = nn.Linear(8, 8)
-        self.head = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = self.norms[0](self.embed(x))
-        x = self.drop(F.relu(self.mix(x)))
-        x = self.norms[1](self.left(x) + self.right(Halved.apply(x)))
-        return self.head(x)
-
+UPDATING = """
 
 class Descent(torch.optim.Optimizer):
     def __init__(self, parameters, lr):
@@ -85,6 +32,8 @@ model = Net()
 optimizer = Descent(model.parameters(), lr=0.05)
 x, y = torch.randn(16, 4), torch.randn(16, 2)
 """
+#: A faulty script asks `ours()` where the fault is: is this being compiled?
+SCRIPT = begun("torch.compiler.is_compiling") + HALVED + NET + UPDATING
 
 #: The loop, in each way in which something is compiled.
 LOOPS = {
@@ -146,7 +95,7 @@ FAULTS = {
         (1, "forward", "mix", "torch.Tensor.bfloat16", "there only"),
     ),
     "an activation": (
-        "F.relu(self.mix(x))",
+        "self.act(self.mix(x))",
         "(F.gelu if ours() else F.relu)(self.mix(x))",
         (1, "forward", "", "torch.nn.functional.relu", "there"),
     ),
@@ -207,7 +156,7 @@ def faulty(name, loop):
 
 def seen_by(source, watch, mode, folder):
     """Execute a script under a watch, compiled or not."""
-    text = source.replace("import torch\nfrom torch import nn\nimport torch.nn.functional as F", "")
+    text = source.replace(IMPORTS, "")
     file = folder / "script.py"
     file.write_text(text)  # loops on values are rewritten from it
     names = {"torch": torchlike, "nn": torchlike.nn, "F": torchlike.nn.functional}
@@ -239,17 +188,6 @@ def compared(source, folder):
     return runs, None if found is None else found.as_json()
 
 
-def check(found, expected):
-    step, kind, where, operation, says = expected
-    assert found is not None
-    assert (found["step"], found["kind"]) == (step, kind), found
-    module = (found["module"] or "").removeprefix("_orig_mod").removeprefix(".")
-    assert where == (found["of"] if kind == "optimizer" else module), found
-    assert operation == (found["operation"] and found["operation"]["name"]), found
-    told = [found["says"], *found["details"], (found["operation"] or {}).get("says", "")]
-    assert any(says in text for text in told), told
-
-
 QUICK = (("a wrong gradient", "step"),)
 CASES = [
     pytest.param(name, loop, marks=() if (name, loop) in QUICK else pytest.mark.full)
@@ -278,16 +216,6 @@ def test_where_nothing_differs_all_is_seen_and_nothing_named(tmp_path, loop):
     assert calls(eager["events"]) == calls(compiled["events"])
 
 
-def command(tmp_path, source, *options):
-    (tmp_path / "train.py").write_text(source)
-    return subprocess.run(
-        [sys.executable, "-m", "torchlike", "compare", "--find-divergence", *options,
-         "--json", "found.json", "train.py"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": ROOT},
-    )  # fmt: skip
-
-
 #: A script that marks nothing: its step is a function, or its modules are compiled.
 UNMARKED = {
     "step compiled": LOOPS["step"].replace("@torch.compile\n", ""),
@@ -301,7 +229,7 @@ def test_the_command_compiles_what_it_can(tmp_path, label):
     done = command(tmp_path, SCRIPT + UNMARKED[label])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert f" {label} " in done.stdout
-    assert done.stdout.endswith("no difference found in 4 steps, 10 modules\n")
+    assert done.stdout.endswith("no difference found in 4 steps, 11 modules\n")
     before, after, expected = FAULTS["a factor"]
     done = command(tmp_path, (SCRIPT + UNMARKED[label]).replace(before, after))
     assert done.returncode == 3, done.stdout + done.stderr

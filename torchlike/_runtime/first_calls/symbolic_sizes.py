@@ -3,10 +3,16 @@
 JAX has sizes that are expressions of symbols (``jax.export.symbolic_shape``), and raises where a
 comparison of them is inconclusive. Here the sizes at hand decide it, and the decision is recorded
 as a guard: the traced program is for sizes that decide alike, as torch.compile has it.
+
+Who compares matters. JAX keeps one object for all equal avals, in a hash table that compares a new
+shape also with shapes of another hash: with whatever sizes the process has met before. Such a
+comparison is no decision of the trace, and a guard for it would make a program hold for fewer
+sizes, now and then (`_is_interning`).
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +23,9 @@ from jax._src.export import shape_poly
 
 _Expression: Any = shape_poly._DimExpr  # pyright: ignore[reportPrivateImportUsage]
 _plain_eq, _plain_geq = _Expression.__eq__, shape_poly._geq_decision
+
+#: The code that looks an aval up.
+_MAKES_AVALS = getattr(core.ShapedArray.__new__, "__code__", None)
 
 #: Symbols stand for sizes from here on: 0 and 1 mean something else to broadcasting.
 LEAST = 2
@@ -110,10 +119,18 @@ def _equals(self: Any, other: Any) -> bool:
         return False
     if is_symbolic(other) and other.scope is not self.scope:
         return False  # of another trace: a cache of JAX's looks for what it knows
+    if _is_interning():
+        return False
     try:
         return decisions.decide(True, self, other)
     except shape_poly.UnexpectedDimVar:
         return False  # of another trace, compared with a number
+
+
+def _is_interning() -> bool:
+    """Whether a table of JAX's in C++ compares: code that makes an aval calls it, and compares
+    nothing itself."""
+    return sys._getframe(2).f_code is _MAKES_AVALS
 
 
 def _at_least(left: Any, right: Any, shown: Any) -> bool:
