@@ -64,9 +64,8 @@ def is_known_dtensor(t: Tensor) -> bool:
     if isinstance(cell, core.Tracer):
         mesh = mesh_of_tracer(cell)
     else:
-        sharding = getattr(cell, "sharding", None)
-        known = isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh)
-        mesh = mesh_of(sharding.mesh) if known else None
+        found = getattr(getattr(cell, "sharding", None), "mesh", None)
+        mesh = mesh_of(found) if isinstance(found, Mesh) else None
     return mesh is not None and mesh.is_local and not is_lent(mesh.jax_mesh)
 
 
@@ -131,11 +130,13 @@ def _delivered(storages: Sequence[Storage], arrays: Sequence[Any]) -> None:
 
 
 def _gradient(leaf: Tensor, array: Any) -> Any:
-    """What arrives at a leaf without a place on a mesh: an ordinary one's gradient is ordinary."""
+    """What arrives at a leaf without a place on a mesh: an ordinary one's gradient is ordinary.
+    (Between processes one comes of `implicit_replication` alone, and is a DTensor as in PyTorch.)
+    """
     sharding = getattr(array, "sharding", None)
     if (
-        isinstance(sharding, NamedSharding) and isinstance(array, jax.Array)
-        and not isinstance(array, core.Tracer) and modes.current.capture is None
+        isinstance(sharding, NamedSharding) and not isinstance(array, core.Tracer)
+        and modes.current.capture is None and sharding.is_fully_addressable
         and is_known_ordinary(leaf)
     ):  # fmt: skip
         return on_one_device(replicated(array, sharding))
@@ -145,7 +146,8 @@ def _gradient(leaf: Tensor, array: Any) -> Any:
 def _traced_gradient(leaf: Tensor, made: Tensor) -> None:
     """The same in a program: the gradient leaves the mesh once it is computed."""
     storage = made._storage
-    if type(storage) is Storage and is_known_ordinary(leaf) and not is_known_ordinary(made):
+    mesh = mesh_of_tracer(storage.cell) if isinstance(storage.cell, core.Tracer) else None
+    if type(storage) is Storage and mesh is not None and mesh.is_local and is_known_ordinary(leaf):
         storage.__class__ = OrdinaryStorage
 
 
