@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
@@ -39,11 +39,20 @@ _agreed: set[tuple[tuple[int, ...], str]] = set()
 _SHOWN = 3
 
 
+#: What makes programs over a mesh of a mesh, axes and sizes.
+_on_mesh: list[Callable[[Any, Axes, dict[str, int]], Callable[..., RankProgram]]] = []
+
+
+def programs_on_mesh(
+    make: Callable[[Any, Axes, dict[str, int]], Callable[..., RankProgram]],
+) -> None:
+    """Have ``make(mesh, axes, sizes)`` give what makes a program over a mesh, as `RankProgram` does
+    over a group: ``axes`` are the mesh's for each axis of the trace, of ``sizes`` ranks."""
+    _on_mesh.append(make)
+
+
 class RanksOfCapture:
     """The group over whose ranks a capture's program runs, and what they call in it."""
-
-    #: What compiles a program over a mesh: ``on_mesh(mesh, axes, sizes)(...)`` as `RankProgram`.
-    on_mesh: ClassVar[Callable[..., Callable[..., RankProgram]]]
 
     def __init__(self, group: ProcessGroup) -> None:
         self.group = group
@@ -123,7 +132,7 @@ class RanksOfCapture:
         found = self.grid()
         assert found is not None  # or it had been refused
         sizes = {name: g.size() for name, g in self.groups.items()}
-        program = self.on_mesh(*found, sizes)
+        program = _on_mesh[-1](*found, sizes)
         return program(self.group, what, function, ndims, donated, drawn)
 
 

@@ -21,7 +21,7 @@ from jax._src.core import extend_axis_env_nd
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike.distributed.bodies import ballast
-from torchlike.distributed.captured import HEAD, RankProgram, RanksOfCapture
+from torchlike.distributed.captured import HEAD, RankProgram, RanksOfCapture, programs_on_mesh
 from torchlike.distributed.crossings import Body, Side, crossing, own_side, side_of
 from torchlike.distributed.device_mesh import mesh_of
 from torchlike.distributed.equations import Axes
@@ -207,7 +207,7 @@ def _on_mesh(mesh: Mesh, axes: Axes, sizes: dict[str, int]) -> Callable[..., Ran
     return functools.partial(ScopedProgram, mesh, axes, sizes)
 
 
-RanksOfCapture.on_mesh = staticmethod(_on_mesh)
+programs_on_mesh(_on_mesh)
 
 
 def across(mesh: Mesh, own: Sequence[str], shape: Sequence[int]) -> tuple[int, ...]:
