@@ -655,21 +655,21 @@ def case_plain_tensors_in_compiled_steps():
 
 
 def case_full_tensor_in_a_compiled_step():
-    """What a program gives of it is each rank's; inside, it is of all ranks."""
+    """It is each rank's own, in the program and of what the program gives."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     plain, own = torch.arange(8.0).reshape(4, 2), torch.ones(4, 2) * dist.get_rank()
     d = distribute_tensor(plain, mesh, [Shard(0)])
-    step = torch.compile(lambda a: (a + 1).sum() * a.full_tensor())
+    step = torch.compile(lambda a: (a + 1).sum().full_tensor() * a.full_tensor())
     for _ in range(3):
-        whole = step(d).full_tensor() if isinstance(step(d), DTensor) else step(d)
-        assert whole.equal((plain + 1).sum() * plain)
+        assert step(d).equal((plain + 1).sum() * plain)
+    with mixed(""):  # the number is a DTensor, the whole is this rank's own
+        torch.compile(lambda a: (a + 1).sum() * a.full_tensor())(d)
     give = torch.compile(lambda a: a.full_tensor())
     for _ in range(3):
         whole = give(d)
         assert not isinstance(whole, DTensor)
         assert (whole + own).equal(plain + own)
-    with mixed("aten.mul.Tensor"):
-        torch.compile(lambda a, b: a.full_tensor() * b)(d, own)
+    assert torch.compile(lambda a, b: (a * 2).full_tensor() * b)(d, own).equal(2 * plain * own)
 
 
 def case_an_optimizer_of_both_kinds():

@@ -10,6 +10,7 @@ from tests.distributed.launching import results
 
 FILES = (
     "captured_cases.py",
+    "captured_group_cases.py",
     "compiled_sharded_cases.py",
     "compiled_two_dimensional_cases.py",
     "context_parallel_cases.py",
@@ -20,7 +21,11 @@ FILES = (
     "two_dimensional_cases.py",
 )
 #: How many ranks run a file, where not two.
-RANKS = {"compiled_two_dimensional_cases.py": 4, "two_dimensional_cases.py": 4}
+RANKS = {
+    "captured_group_cases.py": 4,
+    "compiled_two_dimensional_cases.py": 4,
+    "two_dimensional_cases.py": 4,
+}
 
 
 def main():

@@ -48,7 +48,8 @@ class _Installed:
     """What refuses."""
 
     __slots__ = (
-        "alike", "before_out", "copied", "delivered", "into_out", "leave_mesh", "refuse",
+        "alike", "before_out", "copied", "delivered", "gradient", "into_out", "leave_mesh",
+        "ordinary_results", "refuse", "traced_gradient",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -64,6 +65,13 @@ class _Installed:
         self.copied: Callable[[Any, Any, Any], Any] | None = None
         #: ``delivered(storages, arrays)`` sees what a program is about to write into cells.
         self.delivered: Callable[[Any, Any], None] | None = None
+        #: ``gradient(leaf, array)`` is what arrives at a leaf that has no place on a mesh.
+        self.gradient: Callable[[Any, Any], Any] | None = None
+        #: ``traced_gradient(leaf, made)`` sees its gradient that a program makes.
+        self.traced_gradient: Callable[[Any, Any], None] = lambda leaf, made: None
+        #: ``ordinary_results(inputs, made)`` are the numbers of the cells that a program makes, of
+        #: these arrays, and that are to leave the mesh.
+        self.ordinary_results: Callable[[Any, Any], tuple[int, ...]] = lambda inputs, made: ()
         #: ``leave_mesh(storage)`` has an ordinary tensor's contents leave the mesh.
         self.leave_mesh: Callable[[Any], None] = lambda storage: None
 

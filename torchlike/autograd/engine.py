@@ -24,7 +24,7 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._core.tensor import Tensor, wrap
-from torchlike._runtime import first_calls
+from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd import fresh_stack, partial
 from torchlike.autograd.partial import Partial
@@ -470,11 +470,14 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             leaf._set_grad(gradient.detach() if grad is None else grad.add_(gradient))
             return
         gradient = gradient._value_now()
-    kind: Any = type(gradient)
-    if kind is boxes.Dual and not create_graph:
-        gradient = gradient.detached()  # without its tangent, too
-    if leaf._storage.is_placed and not create_graph:
-        gradient = leaf._storage.placed(gradient)
+    if not create_graph:
+        kind: Any = type(gradient)
+        if kind is boxes.Dual:
+            gradient = gradient.detached()  # without its tangent, too
+        if leaf._storage.is_placed:
+            gradient = leaf._storage.placed(gradient)
+        elif mixed_operands.installed.gradient is not None:
+            gradient = mixed_operands.installed.gradient(leaf, gradient)
     if create_graph:
         if grad is not None and grad.is_sparse and not gradient.is_sparse:
             leaf._set_grad(gradient + grad)  # the other way round is not defined
@@ -488,6 +491,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             _lay_out_like(made, leaf)
         if leaf._storage.is_placed:
             made._storage = leaf._storage.alike(gradient)
+        elif mixed_operands.installed.gradient is not None and capture is not None:
+            mixed_operands.installed.traced_gradient(leaf, made)
         leaf._set_grad(made)
     elif type(gradient) is SparseArray or grad.is_sparse:
         summed = sparse_sums.total(grad._read(), gradient)

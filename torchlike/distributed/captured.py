@@ -6,6 +6,9 @@ group's devices, and every rank's cells are its parts of global arrays whose lea
 over the ranks: nothing is copied. (Declared as replicated, XLA might take all ranks' values for the
 same.) The ranks run one program, which they see by its text when each first calls it: what Python
 knows of a rank and writes into the program is an error on all of them.
+
+With collectives of several groups it is a program over a grid of ranks, along whose axes the groups
+are `lines`; ``scoped_programs`` compiles it.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from torchlike._runtime.meeting import coordination
 from torchlike.distributed.bodies import AXIS, ballast
 from torchlike.distributed.crossings import crossing
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
-from torchlike.distributed.groups import ProcessGroup, behind
+from torchlike.distributed.equations import Axes, axes_in, traced_over
+from torchlike.distributed.groups import GroupMember, ProcessGroup, World, behind
+from torchlike.distributed.lines import Lines, axes_along, grid_of, lines_among, of_one_kind
 from torchlike.distributed.works import Call, agree, settle
 
 #: Programs that the members of a group have seen to be the same: ranks, and a digest of the text.
@@ -34,16 +39,78 @@ _agreed: set[tuple[tuple[int, ...], str]] = set()
 _SHOWN = 3
 
 
+#: What makes programs over a mesh of a mesh, axes and sizes.
+_on_mesh: list[Callable[[Any, Axes, dict[str, int]], Callable[..., RankProgram]]] = []
+
+
+def programs_on_mesh(
+    make: Callable[[Any, Axes, dict[str, int]], Callable[..., RankProgram]],
+) -> None:
+    """Have ``make(mesh, axes, sizes)`` give what makes a program over a mesh, as `RankProgram` does
+    over a group: ``axes`` are the mesh's for each axis of the trace, of ``sizes`` ranks."""
+    _on_mesh.append(make)
+
+
 class RanksOfCapture:
     """The group over whose ranks a capture's program runs, and what they call in it."""
 
     def __init__(self, group: ProcessGroup) -> None:
         self.group = group
         self.called: list[str] = []
-        #: The mesh of those of its values that several ranks share (``scoped_programs``), and the
-        #: class of its programs.
+        #: The mesh of those of its values that several ranks share (``scoped_programs``).
         self.mesh: Any = None
-        self.program: Callable[..., RankProgram] = RankProgram
+        #: The groups of its collectives, by the name of the axis that each is in the trace.
+        self.groups: dict[str, ProcessGroup] = {}
+
+    def axis_of(self, group: ProcessGroup) -> str | None:
+        """The name of the axis that a group is in the trace. None where there is no grid of ranks
+        in which this group and those before are lines."""
+        for name, known in self.groups.items():
+            if known.ranks == group.ranks:
+                return name
+        before = self.group, dict(self.groups)
+        name = AXIS if not self.groups else f"{_OTHER}{len(self.groups)}"
+        self.groups[name] = group
+        if self.widen(group) and (not self._is_on_grid() or self.grid() is not None):
+            return name
+        self.group, self.groups = before
+        return None
+
+    def widen(self, group: ProcessGroup) -> bool:
+        """Have the program run on the ranks of another group as well: whether there is a group of
+        all of them."""
+        if group.ranks == self.group.ranks:
+            return True
+        unions = [sorted(r for line in of_one_kind(g) for r in line) for g in (self.group, group)]
+        for ranks in (self.group.ranks, group.ranks, *unions):
+            if all(lines_among(ranks, g) is not None for g in (self.group, group)):
+                found = _group_of(ranks)
+                if found is not None:
+                    self.group = found
+                    return True
+        return False
+
+    def _is_on_grid(self) -> bool:
+        return self.mesh is not None or any(
+            g.ranks != self.group.ranks for g in self.groups.values()
+        )
+
+    def grid(self) -> tuple[Any, Axes] | None:
+        """The mesh that the program runs on, and for each axis of the trace those of the mesh. None
+        where the groups are no lines of it."""
+        ranks = self.group.ranks
+        found: dict[str, Lines] = {}
+        for name, group in self.groups.items():
+            lines = lines_among(ranks, group)
+            if lines is None:
+                return None
+            found[name] = lines
+        mesh = self.mesh if self.mesh is not None else grid_of(ranks, list(found.values()))
+        if mesh is None:
+            return None
+        axes = {name: along for name, lines in found.items()
+                if (along := axes_along(mesh, lines)) is not None}  # fmt: skip
+        return (mesh, axes) if len(axes) == len(found) else None
 
     def take_part_in(self, eqns: Sequence[Any]) -> bool:
         """Whether equations of a program are collectives (or ask for the rank)."""
@@ -60,15 +127,28 @@ class RanksOfCapture:
             shown.append(f"{len(self.called) - _SHOWN} more")
         what = f"the compiled {name} ({', '.join(shown)})"
         ndims = [o.ndim for o in outputs]
-        return self.program(self.group, what, function, ndims, donated, drawn)
+        if not self._is_on_grid():
+            return RankProgram(self.group, what, function, ndims, donated, drawn)
+        found = self.grid()
+        assert found is not None  # or it had been refused
+        sizes = {name: g.size() for name, g in self.groups.items()}
+        program = _on_mesh[-1](*found, sizes)
+        return program(self.group, what, function, ndims, donated, drawn)
+
+
+#: With what the names of the other groups' axes begin.
+_OTHER = f"{AXIS} of group "
+
+
+def _group_of(ranks: Sequence[int]) -> ProcessGroup | None:
+    """A group of these ranks, the world before others."""
+    known = [GroupMember.WORLD, *[World.groups[n] for n in sorted(World.groups)]]
+    return next((g for g in known if g is not None and g.ranks == list(ranks)), None)
 
 
 def speaks_of_ranks(eqn: Any) -> bool:
     """Whether an equation is a collective over the ranks, or asks for the rank."""
-    return any(
-        AXIS in [x for x in (p if isinstance(p, tuple) else (p,)) if isinstance(x, str)]
-        for p in eqn.params.values()
-    )
+    return any(x == AXIS or x.startswith(_OTHER) for x in axes_in(eqn.params))
 
 
 def collective(
@@ -77,18 +157,24 @@ def collective(
 ) -> Sequence[Any]:  # fmt: skip
     """This rank's results of a collective, traced into the program that ``capture`` makes.
 
-    JitCaptureError where the program is one of another group's ranks.
+    JitCaptureError where this group and those before it are no lines of one grid of ranks.
     """
     ranks = capture.join_ranks(lambda: RanksOfCapture(group))
-    if ranks.group.ranks != group.ranks:
+    axis = ranks.axis_of(group)
+    if axis is None:
         capture.refuse(
             f"{text} over the ranks {group.ranks}, where the program runs on the ranks "
             f"{ranks.group.ranks} of a collective before it,",
-            "one process group in each compiled function",
+            "groups along the dimensions of one mesh (mesh.get_group()), or one group in each "
+            "compiled function",
         )
+    assert axis is not None
     ranks.called.append(text)
+    given = list(map(_traced, arrays))
+    if axis != AXIS:
+        return traced_over(AXIS, axis, group.size(), body, given)
     with extend_axis_env_nd([(AXIS, group.size())]):
-        return body(*map(_traced, arrays))
+        return body(*given)
 
 
 def _traced(array: Any) -> Any:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._runtime.first_calls.internals import internals
-from torchlike.distributed.bodies import AXIS
 from torchlike.distributed.captured import speaks_of_ranks
 from torchlike.distributed.crossings import Side, crossing, side_of
+from torchlike.distributed.equations import Axes, evaluator, is_place, over_axes
 from torchlike.distributed.mixed_operands import mixed
 
 #: Equations that run another program on their operands, and nothing else.
@@ -76,8 +76,10 @@ class Flat:
     collectives within loops.
     """
 
-    def __init__(self, mesh: Mesh) -> None:
+    def __init__(self, mesh: Mesh, axes: Axes) -> None:
         self._mesh = mesh
+        #: Along which axes of the mesh the collectives of the ranks are.
+        self._axes = axes
         self._all = tuple(mesh.axis_names)
         self.inputs: list[Value] = []
         self.steps: list[Step] = []
@@ -105,7 +107,7 @@ class Flat:
         if name == "optimization_barrier":
             return self._barrier(eqn, operands)
         if speaks_of_ranks(eqn):
-            return self._step(self._collective(eqn), self._all, operands, eqn.outvars)
+            return self._step(over_axes(eqn, self._axes), self._all, operands, eqn.outvars)
         own = self._common(operands)
         inner = _inner(eqn)
         if inner is not None and (own is _DIFFERENT or _is_special(inner[0])):
@@ -117,7 +119,7 @@ class Flat:
                 f"a compiled step with DTensors or collectives inside of {name}: use Python's loop "
                 "around the compiled function"
             )
-        return self._step(_evaluator(eqn.primitive, eqn.params), own, operands, eqn.outvars)
+        return self._step(evaluator(eqn.primitive, eqn.params), own, operands, eqn.outvars)
 
     def _common(self, operands: Sequence[Any]) -> Any:
         """Whose values an equation on such operands computes: those that most processes share;
@@ -198,40 +200,8 @@ class Flat:
                 found[i] = result
         return found
 
-    def _collective(self, eqn: Any) -> Any:
-        """A collective over the ranks as one over the mesh's axes."""
-        axes = self._all
-        if eqn.primitive.name == "axis_index":
-            return lambda: (lax.axis_index(axes),)
-        params = {}
-        for name, value in eqn.params.items():
-            if isinstance(value, tuple) and AXIS in [v for v in value if isinstance(v, str)]:
-                value = tuple(a for v in value for a in (axes if v == AXIS else (v,)))
-            elif isinstance(value, str) and value == AXIS:
-                value = axes
-            params[name] = value
-        return _evaluator(eqn.primitive, params)
-
 
 _DIFFERENT = ("different",)
-
-
-def _evaluator(primitive: Any, params: dict[str, Any]) -> Callable[..., Sequence[Any]]:
-    """An equation as a function of its operands that gives all its results."""
-    # What a result was made alike says of its mesh: that is the region's here.
-    params = {name: None if _is_place(value) else value for name, value in params.items()}
-    bound = primitive.get_bind_params(params)
-    functions, rest = bound if isinstance(bound, tuple) else ((), bound)  # as JAX 0.10 has it
-
-    def evaluate(*args: Any) -> Sequence[Any]:
-        found = primitive.bind(*functions, *args, **rest)
-        return found if primitive.multiple_results else (found,)
-
-    return evaluate
-
-
-def _is_place(parameter: Any) -> bool:
-    return isinstance(parameter, NamedSharding)
 
 
 def _programs(eqn: Any) -> Iterator[Any]:
@@ -257,7 +227,7 @@ def _inner(eqn: Any) -> tuple[Any, Sequence[Any]] | None:
 def _is_special(program: Any) -> bool:
     """Whether a program has equations that are not the same on whoever's values."""
     return any(
-        e.primitive is crossing or any(map(_is_place, e.params.values())) or speaks_of_ranks(e)
+        e.primitive is crossing or any(map(is_place, e.params.values())) or speaks_of_ranks(e)
         or any(map(_is_special, _programs(e))) for e in program.eqns
     )  # fmt: skip
 

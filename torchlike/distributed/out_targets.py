@@ -8,9 +8,13 @@ from typing import Any
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
 from torchlike._runtime.mixed_operands import install
-from torchlike.distributed.mixed_operands import mixed
+from torchlike.distributed.mixed_operands import at_first_mesh, mixed
 from torchlike.distributed.tensor._api import full_tensor, where
-from torchlike.distributed.written_targets import has_dtensor, is_known_ordinary
+from torchlike.distributed.written_targets import (
+    has_dtensor,
+    is_known_dtensor,
+    is_known_ordinary,
+)
 
 
 def into_out(op: str, target: Tensor, value: Tensor) -> Tensor:
@@ -27,15 +31,14 @@ def into_out(op: str, target: Tensor, value: Tensor) -> Tensor:
         return value
     if is_on_mesh:
         raise ValueError(f"Cannot find device mesh from args for op : aten::{op}.out")
-    if target.numel() != 1:
+    if target.numel() != 1 and is_known_dtensor(value):
         raise mixed(f"aten.{op}.out")
     return full_tensor(value)
 
 
 def before_out(op: str, targets: Sequence[Tensor], operands: Sequence[Any]) -> None:
-    """The same errors while a program is captured, as far as the operands are known."""
-    if modes.current.capture is None:
-        return
+    """The same errors by the operands, as far as these are known. (An operand that was asked to lie
+    on a mesh is a DTensor where its results may be others.)"""
     flat = [x for o in operands for x in (o if isinstance(o, (tuple, list)) else (o,))]
     for target in targets:
         if is_known_ordinary(target):
@@ -47,4 +50,6 @@ def before_out(op: str, targets: Sequence[Tensor], operands: Sequence[Any]) -> N
             raise ValueError(f"Cannot find device mesh from args for op : aten::{op}.out")
 
 
-install(into_out=into_out, before_out=before_out)
+@at_first_mesh
+def _begin() -> None:
+    install(into_out=into_out, before_out=before_out)

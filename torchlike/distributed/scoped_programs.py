@@ -20,10 +20,11 @@ from jax import core, lax
 from jax._src.core import extend_axis_env_nd
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from torchlike.distributed.bodies import AXIS, ballast
-from torchlike.distributed.captured import HEAD, RankProgram, RanksOfCapture
+from torchlike.distributed.bodies import ballast
+from torchlike.distributed.captured import HEAD, RankProgram, RanksOfCapture, programs_on_mesh
 from torchlike.distributed.crossings import Body, Side, crossing, own_side, side_of
 from torchlike.distributed.device_mesh import mesh_of
+from torchlike.distributed.equations import Axes
 from torchlike.distributed.flat_programs import Flat, Step, Value, regions
 from torchlike.distributed.groups import GroupMember, ProcessGroup
 
@@ -40,13 +41,16 @@ def cross(
     """
     ranks = capture.join_ranks(lambda: RanksOfCapture(_group_of(mesh)))
     devices = [d.process_index for d in mesh.devices.flat]
-    if ranks.group.ranks != devices or ranks.mesh not in (None, mesh):
+    is_fit = ranks.mesh in (None, mesh) and ranks.widen(_group_of(mesh))
+    if is_fit:
+        ranks.mesh = mesh
+        is_fit = ranks.group.ranks == devices and ranks.grid() is not None
+    if not is_fit:
         capture.refuse(
             f"{name} over the ranks {devices} of a mesh, where the program runs on the ranks "
             f"{ranks.group.ranks}{'' if ranks.mesh is None else ' of another mesh'},",
             "one mesh, with ranks in rising order, in each compiled function",
         )
-    ranks.mesh, ranks.program = mesh, functools.partial(ScopedProgram, mesh)
     ranks.called.append(name)
     return crossing.bind(
         *arrays, name=name, mesh=mesh, body=body, given=tuple(given), made=tuple(made),
@@ -80,11 +84,14 @@ class ScopedProgram(RankProgram):
     `RankProgram`; RuntimeError for an own tensor beside a shared one."""
 
     def __init__(
-        self, mesh: Mesh, group: ProcessGroup, what: str, function: Callable[..., Any],
-        ndims: Sequence[int], donated: tuple[int, ...], drawn: frozenset[int],
+        self, mesh: Mesh, axes: Axes, sizes: dict[str, int], group: ProcessGroup, what: str,
+        function: Callable[..., Any], ndims: Sequence[int], donated: tuple[int, ...],
+        drawn: frozenset[int],
     ) -> None:  # fmt: skip
         super().__init__(group, what, function, ndims, donated, drawn)
         self._mesh = mesh
+        #: Of each axis over ranks in the function those of the mesh, and how many ranks it has.
+        self._axes, self._sizes = axes, sizes
         self._all = tuple(mesh.axis_names)
         self._spread = NamedSharding(mesh, PartitionSpec(self._all))
         self._given: list[Side] = []
@@ -147,11 +154,11 @@ class ScopedProgram(RankProgram):
         def function(*given: Any) -> Any:
             return self._function(*jax.tree_util.tree_unflatten(structure, given))
 
-        with extend_axis_env_nd([(AXIS, self._group.size())]):
+        with extend_axis_env_nd(list(self._sizes.items())):
             closed = jax.make_jaxpr(function)(*[
                 jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self._avals
             ])  # fmt: skip
-        flat = Flat(self._mesh)
+        flat = Flat(self._mesh, self._axes)
         flat.inputs = [
             Value(a, s.own, i in self._drawn)
             for i, (a, s) in enumerate(zip(self._avals, self._given, strict=True))
@@ -183,12 +190,24 @@ class ScopedProgram(RankProgram):
         part = r.addressable_data(0)
         if made.own == self._all:
             return part
-        # What the processes of a line share lies on the line's own mesh.
-        others = tuple(a for a in self._all if a not in made.own)
-        line = mesh_of(self._mesh)._of_axes(tuple((a,) for a in others), others).own_line()
         part = part if made.ndim else part.reshape(())
-        sharding = NamedSharding(line.jax_mesh, PartitionSpec())
+        sharding = NamedSharding(mesh_of_those(self._mesh, made.own), PartitionSpec())
         return jax.make_array_from_single_device_arrays(part.shape, sharding, [part])
+
+
+def mesh_of_those(mesh: Mesh, own: Sequence[str]) -> Mesh:
+    """The mesh of the processes that share a value: of all, or of this process' line."""
+    if not own:
+        return mesh
+    others = tuple(a for a in mesh.axis_names if a not in own)
+    return mesh_of(mesh)._of_axes(tuple((a,) for a in others), others).own_line().jax_mesh
+
+
+def _on_mesh(mesh: Mesh, axes: Axes, sizes: dict[str, int]) -> Callable[..., RankProgram]:
+    return functools.partial(ScopedProgram, mesh, axes, sizes)
+
+
+programs_on_mesh(_on_mesh)
 
 
 def across(mesh: Mesh, own: Sequence[str], shape: Sequence[int]) -> tuple[int, ...]:

@@ -1,28 +1,31 @@
 """Writes into ordinary tensors, which stay ordinary: DTensors are refused there, as in PyTorch.
 
-Refused is what is surely a DTensor: one that was asked for. What else lies on a mesh of one process
-may be an activation of a module whose parameters do, which in PyTorch is an ordinary tensor; its
-values are written.
+Refused is what is surely a DTensor: one that was asked for, and what was computed on a mesh of one
+process on which nothing else lies. On others (`lent_meshes`) a result may be an activation, which
+in PyTorch is an ordinary tensor; its values are written.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jax import core
-from jax.sharding import NamedSharding
+from jax.sharding import Mesh, NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch import inplace
 from torchlike._runtime import mixed_operands
+from torchlike.distributed.device_mesh import mesh_of, mesh_of_tracer
+from torchlike.distributed.lent_meshes import is_lent, lend
 from torchlike.distributed.mixed_operands import at_first_mesh, in_aten, mixed
 from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._local import is_local_part
 from torchlike.distributed.tensor._storage import (
     OrdinaryStorage,
     is_on_mesh,
@@ -39,30 +42,42 @@ def is_known_ordinary(t: Tensor) -> bool:
     if storage.host is not None or type(cell) is np.ndarray or storage.is_ordinary:
         return True
     if isinstance(cell, core.Tracer):
-        mesh = getattr(getattr(cell.aval, "sharding", None), "mesh", None)
-        return not storage.is_placed and mesh is not None and mesh.empty
+        return not storage.is_placed and _is_off_mesh(cell)
     return isinstance(cell, jax.Array) and not is_on_mesh(storage)
 
 
 def has_dtensor(operands: Sequence[Any]) -> bool:
-    """Whether one of the operands is a DTensor that was asked for."""
-    for o in operands:
-        if isinstance(o, Tensor):
-            if modes.current.capture is not None:
-                where(o)  # which notes that the program depends on it
-            if o._storage.is_placed:
-                return True
-    return False
+    """Whether one of the operands is surely a DTensor."""
+    return any(isinstance(o, Tensor) and is_known_dtensor(o) for o in operands)
+
+
+def is_known_dtensor(t: Tensor) -> bool:
+    """Whether a tensor was asked to lie on a mesh, or was computed on one of this process on which
+    nothing but DTensors lies."""
+    if modes.current.capture is not None:
+        where(t)  # which notes that the program depends on it
+    storage, cell = t._storage, t._storage.cell
+    if storage.is_ordinary or is_local_part(t):
+        return False
+    if storage.is_placed:
+        return True
+    if isinstance(cell, core.Tracer):
+        mesh = mesh_of_tracer(cell)
+    else:
+        found = getattr(getattr(cell, "sharding", None), "mesh", None)
+        mesh = mesh_of(found) if isinstance(found, Mesh) else None
+    return mesh is not None and mesh.is_local and not is_lent(mesh.jax_mesh)
 
 
 def _refuse(op: str, target: Tensor, operands: Sequence[Any]) -> bool:
-    """Whether the target is an ordinary tensor. PyTorch's RuntimeError where that has several
-    elements and an operand is a DTensor."""
-    if not is_known_ordinary(target):
+    """Whether the target is an ordinary tensor on a cell of its own. PyTorch's RuntimeError where
+    an ordinary one has several elements and an operand is a DTensor."""
+    is_part = is_local_part(target)
+    if not is_part and not is_known_ordinary(target):
         return False
     if not mixed_operands.is_replicating() and target.numel() != 1 and has_dtensor(operands):
         raise mixed(in_aten(op))
-    return True
+    return not is_part
 
 
 def _leave_mesh(storage: Storage) -> None:
@@ -111,9 +126,78 @@ def _delivered(storages: Sequence[Storage], arrays: Sequence[Any]) -> None:
             and isinstance(getattr(array, "sharding", None), NamedSharding)
         ):  # fmt: skip
             storage.__class__ = OrdinaryStorage
+            lend(array.sharding.mesh)
+
+
+def _gradient(leaf: Tensor, array: Any) -> Any:
+    """What arrives at a leaf without a place on a mesh: an ordinary one's gradient is ordinary.
+    (Between processes one comes of `implicit_replication` alone, and is a DTensor as in PyTorch.)
+    """
+    sharding = getattr(array, "sharding", None)
+    if (
+        isinstance(sharding, NamedSharding) and not isinstance(array, core.Tracer)
+        and modes.current.capture is None and sharding.is_fully_addressable
+        and is_known_ordinary(leaf)
+    ):  # fmt: skip
+        return on_one_device(replicated(array, sharding))
+    return array
+
+
+def _traced_gradient(leaf: Tensor, made: Tensor) -> None:
+    """The same in a program: the gradient leaves the mesh once it is computed."""
+    storage = made._storage
+    mesh = mesh_of_tracer(storage.cell) if isinstance(storage.cell, core.Tracer) else None
+    if type(storage) is Storage and mesh is not None and mesh.is_local and is_known_ordinary(leaf):
+        storage.__class__ = OrdinaryStorage
+
+
+def _ordinary_results(inputs: Iterable[Any], made: Sequence[Storage]) -> tuple[int, ...]:
+    """Which cells of ordinary tensors a program makes: with an input on a mesh of this process, on
+    which all its results lie, those that nothing on the mesh has gone into, too."""
+    on_mesh = any(
+        isinstance(sharding, NamedSharding) and sharding.mesh.size > 1
+        and sharding.is_fully_addressable
+        for sharding in (getattr(array, "sharding", None) for array in inputs)
+    )  # fmt: skip
+    return tuple(
+        i for i, s in enumerate(made)
+        if s.is_ordinary or (
+            on_mesh and type(s) is Storage and _is_off_mesh(s.cell) and not _comes_of_mesh(s.cell)
+        )
+    )  # fmt: skip
+
+
+def _comes_of_mesh(tracer: Any) -> bool:
+    """Whether something on a mesh has gone into a tracer. (Not each primitive of JAX's tells its
+    results.)"""
+    waiting, seen = [tracer], set[int]()
+    while waiting:
+        t = waiting.pop()
+        eqn = getattr(t, "parent", None)
+        if eqn is None:
+            value = t.full_lower() if isinstance(t, core.Tracer) else t  # of a constant its value
+            sharding = getattr(value.aval if isinstance(value, core.Tracer) else value, "sharding",
+                               None)  # fmt: skip
+            if isinstance(sharding, NamedSharding) and not sharding.mesh.empty:
+                return True
+        elif id(eqn) not in seen:
+            seen.add(id(eqn))
+            waiting += eqn.in_tracers
+    return False
+
+
+def _is_off_mesh(cell: Any) -> bool:
+    """Whether nothing on a mesh has gone into what a program computes."""
+    if not isinstance(cell, core.Tracer):
+        return False
+    mesh = getattr(getattr(cell.aval, "sharding", None), "mesh", None)
+    return mesh is not None and mesh.empty
 
 
 @at_first_mesh
 def _begin() -> None:
     inplace.watched_by(_watching)
-    mixed_operands.install(copied=_copied, delivered=_delivered, leave_mesh=_leave_mesh)
+    mixed_operands.install(
+        copied=_copied, delivered=_delivered, leave_mesh=_leave_mesh, gradient=_gradient,
+        traced_gradient=_traced_gradient, ordinary_results=_ordinary_results,
+    )  # fmt: skip

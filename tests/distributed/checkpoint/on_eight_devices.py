@@ -239,7 +239,7 @@ def state_of(n):
     return {"a": distribute_tensor(torch.full((64,), float(n)), LINE, [Shard(0)]), "n": n}
 
 
-@pytest.mark.parametrize("at", range(6))
+@pytest.mark.parametrize("at", range(8))
 def test_a_save_that_ends_anywhere_leaves_a_whole_checkpoint(tmp_path, monkeypatch, at):
     """Each wait for the disk, and the step that makes the index appear, in turn is the last."""
     dcp.save(state_of(1), checkpoint_id=tmp_path)
@@ -259,7 +259,8 @@ def test_a_save_that_ends_anywhere_leaves_a_whole_checkpoint(tmp_path, monkeypat
         m.setattr(Path, "replace", ending(Path.replace))
         with pytest.raises(KeyboardInterrupt):
             dcp.save(state_of(2), checkpoint_id=tmp_path)
-    assert held(tmp_path) == (2 if at == 5 else 1)
+    assert held(tmp_path) == (2 if at == 7 else 1)
+    assert len(list(tmp_path.iterdir())) in (3, 5)  # the former's files go with the next save
     dcp.save(state_of(3), checkpoint_id=tmp_path)
     assert held(tmp_path) == 3
 
@@ -291,6 +292,10 @@ def test_killed_while_saving(tmp_path, at):
     child.send_signal(signal.SIGKILL)
     child.communicate()
     assert held(tmp_path) == 1
+    assert len(list(tmp_path.iterdir())) > 3
+    dcp.save(state_of(3), checkpoint_id=tmp_path)
+    assert held(tmp_path) == 3
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_new_save_removes_what_the_former_one_wrote(tmp_path):

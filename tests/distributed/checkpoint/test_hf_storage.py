@@ -105,11 +105,11 @@ def test_what_killed_saves_left_goes(tmp_path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     own = f".torchlike-saving-{socket.gethostname()}"
-    for name in (f"{own}-{ended.pid}-abc", f"{own}-{os.getpid()}-abc", ".saving-abc",
+    for name in (f"{own}-{ended.pid}-abc", f"{own}-{os.getppid()}-abc", ".saving-abc",
                  f".torchlike-saving-elsewhere-{ended.pid}-abc"):  # fmt: skip
         (tmp_path / name).mkdir()
         (tmp_path / name / "model-00001-of-00001.safetensors").touch()
     dcp.save({"w": torch.ones(2)}, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path))
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_dir()) == sorted((
-        f"{own}-{os.getpid()}-abc", ".saving-abc", f".torchlike-saving-elsewhere-{ended.pid}-abc",
+        f"{own}-{os.getppid()}-abc", ".saving-abc", f".torchlike-saving-elsewhere-{ended.pid}-abc",
     ))  # fmt: skip

@@ -40,6 +40,7 @@ from torchlike._jit.guards.identity import asks_for_bases
 from torchlike._jit.guards.naming import defined_at
 from torchlike._jit.guards.values import MISSING, describe, same
 from torchlike._jit.guards.variables import NameGuard
+from torchlike._runtime import mixed_operands
 from torchlike.autograd import saved
 
 
@@ -351,7 +352,9 @@ class Tracing:
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )
         builder.n_made = len(returned.made)
-        builder.ordinary = tuple(i for i, s in enumerate(returned.made) if s.is_ordinary)
+        builder.ordinary = mixed_operands.installed.ordinary_results(
+            capture.inputs.values(), returned.made
+        )
         self.n_forward = len(outputs)
         self.first_values = capture.first_values
         return outputs + gradients

@@ -2,17 +2,18 @@
 
 Each save writes files under names of its own and then, in one step, the index that names them
 (``os.replace``). Killed at any moment it leaves the index that was there, whose files are there.
-Files that no index names go once the new index stands.
+Files that only the former index named go once the new one stands, those of a killed save with the
+next one (`_beside`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torchlike.distributed.checkpoint._beside import Beside, indexes
 from torchlike.distributed.checkpoint._pieces import Piece
 
 INDEX = "torchlike.index.json"
@@ -38,11 +39,19 @@ class Index(NamedTuple):
         return found | ({self.objects} if self.objects else set())
 
 
-def commit(folder: Path, index: Index) -> None:
-    """Make ``index`` the folder's, and remove the files that only the former one named."""
-    former = set()
+def named(folder: Path) -> set[str]:
+    """The files that the folder's index names; none where there is no index."""
     with contextlib.suppress(FileNotFoundError):
-        former = load(folder).files()
+        return load(folder).files()
+    return set()
+
+
+indexes.append(named)
+
+
+def commit(new: Beside, index: Index) -> None:
+    """Make ``index`` the folder's, and remove the files that only the former one named."""
+    former = named(new.folder)
     text = json.dumps({
         "format": _FORMAT,
         "tensors": {
@@ -51,30 +60,9 @@ def commit(folder: Path, index: Index) -> None:
         },
         "objects": index.objects,
     })  # fmt: skip
-    replace(folder, INDEX, text)
+    new.replace(INDEX, text)
     for name in former - index.files():
-        (folder / name).unlink(missing_ok=True)
-
-
-def replace(folder: Path, name: str, text: str) -> None:
-    """Write a file that appears whole, after everything that was written into the folder before."""
-    beside = folder / f"{name}.{os.getpid()}.part"
-    with beside.open("w", encoding="utf-8") as f:
-        f.write(text)
-        f.flush()
-        os.fsync(f.fileno())
-    _sync(folder)
-    beside.replace(folder / name)
-    _sync(folder)
-
-
-def _sync(folder: Path) -> None:
-    """Have the folder's entries on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        (new.folder / name).unlink(missing_ok=True)
 
 
 def load(folder: Path) -> Index:

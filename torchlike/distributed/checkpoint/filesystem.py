@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from torchlike.distributed.checkpoint import _index, _pieces
+from torchlike.distributed.checkpoint._beside import beside
 from torchlike.distributed.checkpoint._ranks import from_all, meet, same_for_all
 from torchlike.serialization.load import load as load_file
 from torchlike.serialization.save import save as save_file
@@ -65,24 +66,33 @@ class FileSystemWriter(OfFolder):
             part for name, array in arrays.items()
             for part in _pieces.parts_of(name, array, rank == 0)
         )  # fmt: skip
-        everyone = from_all(_pieces.write(folder, f"{this}-{rank:05d}", sources), count)
-        if rank == 0:
-            file = ""
-            if objects:
+        with beside(folder) as new:
+            own = _pieces.write(new.path, f"{this}-{rank:05d}", sources)
+            files, file = {piece.file for _, piece in own}, ""
+            if rank == 0 and objects:
                 file = f"{this}-objects.pt"
-                with (folder / file).open("wb") as f:
-                    save_file(dict(objects), f)
-                    f.flush()
-                    os.fsync(f.fileno())
-            by_name: dict[str, list[_pieces.Piece]] = {name: [] for name in arrays}
-            for name, piece in (x for part in everyone for x in part):
-                by_name[name].append(piece)
-            tensors = {
-                name: _index.Held(np.dtype(a.dtype).name, tuple(a.shape), tuple(by_name[name]))
-                for name, a in arrays.items()
-            }
-            _index.commit(folder, _index.Index(tensors, file))
-        meet(count)
+                _write_objects(new.path / file, objects)
+                files.add(file)
+            new.move(files)
+            everyone = from_all(own, count)
+            if rank == 0:
+                by_name: dict[str, list[_pieces.Piece]] = {name: [] for name in arrays}
+                for name, piece in (x for part in everyone for x in part):
+                    by_name[name].append(piece)
+                tensors = {
+                    name: _index.Held(np.dtype(a.dtype).name, tuple(a.shape), tuple(by_name[name]))
+                    for name, a in arrays.items()
+                }
+                _index.commit(new, _index.Index(tensors, file))
+            meet(count)
+
+
+def _write_objects(path: Path, objects: Mapping[str, Any]) -> None:
+    """Write what is no tensor into a new file, on the disk when this returns."""
+    with path.open("wb") as f:
+        save_file(dict(objects), f)
+        f.flush()
+        os.fsync(f.fileno())
 
 
 class FileSystemReader(OfFolder):

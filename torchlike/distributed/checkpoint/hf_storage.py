@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from torchlike.distributed.checkpoint import _index, _pieces
-from torchlike.distributed.checkpoint._beside import beside
+from torchlike.distributed.checkpoint._beside import beside, indexes
 from torchlike.distributed.checkpoint._ranks import meet
 from torchlike.distributed.checkpoint.filesystem import (
     Contents,
@@ -90,14 +90,13 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         with beside(folder) as new:
             for at, sources in groups.items():
                 name = _free(folder, f"model-{at:05d}-of-{last:05d}")
-                _pieces.write_file(new / name, sources)
+                _pieces.write_file(new.path / name, sources)
                 weights.update({s.name: name for s in sources})
             total = sum(s.array.nbytes for group in groups.values() for s in group)
             said = {"metadata": {"total_size": total}, "weight_map": weights}
             former = _named(folder)
-            for name in sorted(set(weights.values())):
-                (new / name).replace(folder / name)
-            _index.replace(folder, INDEX, json.dumps(said, indent=2))
+            new.move(set(weights.values()))
+            new.replace(INDEX, json.dumps(said, indent=2))
         for name in former - set(weights.values()):
             (folder / name).unlink(missing_ok=True)
 
@@ -118,6 +117,9 @@ def _named(folder: Path) -> set[str]:
         return set()
     said: Any = json.loads(index.read_text(encoding="utf-8"))
     return set(said["weight_map"].values())
+
+
+indexes.append(_named)
 
 
 class HuggingFaceStorageReader(FileSystemReader):

@@ -21,6 +21,7 @@ from torchlike.distributed.crossings import shared
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.fsdp._of_ranks import Ranks, gathered
 from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
+from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._layouts import batch_along
 from torchlike.distributed.tensor._moves import moved
@@ -54,6 +55,8 @@ class Sharded:
         self.axes = tuple(a for axes in mesh.axes for a in axes)
         self._ranks: Ranks | None = None
         self.batch = NamedSharding(mesh.jax_mesh, PartitionSpec(self.axes))
+        if mesh.is_local:
+            lend(mesh.jax_mesh)
 
     def __deepcopy__(self, memo: Any) -> Sharded:
         raise NotImplementedError(

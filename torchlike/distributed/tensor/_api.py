@@ -36,15 +36,25 @@ def where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     a result inside a program that is being captured, which XLA has not placed yet."""
     found = _where(t)
     if modes.current.capture is not None:
-        modes.current.capture.place_asked(t, None if found is None else found[0])
+        asked = None if found is None else found[0]
+        if t._view is not None:  # the guard asks where the memory lies
+            asked = _of_memory(t)
+        modes.current.capture.place_asked(t, asked)
     return found
+
+
+def _of_memory(t: Tensor) -> NamedSharding | None:
+    """The sharding of a tensor's whole memory."""
+    storage = t._storage
+    found = None if storage.is_ordinary else getattr(storage.cell, "sharding", None)
+    return found if isinstance(found, NamedSharding) else None
 
 
 def _where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     storage = t._storage
     if isinstance(storage, PlacedStorage) and t._view is None:
         return storage.sharding, storage.mesh
-    if storage.is_ordinary:
+    if storage.is_ordinary or _local.is_local_part(t):
         return None
     found = getattr(storage.cell, "sharding", None)
     if not isinstance(found, NamedSharding) or isinstance(storage.cell, core.Tracer):
@@ -218,8 +228,8 @@ def full_tensor(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
 
     The gradient of each process' tensor is taken for the whole's, as with `Replicate`, the default
     of ``grad_placements``; with `Partial` it is the sum over processes. NotImplementedError for
-    `Shard`. Differs from PyTorch: inside a compiled function the values are those of all processes,
-    and go with tensors that all of them have the same.
+    `Shard`. Differs from PyTorch: inside a compiled function on a mesh of processes with several
+    devices each, the values go with tensors that all processes have the same.
     """
     found = where(t)
     if found is not None:

@@ -18,6 +18,7 @@ from torchlike._core import modes
 from torchlike._core.tensor import Tensor
 from torchlike.distributed.crossings import shared
 from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.tensor._api import DTensor, keeping, to_local, where
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, divides, entries_of, sharding_for
@@ -115,7 +116,10 @@ def entering(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Te
 def leaving(t: Tensor, mesh: DeviceMesh, use_local_output: bool) -> Tensor:
     """An output of a parallel module: this process' part where the mesh spans processes and the
     style is to give that."""
-    if mesh.is_local or not use_local_output:
+    if not use_local_output:
+        return t
+    if mesh.is_local:
+        lend(mesh.jax_mesh)
         return t
     if where(t) is not None:
         return to_local(t)

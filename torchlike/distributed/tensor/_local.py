@@ -20,18 +20,32 @@ from jax.sharding import NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor, wrap
-from torchlike._ops.shape.views.aliasing import alias
+from torchlike._core.views import Alias, step
+from torchlike._ops.shape.views.making import make_view
 from torchlike._runtime.transfer import to_device
 from torchlike.autograd.function import Function
-from torchlike.distributed.crossings import Side, own_side, side_of
+from torchlike.distributed.crossings import own_side, side_of
 from torchlike.distributed.device_mesh import DeviceMesh, mesh_of
+from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.reductions import ReduceOp
-from torchlike.distributed.scoped_programs import cross
+from torchlike.distributed.tensor._crossed import Crossed, Way, as_it_is
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, pieces, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor._whole import Sums, summed, sums_of
 from torchlike.distributed.tensor.placement_types import Partial
+
+
+class LocalPart(Alias):
+    """What this process holds of a DTensor that it holds all of: an ordinary tensor on its
+    memory."""
+
+    __slots__ = ()
+
+
+def is_local_part(t: Tensor) -> bool:
+    """Whether a tensor is what ``to_local`` gave on a DTensor's own memory, or a view of that."""
+    return t._view is not None and step(LocalPart) in t._view.steps
 
 
 class _ToLocal(Function):
@@ -76,7 +90,9 @@ def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor
     if isinstance(array, core.Tracer) or (
         getattr(array, "is_fully_addressable", True) and not _is_line_of_one(array)
     ):
-        return alias(t)
+        if mesh.is_local:
+            lend(mesh.jax_mesh)
+        return make_view(t, step(LocalPart), (), "AliasBackward0")
     return _ToLocal.apply(t, *_back(t, _of(t) or t._read().sharding, mesh, grad_placements))
 
 
@@ -101,30 +117,6 @@ def _of_placed(t: Tensor) -> NamedSharding | None:
     return None if found is None or mesh_of(found.mesh).is_local else found
 
 
-class _Crossed(Function):
-    """A tensor on the other side of a crossing, whose gradient comes ``back``: from where, to
-    where."""
-
-    @staticmethod
-    def forward(ctx: Any, t: Tensor, name: str, mesh: Any, given: Any, made: Any,
-                back: Any) -> Tensor:  # fmt: skip
-        ctx.name, ctx.mesh, ctx.back = name, mesh, back
-        return _Crossed.across(t, name, mesh, given, made)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
-        found = _Crossed.across(g, f"the gradient of {ctx.name}", ctx.mesh, *ctx.back)
-        return found, None, None, None, None, None
-
-    @staticmethod
-    def across(t: Tensor, name: str, mesh: Any, given: Side, made: Side) -> Tensor:
-        (found,) = cross(
-            modes.current.capture, mesh, name, [t._read()], lambda x, met: (x,), [given], [made],
-            [t.dtype.numpy],
-        )  # fmt: skip
-        return wrap(found)
-
-
 def _captured_part(
     t: Tensor, sharding: NamedSharding, mesh: DeviceMesh, grad_placements: Any
 ) -> Tensor:
@@ -136,7 +128,8 @@ def _captured_part(
     jax_mesh, given = side_of(sharding, shape)
     made = own_side(jax_mesh, sharding.shard_shape(shape))
     back = side_of(lying, shape)[1]
-    return _Crossed.apply(t, "to_local()", jax_mesh, given, made, (made, back))
+    there, again = Way(given, made, as_it_is), Way(made, back, as_it_is)
+    return Crossed.apply(t, "to_local()", jax_mesh, there, again)
 
 
 def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding) -> Tensor:
@@ -146,7 +139,8 @@ def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding)
     mesh, made = side_of(sharding, shape)
     given = own_side(mesh, size)
     back_side = side_of(back, shape)[1]
-    return _Crossed.apply(local, "from_local()", mesh, given, made, (back_side, given))
+    there, again = Way(given, made, as_it_is), Way(back_side, given, as_it_is)
+    return Crossed.apply(local, "from_local()", mesh, there, again)
 
 
 def _is_line_of_one(array: Any) -> bool:

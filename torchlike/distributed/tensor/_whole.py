@@ -20,7 +20,9 @@ from torchlike.autograd.function import Function
 from torchlike.distributed.collectives import all_reduce
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.groups import ProcessGroup
+from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.reductions import named
+from torchlike.distributed.tensor import _crossed
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked
 from torchlike.distributed.tensor._storage import (
@@ -89,6 +91,18 @@ def sums_of(placements: Sequence[Any], mesh: DeviceMesh) -> Sums:
     )  # fmt: skip
 
 
+def _along_axes(given: Any, mesh: DeviceMesh, ndim: int) -> _crossed.Sums:
+    """The same as collectives along axes of JAX's mesh."""
+    if given is None:
+        return ()
+    placements = checked(given, mesh, ndim)
+    return tuple(
+        (named(p.reduce_op).name, axes, mesh.size(i))
+        for i, (p, axes) in enumerate(zip(placements, mesh.axes, strict=True))
+        if isinstance(p, Partial) and mesh.size(i) > 1
+    )  # fmt: skip
+
+
 def full_tensor(
     t: Tensor, sharding: NamedSharding | None, mesh: DeviceMesh, grad_placements: Any = None
 ) -> Tensor:
@@ -109,12 +123,18 @@ def full_tensor(
     capture = modes.current.capture
     if capture is None and not modes.current.levels and sharding is not None:
         return _Whole.apply(t, sharding, sums)
+    if capture is not None:
+        crossed = _crossed.whole(t, sharding, _along_axes(grad_placements, mesh, t.dim()))
+        if crossed is not None:
+            return crossed
     if sums and capture is not None:
         capture.refuse(
-            "full_tensor(grad_placements=Partial()) of a mesh that spans processes",
+            "full_tensor(grad_placements=Partial()) of a mesh that spans processes with several "
+            "devices each",
             "full_tensor(), whose gradient in a program is that of the whole",
         )
     found = moved(t, NamedSharding(mesh.jax_mesh, PartitionSpec()), sharding)
     if capture is not None:
         found._storage = OrdinaryStorage(found._storage.cell)
+        lend(mesh.jax_mesh)
     return found

@@ -25,6 +25,7 @@ from torchlike._runtime import logs
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.bodies import AXIS
 from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.lent_meshes import lend
 from torchlike.distributed.nn.functional import all_gather
 from torchlike.distributed.programs import run
 from torchlike.distributed.tensor._api import full_tensor, place_, where
@@ -132,6 +133,7 @@ def context_parallel(
 def _cut(b: Tensor, dim: int, mesh: DeviceMesh) -> None:
     """Leave of a buffer what this process, or each device, holds of it."""
     if mesh.is_local:
+        lend(mesh.jax_mesh)
         placements = checked([Shard(dim)], mesh, b.dim())
         place_(b, mesh, sharding_for(placements, mesh, tuple(b.shape)))
         return

@@ -12,6 +12,7 @@ import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from torchlike._core.tensor import Tensor
+from torchlike.distributed.lent_meshes import lend
 from torchlike.porting.torch_xla._absent import absent
 
 __getattr__ = absent("torch_xla.distributed.spmd")
@@ -100,5 +101,6 @@ def mark_sharding(t: Tensor, mesh: Mesh, partition_spec: Sequence[Any]) -> Tenso
 
     spec = PartitionSpec(*map(named, partition_spec))
     array = jax.device_put(t._storage.concrete(), NamedSharding(mesh.to_jax(), spec))
+    lend(array.sharding.mesh)  # it is no DTensor there
     t._storage.cell, t._storage.host = array, None
     return t

@@ -1,0 +1,107 @@
+"""Groups of some ranks as lines of a grid of ranks, so that one program speaks of several groups.
+
+Groups that are made one after the other, of one size and with no rank in common, cut the ranks in
+lines: those along a dimension of a mesh do, those of ``new_subgroups``, and those of a loop over
+``new_group``. Lines of ranks at one distance are along some axes of a grid of all ranks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from torchlike._runtime.meeting import coordination
+from torchlike.distributed.groups import ProcessGroup, World
+
+Ranks = Sequence[int]
+
+
+class Lines(NamedTuple):
+    """How groups cut ranks in lines: the distance between neighbours in a line, and its length."""
+
+    stride: int
+    length: int
+
+
+def of_one_kind(group: ProcessGroup) -> list[list[int]]:
+    """The ranks of the groups that were made with a group to cut ranks in lines, its own among
+    them. The same in all processes, for all of them make all groups in one order."""
+    found: list[list[int]] = []
+    seen: set[int] = set()
+    has_own = False
+    for number in sorted(World.groups):
+        ranks = World.groups[number].ranks
+        if found and (len(ranks) != len(found[0]) or seen & set(ranks)):
+            if has_own:
+                break
+            found, seen = [], set()
+        found.append(ranks)
+        seen |= set(ranks)
+        has_own = has_own or number == group.number
+    return found if has_own else [group.ranks]
+
+
+def lines_among(ranks: Ranks, group: ProcessGroup) -> Lines | None:
+    """How a group and those made with it cut ``ranks`` in lines; None where they do not."""
+    if list(ranks) == group.ranks:
+        return Lines(1, len(ranks))
+    every = of_one_kind(group)
+    if sorted(r for line in every for r in line) != sorted(ranks):
+        return None
+    place = {r: i for i, r in enumerate(ranks)}
+    found = {_line([place[r] for r in line]) for line in every}
+    return found.pop() if len(found) == 1 else None
+
+
+def _line(places: list[int]) -> Lines | None:
+    """The line that these places are; None for others than a dimension of a grid has."""
+    if len(places) == 1:
+        return Lines(1, 1)
+    stride, length = places[1] - places[0], len(places)
+    first = places[0] % (stride * length)
+    if first >= stride or places != [places[0] + i * stride for i in range(length)]:
+        return None
+    return Lines(stride, length)
+
+
+def grid_of(ranks: Ranks, every: Sequence[Lines]) -> jax.sharding.Mesh | None:
+    """A mesh of the ranks' devices on which all these are lines along some axes; None where there
+    is no such mesh."""
+    sizes = grid_sizes(len(ranks), every)
+    if sizes is None:
+        return None
+    devices = np.array([coordination.device_of(r) for r in ranks], object).reshape(sizes)
+    names = tuple(f"ranks_{i}" for i in range(len(sizes)))
+    types = (jax.sharding.AxisType.Auto,) * len(sizes)
+    return jax.sharding.Mesh(devices, names, axis_types=types)
+
+
+def grid_sizes(count: int, every: Sequence[Lines]) -> list[int] | None:
+    """The lengths of the axes of such a mesh of ``count`` ranks."""
+    bounds = sorted({1, count} | {b for s, n in every for b in (s, s * n)})
+    if any(b % a for a, b in itertools.pairwise(bounds)):
+        return None
+    return [b // a for a, b in itertools.pairwise(bounds)][::-1]
+
+
+def axes_along(
+    mesh: jax.sharding.Mesh | jax.sharding.AbstractMesh, lines: Lines
+) -> tuple[str, ...] | None:
+    """The axes of a mesh along which such lines are; None where there are none."""
+    sizes = tuple(mesh.shape.values())
+    strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    end = lines.stride * lines.length
+    chosen = [
+        i for i, (n, s) in enumerate(zip(sizes, strides, strict=True))
+        if n > 1 and lines.stride <= s < end
+    ]  # fmt: skip
+    if math.prod(sizes[i] for i in chosen) != lines.length:
+        return None
+    if chosen and (strides[chosen[-1]] != lines.stride or end % strides[chosen[0]]):
+        return None
+    return tuple(mesh.axis_names[i] for i in chosen)

@@ -1,0 +1,100 @@
+"""Tensors on the other side of a crossing, in programs over processes, with gradients that cross
+back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor, wrap
+from torchlike.autograd.function import Function
+from torchlike.distributed.crossings import Body, Side, own_side, shared, side_of
+from torchlike.distributed.groups import get_world_size, is_initialized
+from torchlike.distributed.reductions import reduced
+from torchlike.distributed.scoped_programs import cross, mesh_of_those
+from torchlike.distributed.tensor._moves import moved
+
+#: What is reduced: how, along which axes of the mesh, of how many processes.
+Sums = tuple[tuple[str, tuple[str, ...], int], ...]
+
+
+class Way(NamedTuple):
+    """How a value crosses: how it lies before and after, and what a process does with its part."""
+
+    given: Side
+    made: Side
+    body: Body
+
+
+def as_it_is(x: Any, met: bool) -> tuple[Any, ...]:
+    """The part that a process has is what it gets."""
+    return (x,)
+
+
+class Crossed(Function):
+    """A tensor on the other side of a crossing, whose gradient comes ``back``."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, name: str, mesh: Mesh, there: Way, back: Way) -> Tensor:
+        ctx.name, ctx.mesh, ctx.back = name, mesh, back
+        return Crossed.across(t, name, mesh, there)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        found = Crossed.across(g, f"the gradient of {ctx.name}", ctx.mesh, ctx.back)
+        return found, None, None, None, None
+
+    @staticmethod
+    def across(t: Tensor, name: str, mesh: Mesh, way: Way) -> Tensor:
+        (found,) = cross(
+            modes.current.capture, mesh, name, [t._read()], way.body, [way.given], [way.made],
+            [t.dtype.numpy],
+        )  # fmt: skip
+        return wrap(found)
+
+
+def whole(t: Tensor, sharding: NamedSharding | None, sums: Sums) -> Tensor | None:
+    """``full_tensor`` in a program over processes, each of which has one device: all values, each
+    process' own. Its gradient is each process' own, too, reduced by ``sums`` before, and cut as
+    ``sharding`` says where that is known. None where the program is no such."""
+    found = shared(t)
+    if found is None or not _is_of_processes(found.mesh) or any(
+        a not in found.mesh.axis_names for _, axes, _ in sums for a in axes
+    ):  # fmt: skip
+        return None
+    mesh, shape = found.mesh, tuple(t.shape)
+    replicated = NamedSharding(mesh_of_those(mesh, found.own), PartitionSpec())
+    lies = PartitionSpec() if sharding is None else side_of(sharding, shape)[1].spec
+    own = own_side(mesh, shape)
+
+    def back(x: Any, met: bool) -> tuple[Any, ...]:
+        for op, axes, size in sums:
+            x = reduced(x, op, axes, size)
+        return (_own_part(x, lies, mesh),)
+
+    there = Way(Side(found.own, PartitionSpec(), shape), own, as_it_is)
+    gathered = moved(t, replicated, sharding)
+    return Crossed.apply(
+        gathered, "full_tensor()", mesh, there, Way(own, Side(found.own, lies, shape), back)
+    )
+
+
+def _own_part(x: Any, spec: PartitionSpec, mesh: Mesh) -> Any:
+    """A process' part of what each has whole."""
+    for d, entry in enumerate(spec):
+        axes = (entry,) if isinstance(entry, str) else tuple(entry or ())
+        n = math.prod(mesh.shape[a] for a in axes)
+        if n > 1:
+            size = x.shape[d] // n
+            x = lax.dynamic_slice_in_dim(x, lax.axis_index(axes) * size, size, d)
+    return x
+
+
+def _is_of_processes(mesh: Mesh) -> bool:
+    """Whether a mesh has one device of each of several processes of the world."""
+    processes = {d.process_index for d in mesh.devices.flat}
+    return is_initialized() and get_world_size() > 1 and len(processes) == mesh.size > 1
