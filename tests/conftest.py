@@ -31,13 +31,12 @@ def _functions_ask_only_where_a_test_makes_them():
 
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked
 def pytest_collection_modifyitems(items):
-    """Of a table marked ``sampled`` the plain run takes a part; the rest becomes ``exhaustive``,
-    dealt out to ``third0``, ``third1`` and ``third2``.
+    """Of a table marked ``sampled`` the plain run takes a part; the rest becomes ``exhaustive``.
 
     ``every=n`` takes every nth case; ``per=key`` the first of those that ``key``, a function of the
     dictionary of parameters, takes for the same.
     """
-    counts, left_out = collections.Counter(), 0
+    counts = collections.Counter()
     for item in items:
         mark = item.get_closest_marker("sampled")
         if mark is None:
@@ -49,8 +48,6 @@ def pytest_collection_modifyitems(items):
         counts[key] += 1
         if place % every if every else place:
             item.add_marker(pytest.mark.exhaustive)
-            item.add_marker(f"third{left_out % 3}")
-            left_out += 1
 
 
 def _resident() -> int:

@@ -18,7 +18,7 @@ class Case:
         return self._mark and (self._mark.mark if self._mark.name == name else None)
 
     def add_marker(self, mark):
-        self.added.append(getattr(mark, "name", mark))
+        self.added.append(mark.name)
 
 
 @pytest.fixture
@@ -30,8 +30,7 @@ def kept(request):
 
     def run(cases):
         conftest.pytest_collection_modifyitems(cases)
-        left_out = [c.added for c in cases if c.added]
-        assert left_out == [["exhaustive", f"third{k % 3}"] for k in range(len(left_out))]
+        assert all(c.added in ([], ["exhaustive"]) for c in cases)
         return [next(iter(c.callspec.params.values())) for c in cases if not c.added]
 
     return run
