@@ -99,7 +99,7 @@ def reduced(x: Any, op: str, axis: str | tuple[str, ...], size: int) -> jax.Arra
     return found.astype(dtype)
 
 
-def _exchanged(x: Any, op: str, axis: str) -> jax.Array:
+def _exchanged(x: Any, op: str, axis: str | tuple[str, ...]) -> jax.Array:
     """The reduction of two ranks' ``x``. What is large goes piece by piece through the same small
     memory: 100 MB of the other's, and of the result where it has not ``x``'s memory, are new pages
     for the system to fill (106 ms; in pieces 69, gloo under PyTorch 64)."""
