@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._core.boxes import Batched, Mapped
+from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.record import still
 
@@ -22,17 +23,59 @@ def running(level: int) -> Any:
     return found
 
 
-def _add_batch_dim(tensor: Tensor, batch_dim: int, level: int) -> Tensor:
+def one_example(tensor: Tensor, batch_dim: int, level: int) -> Tensor:
     """A tensor as the function under a ``vmap`` sees it: one example, without ``batch_dim``.
 
     What the function writes into it in place is written into ``tensor`` at the end of the ``vmap``.
     """
     of = running(level)
-    moved = tensor.movedim(batch_dim, 0)
-    of.reordered = of.reordered or not moved.is_contiguous()
-    inside = wrap(Batched(of, still(moved)))
+    inside = wrap(_box(of, tensor, batch_dim))
     of.entered.append((tensor, batch_dim, inside))
     return inside
+
+
+def _box(of: Mapped, tensor: Tensor, batch_dim: int) -> Batched:
+    moved = tensor.movedim(batch_dim, 0)
+    of.reordered = of.reordered or not moved.is_contiguous()
+    return Batched(of, still(moved))
+
+
+def _add_batch_dim(tensor: Tensor, batch_dim: int, level: int) -> Tensor:
+    """`one_example` for those who may keep it: under a later ``vmap`` of that number it is one
+    example of what ``tensor`` holds then."""
+    return Tensor._on(_KeptExample(tensor, batch_dim, level), None)
+
+
+class _KeptExample(Storage):
+    """The storage of an example. PyTorch's has the number of its ``vmap`` and the memory of the
+    user's tensor, so a container that keeps it (a locked tensordict does) sees what was written in
+    the meantime."""
+
+    __slots__ = ("_dim", "_held", "_number", "_of")
+
+    def __init__(self, tensor: Tensor, batch_dim: int, number: int) -> None:
+        self._of, self._dim, self._number = tensor, batch_dim, number
+        self._enter(running(number))
+        super().__init__(self._held)
+
+    def _enter(self, level: Mapped) -> None:
+        self._held = _box(level, self._of, self._dim)
+        self.version = 0
+        level.entered.append((self._of, self._dim, Tensor._on(self, None)))
+
+    @property
+    def cell(self) -> Any:
+        """The box of the ``vmap`` that runs, or did."""
+        held, levels = self._held, modes.current.levels
+        if not held.level.alive and self._number <= len(levels):
+            level = levels[self._number - 1]
+            if isinstance(level, Mapped) and level.size == self._of.shape[self._dim]:
+                self._enter(level)
+        return self._held
+
+    @cell.setter
+    def cell(self, value: Any) -> None:
+        self._held = value
 
 
 def whole(level: Any, tensor: Tensor) -> Tensor:

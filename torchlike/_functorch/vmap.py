@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.boxed import VmapLevel
-from torchlike._functorch.batch_dims import _add_batch_dim, _remove_batch_dim, same_for_all, whole
+from torchlike._functorch.batch_dims import _add_batch_dim as _add_batch_dim  # for libraries
+from torchlike._functorch.batch_dims import _remove_batch_dim, one_example, same_for_all, whole
 from torchlike._ops.shape.joining import cat
 from torchlike.random.generator import default_generator
 from torchlike.utils._pytree import (
@@ -155,7 +156,7 @@ def _create_batched_inputs(
 ) -> Any:
     """The arguments that the function gets."""
     return tree_unflatten(
-        [x if d is None else _add_batch_dim(x, d, vmap_level)
+        [x if d is None else one_example(x, d, vmap_level)
          for x, d in zip(flat_args, flat_in_dims, strict=True)],
         args_spec,
     )  # fmt: skip

@@ -175,6 +175,25 @@ def test_vmap_over_containers_of_a_library(opened):
     assert t.equal(t.func.jacrev(lambda x: x.sin())(given).sum((3, 4, 5)), given.cos())
 
 
+def test_an_example_that_is_kept_sees_what_is_written_between():
+    def kept(t):
+        source, held = importlib.import_module(f"{t.__name__}._functorch.vmap"), []
+        given = t.arange(6.0).reshape(2, 3)
+
+        def f(x):
+            if not held:
+                held.append(source._add_batch_dim(given, 0, 1))
+            return x + held[0], held[0].add_(x)
+
+        results = []
+        for i in range(3):
+            results += [r.clone() for r in t.vmap(f)(t.full((2,), float(i)))]
+            given.mul_(2)
+        return [*results, given, held[0].shape]
+
+    compare(kept)
+
+
 def test_levels_that_do_not_run():
     functorch_of = torchlike._C._functorch
     with pytest.raises(RuntimeError, match="no vmap of level 1 is running"):
