@@ -88,10 +88,23 @@ def whole(level: Any, tensor: Tensor) -> Tensor:
     return tensor.expand(level.size, *tensor.shape)
 
 
+def _given_back(level: Mapped, tensor: Tensor) -> Tensor | None:
+    """What the ``vmap`` maps over, where a result is an example of that itself: as in PyTorch the
+    two share memory. None for other results."""
+    if tensor._view is None:
+        for user, dim, inside in level.entered:
+            if inside._storage is tensor._storage:
+                return user.movedim(dim, 0)
+    return None
+
+
 def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
     """All examples of a tensor of a ``vmap``, along dimension ``out_dim``; as many copies as there
     are examples of what is the same for all. IndexError for a dimension it does not have."""
-    found = whole(running(level), tensor)
+    of = running(level)
+    found = _given_back(of, tensor)
+    if found is None:
+        found = whole(of, tensor)
     n = found.dim()
     if not -n <= out_dim < n:
         raise IndexError(

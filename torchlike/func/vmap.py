@@ -35,7 +35,8 @@ def vmap(
 
     Differs from PyTorch: with randomness="different" the numbers are those of a loop over the
     examples. ``stride()`` and ``is_contiguous()`` of an example are those of a tensor of its own;
-    ``as_strided`` is refused where the examples lie otherwise in memory. Under ``torchlike.jit``
+    ``as_strided`` is refused where the examples lie otherwise in memory. A result that is a view of
+    an argument has memory of its own, unless it is the argument itself. Under ``torchlike.jit``
     randomness="same" in chunks is refused.
     """
     if randomness not in ("error", "different", "same"):

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import pytest
+from oracle import compare
 
 torch = pytest.importorskip("torch")
 
@@ -182,3 +183,27 @@ def test_a_detached_value_does_not_leave_jvp_in_a_captured_tensor(through, compi
         with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
             (t.jit(run) if compiled and t is torchlike else run)(x)
         assert b.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (1, 0), (1, 2)], ids=str)
+def test_a_result_that_is_an_argument_shares_its_memory(dims):
+    def f(t):
+        given = t.arange(24.0).reshape(2, 3, 4)
+        same, more = t.vmap(lambda x: (x, x + 1), dims[0], dims[1])(given)
+        given.mul_(2)
+        seen = same.clone()
+        same.add_(1)
+        return seen, more, given, same.stride(), same._is_view()
+
+    compare(f, jitted=True)
+
+
+def test_an_argument_that_is_written_and_given_back():
+    def f(t):
+        leaf = t.arange(6.0).reshape(2, 3).requires_grad_()
+        given = leaf * 2
+        same = t.vmap(lambda x: x.mul_(3))(given)
+        same.sum().backward()
+        return same.detach(), given.detach(), leaf.grad
+
+    compare(f, jitted=True)
