@@ -9,7 +9,8 @@ from torchlike._core import dtypes
 from torchlike._core.layouts import strided
 from torchlike._core.tensor import Tensor
 from torchlike._core.untyped_storage import UntypedStorage
-from torchlike._ops.creation.creation import empty, of_size_or_data, of_tensor
+from torchlike._ops.creation.filled import empty
+from torchlike._ops.creation.old_constructors import of_size_or_data, of_tensor
 
 _TYPES = {
     "FloatTensor": dtypes.float32,

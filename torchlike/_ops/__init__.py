@@ -6,7 +6,9 @@ The order matters: views come first, creation and indexing build on them.
 # ruff: isort: skip_file
 from torchlike._ops.shape import views as views
 from torchlike._ops.creation import (
-    creation as creation,
+    filled as filled,
+    from_data as from_data,
+    old_constructors as old_constructors,
     exchange as exchange,
     sequences as sequences,
     conversion as conversion,

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlike._core import errors
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import empty
+from torchlike._ops.creation.filled import empty
 from torchlike.autograd.engine import queue_callback
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import empty
+from torchlike._ops.creation.filled import empty
 from torchlike._ops.shape.joining import cat
 from torchlike.distributed import collectives as dist
 from torchlike.distributed.groups import ProcessGroup, World, get_global_rank, member

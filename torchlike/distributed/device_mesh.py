@@ -18,7 +18,7 @@ import numpy as np
 
 from torchlike._core import devices
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike.distributed import mixed_operands
 from torchlike.distributed.groups import (
     ProcessGroup,

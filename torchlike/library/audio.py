@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._core.tensor import Tensor, wrap
-from torchlike._ops.creation.creation import from_numpy
+from torchlike._ops.creation.from_data import from_numpy
 from torchlike.library.registration import Library
 
 _SCHEMAS = """

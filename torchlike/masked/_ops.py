@@ -22,7 +22,7 @@ from typing import Any
 from torchlike._core import dtypes, errors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike._ops.creation.creation import tensor as _make_tensor
+from torchlike._ops.creation.from_data import tensor as _make_tensor
 from torchlike.masked.maskedtensor.core import MaskedTensor
 
 __all__ = [

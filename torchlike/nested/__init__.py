@@ -19,7 +19,7 @@ from torchlike._core.layouts import strided as _strided
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
 from torchlike._dispatch.registry import composite as _composite
-from torchlike._ops.creation.creation import tensor as _make_tensor
+from torchlike._ops.creation.from_data import tensor as _make_tensor
 from torchlike.nested._internal import rules as _rules
 from torchlike.nested._internal import strided_rules as _strided_rules
 from torchlike.nested._internal.nested_tensor import NestedTensor as _NestedTensor

@@ -18,7 +18,7 @@ import numpy as np
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.asking import asks
 from torchlike._dispatch.memory_order import strides_like
-from torchlike._ops.creation.creation import finish
+from torchlike._ops.creation.finishing import finish
 from torchlike._ops.random.random import randperm
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad

@@ -12,7 +12,7 @@ from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.protocol import no_protocol
 from torchlike._core.tensor import _FIELDS, TENSOR_TYPES, Tensor
 from torchlike._ops.creation.conversion import clone
-from torchlike._ops.creation.creation import finish
+from torchlike._ops.creation.finishing import finish
 
 
 def _empty() -> Tensor:

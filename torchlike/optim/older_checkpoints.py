@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike.optim.optimizer import Optimizer
 
 #: Options that PyTorch's optimizers have not always had, and what held before.

@@ -14,7 +14,7 @@ from torchlike._core.storage import Storage
 from torchlike._core.tensor import _FIELDS, Tensor, parts_of_state, set_state
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import View, step
-from torchlike._ops.creation.creation import empty_strided
+from torchlike._ops.creation.filled import empty_strided
 from torchlike.nn.parameter import Parameter
 from torchlike.sparse._compressed import sparse_compressed_tensor
 from torchlike.sparse._tensor import sparse_coo_tensor

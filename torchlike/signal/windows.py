@@ -20,7 +20,7 @@ from torchlike._core import dtypes
 from torchlike._core.layouts import strided
 from torchlike._core.storage import device_array
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import finish
+from torchlike._ops.creation.finishing import finish
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",

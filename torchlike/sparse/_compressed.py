@@ -20,8 +20,8 @@ from torchlike._core.tensor import Tensor
 from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
-from torchlike._ops.creation.creation import WITHOUT_ELEMENTS
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike.sparse._geometry import WithoutMemory
 from torchlike.sparse._invariants import check_indices, check_shapes

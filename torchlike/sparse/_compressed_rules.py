@@ -18,7 +18,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg import scipy_products
 from torchlike._ops.linalg.sparse_products import coalesced_values, csr_matmul, sparse_matmul
 from torchlike.sparse._compressed import CompressedTensor

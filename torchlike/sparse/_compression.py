@@ -11,7 +11,7 @@ from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import ints
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._kinds import KINDS, Kind

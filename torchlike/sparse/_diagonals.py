@@ -9,7 +9,7 @@ import numpy as np
 from torchlike._core.layouts import sparse_coo, sparse_csc, sparse_csr
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema import ints
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike.sparse._tensor import SparseTensor
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike.sparse._tensor import SparseTensor
 
 _torch = NAMESPACES[""]

@@ -11,7 +11,7 @@ from torchlike._core.extension import add_method
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema import ints
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.sparse._rule_table import rule
 from torchlike.sparse._tensor import SparseTensor

@@ -20,8 +20,8 @@ from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
-from torchlike._ops.creation.creation import WITHOUT_ELEMENTS
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
 from torchlike.sparse._geometry import WithoutMemory
 

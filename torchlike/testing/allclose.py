@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._ops.creation.creation import as_tensor
+from torchlike._ops.creation.from_data import as_tensor
 from torchlike.testing.comparison import assert_close
 
 #: Tolerances by dtype when none are given: for the wider of the two, 0 for whole numbers.

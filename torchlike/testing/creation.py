@@ -10,7 +10,7 @@ from typing import Any
 from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.conversion import clone
-from torchlike._ops.creation.creation import empty
+from torchlike._ops.creation.filled import empty
 from torchlike._ops.random.random import randint
 from torchlike._ops.shape.views.complex_parts import view_as_real
 

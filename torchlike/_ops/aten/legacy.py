@@ -11,8 +11,9 @@ from torchlike._core import dtypes, protocol
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
-from torchlike._ops.creation.creation import empty, empty_strided, of_tensor
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.filled import empty, empty_strided
+from torchlike._ops.creation.from_data import tensor as make_tensor
+from torchlike._ops.creation.old_constructors import of_tensor
 from torchlike._ops.shape.views import alias, require_tensor
 
 

@@ -8,7 +8,7 @@ from torchlike._core import dtypes, protocol
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import common_dtype
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.elementwise.comparison import isclose
 from torchlike._ops.shape.views import require_tensor
 

@@ -17,7 +17,7 @@ from torchlike._dispatch.memory_order import suggested_order
 from torchlike._dispatch.moving import moved
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Fill, Input, Static
-from torchlike._ops.creation.creation import finish, numpy_dtype, preserve_strides
+from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
 
 
 @op("clone_op", namespaces=(), method=False, needs="nothing", grad_name="CloneBackward0")

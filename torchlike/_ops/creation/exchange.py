@@ -13,13 +13,8 @@ from torchlike._core.python_values import DLPACK_CPU
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.untyped_storage import UntypedStorage, read_as
 from torchlike._dispatch.registry import composite
-from torchlike._ops.creation.creation import (
-    from_numpy,
-    numpy_dtype,
-    on_array,
-    tensor,
-    warn_of_read_only,
-)
+from torchlike._ops.creation.finishing import numpy_dtype
+from torchlike._ops.creation.from_data import from_numpy, on_array, tensor, warn_of_read_only
 
 
 class _Offer:

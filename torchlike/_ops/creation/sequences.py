@@ -17,7 +17,8 @@ from torchlike._core.storage import host_value
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import plain_number
-from torchlike._ops.creation.creation import empty, finish_into, out_dtype
+from torchlike._ops.creation.filled import empty
+from torchlike._ops.creation.finishing import finish_into, out_dtype
 from torchlike._ops.outputs import given
 
 

@@ -17,7 +17,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Input, Int
 from torchlike._ops.checks import floats_only
-from torchlike._ops.creation.creation import as_tensor
+from torchlike._ops.creation.from_data import as_tensor
 from torchlike._ops.linalg.dynamic_quantization import quantization_parameters
 
 

@@ -12,7 +12,7 @@ from torchlike._core import dtypes, errors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Int, OptInt, OptStr, Static, Str
-from torchlike._ops.creation.creation import finish, numpy_dtype
+from torchlike._ops.creation.finishing import finish, numpy_dtype
 from torchlike._ops.fourier.fourier_order import of_transform, of_transforms
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.outputs import given

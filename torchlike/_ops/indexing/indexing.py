@@ -23,7 +23,7 @@ from torchlike._dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
 from torchlike._ops.checks import check_mask
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
 from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze

@@ -16,7 +16,7 @@ from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Element, Input
 from torchlike._ops.checks import check_mask
-from torchlike._ops.creation.creation import finish
+from torchlike._ops.creation.finishing import finish
 from torchlike._ops.elementwise.pointwise import where_op
 from torchlike._ops.indexing.indexing import index_op
 from torchlike._ops.outputs import given

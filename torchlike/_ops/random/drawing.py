@@ -28,7 +28,7 @@ from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import op
 from torchlike._dispatch.schema import Input, Inputs
-from torchlike._ops.creation.creation import finish_into
+from torchlike._ops.creation.finishing import finish_into
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.program import host

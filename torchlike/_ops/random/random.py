@@ -12,7 +12,8 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import plain_number
-from torchlike._ops.creation.creation import checked_size, numpy_dtype, out_dtype, sized
+from torchlike._ops.creation.filled import sized
+from torchlike._ops.creation.finishing import checked_size, numpy_dtype, out_dtype
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
 from torchlike._ops.random.drawing import (

@@ -15,7 +15,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import common_order, of_all
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Inputs, Int
-from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.promotion import result_dtype
 
 

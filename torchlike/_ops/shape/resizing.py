@@ -25,7 +25,7 @@ from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View, step
 from torchlike._dispatch.memory_order import suggested_order
 from torchlike._dispatch.registry import composite
-from torchlike._ops.creation.creation import empty
+from torchlike._ops.creation.filled import empty
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._ops.shape.views.strided import whole_memory
 

@@ -10,7 +10,7 @@ import numpy as np
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Int, ints
-from torchlike._ops.creation.creation import empty_strided
+from torchlike._ops.creation.filled import empty_strided
 
 
 @op("nonzero_static_op", namespaces=(), method=False, differentiable=False)

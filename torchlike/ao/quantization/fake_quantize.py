@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._core import absent_dtypes, dtypes, qschemes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.observer import (
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,

@@ -13,7 +13,7 @@ from torchlike._core import absent_dtypes, dtypes, modes, qschemes
 from torchlike._core.qschemes import qscheme as _QScheme
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.qparams import determine_qparams
 from torchlike.nn.modules.module import Module
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from torchlike._core.devices import device
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike.distributed import collectives
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.distributed.works import Work

@@ -20,7 +20,8 @@ from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike._ops.creation import creation
+from torchlike._ops.creation.filled import full as plain_full
+from torchlike._ops.creation.finishing import numpy_dtype
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of, mesh_of_tracer
 from torchlike.distributed.tensor import _local, _whole
 from torchlike.distributed.tensor._moves import moved
@@ -326,7 +327,7 @@ def _filled(
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     at = mesh or current_mesh()
     to = sharding_for(checked(given, at, len(shape)), at, shape)
-    kind = creation.numpy_dtype(dtype)
+    kind = numpy_dtype(dtype)
 
     def part(index: Any) -> np.ndarray:
         lengths = [len(range(*i.indices(n))) for i, n in zip(index, shape, strict=True)]
@@ -361,7 +362,7 @@ def full(
     placements: Placements = None,
 ) -> Tensor:  # fmt: skip
     """A number, on a mesh; its dtype is ``torch.full``'s."""
-    kind = creation.full((), fill_value, dtype=dtype).dtype
+    kind = plain_full((), fill_value, dtype=dtype).dtype
     return _filled((size,), fill_value, kind, requires_grad, device_mesh, placements)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike._core.storage import device_array
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import finish
+from torchlike._ops.creation.finishing import finish
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 

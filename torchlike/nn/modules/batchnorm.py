@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import groups

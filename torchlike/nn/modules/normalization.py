@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import as_tensor
+from torchlike._ops.creation.from_data import as_tensor
 from torchlike.autograd.function import Function
 from torchlike.nn import functional as F
 from torchlike.nn import init

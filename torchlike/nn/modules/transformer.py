@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike._core import boxes, dtypes, modes
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import full
+from torchlike._ops.creation.filled import full
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.activation import GELU, ReLU

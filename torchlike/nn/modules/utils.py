@@ -15,7 +15,7 @@ from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike._ops.creation.creation import finish, numpy_dtype
+from torchlike._ops.creation.finishing import finish, numpy_dtype
 from torchlike.nn.parameter import Parameter
 
 

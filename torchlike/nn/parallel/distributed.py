@@ -9,7 +9,7 @@ from typing import Any
 from torchlike._core import modes
 from torchlike._core.devices import device
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike.distributed import collectives, objects
 from torchlike.distributed.algorithms.join import Join, Joinable, JoinHook
 from torchlike.distributed.groups import ProcessGroup, member

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.autograd.engine import queue_callback
 from torchlike.autograd.grad_mode import no_grad

@@ -11,7 +11,7 @@ import numpy as np
 
 from torchlike._core.storage import host_value
 from torchlike._core.tensor import Tensor, wrap
-from torchlike._ops.creation.creation import as_tensor, tensor
+from torchlike._ops.creation.from_data import as_tensor, tensor
 from torchlike._ops.shape.joining import stack
 
 _MISFIT = (

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from torchlike._core import devices, dtypes
-from torchlike._ops.creation.creation import as_tensor, empty
+from torchlike._ops.creation.filled import empty
+from torchlike._ops.creation.from_data import as_tensor
 from torchlike._ops.random.choices import multinomial
 from torchlike._ops.random.random import randint, randperm
 from torchlike.random.generator import Generator

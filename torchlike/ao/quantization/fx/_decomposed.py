@@ -15,7 +15,7 @@ from typing import Any
 from torchlike._core import dtypes, modes, qschemes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike._ops.creation.creation import tensor
+from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.qparams import check_range, determine_qparams
 from torchlike.autograd.function import Function
 from torchlike.library.registration import Library

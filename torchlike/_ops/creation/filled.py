@@ -1,11 +1,10 @@
-"""Creation: tensors from data, and filled tensors."""
+"""Filled tensors: ``zeros``, ``ones``, ``empty``, ``full``, ``eye``, and those like another one."""
 
 from __future__ import annotations
 
 import functools
 import math
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -20,38 +19,33 @@ from torchlike._core import (
     dtypes,
     errors,
     layouts,
-    literals,
     modes,
     protocol,
     views,
 )
-from torchlike._core import tensor as tensors
-from torchlike._core.errors import type_name
-from torchlike._core.extension import add_method
 from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
-from torchlike._core.size import Size
 from torchlike._core.sparse_array import KINDS as SPARSE_KINDS
 from torchlike._core.sparse_array import CompressedArray
-from torchlike._core.storage import Storage, host_value
+from torchlike._core.storage import host_value
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
-from torchlike._dispatch.memory_order import strides_like
-from torchlike._dispatch.moving import placed
-from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite
-from torchlike._ops.creation.inferring import infer
-from torchlike._ops.outputs import given
-from torchlike._ops.shape.views import alias, shape_arguments
-from torchlike._runtime import first_calls, mixed_operands, x64
-from torchlike._runtime.first_calls.program import MOST_DIMENSIONS, host
+from torchlike._ops.creation.finishing import (
+    checked_size,
+    finish,
+    finish_into,
+    numpy_dtype,
+    out_dtype,
+    preserve_strides,
+)
+from torchlike._ops.shape.views import shape_arguments
+from torchlike._runtime import first_calls, mixed_operands
+from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 from torchlike._runtime.inlining import AT_ONCE
 
 _NOT_GIVEN: Any = object()
 #: In place of a value: whatever new memory is filled with.
 _UNWRITTEN: Any = object()
-_ARRAYS = (np.ndarray, jax.Array)
-
-
 #: Sparse layout -> ``make(size, dtype, device)``, a tensor without elements. Filled by the room of
 #: sparse tensors.
 WITHOUT_ELEMENTS: dict[Any, Callable[..., Tensor]] = {}
@@ -71,217 +65,6 @@ def _sparse_zeros(
 def _own_layout(t: Tensor) -> Any:
     """The layout that tensors made like this one have; None for the strided one."""
     return t.layout if type(t._storage.cell) in SPARSE_KINDS else None  # type: ignore[attr-defined]
-
-
-def finish(
-    array: Any, device: Any = None, requires_grad: Any = False, layout: Any = None,
-    pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
-    """Wrap a fresh array, place it, set requires_grad: the common end of creation functions."""
-    if layout is not None and layout is not layouts.strided:
-        if not isinstance(layout, layouts.layout):
-            raise TypeError(f"layout must be torch.layout, not {type(layout).__name__}")
-        raise NotImplementedError(
-            f"layout={layout!r}: torchlike's dense tensors are strided; sparse ones are made by "
-            "torchlike.sparse_coo_tensor and Tensor.to_sparse()"
-        )
-    x64.require()
-    target = devices.resolve(device)
-    if target.type == "meta":
-        array = MetaArray(array.shape, array.dtype)
-    elif target.type != "cpu" or not host().is_default:
-        array = placed(array, target)
-    t = tensors.wrap(array)
-    if modes.current.inference:
-        t._inference = True
-    if requires_grad:
-        if t.dtype.category < 2:
-            raise RuntimeError(errors.FLOAT_ONLY_GRAD)
-        t._requires_grad = True
-    return t
-
-
-def finish_into(
-    out: Any, array: Any, device: Any, requires_grad: Any, layout: Any = None, *,
-    resizes: Any = True, each: Any = False,
-) -> Tensor:  # fmt: skip
-    """``finish``, or the array written into ``out``, which then requires grad if that is asked for.
-
-    ``each``: whether elements of ``out`` that are one in memory are refused; PyTorch does so where
-    the elements of the result differ.
-    """
-    if out is None:
-        return finish(array, device, requires_grad, layout)
-    if each:
-        check_overlap(out, (), "out")
-    given(out, finish(array, device, False, layout), resizes=resizes)
-    return out.requires_grad_() if requires_grad else out
-
-
-def numpy_dtype(dtype: Any, default: dtypes.dtype | None = None) -> np.dtype:
-    """The numpy dtype of a user's dtype argument (None: ``default`` or the default dtype)."""
-    if dtype is None:
-        return (default or dtypes.get_default_dtype()).numpy
-    return dtypes.from_argument(dtype).numpy
-
-
-def checked_size(size: Any, name: str) -> tuple[int, ...]:
-    """A size with no negative entries; RuntimeError in PyTorch's words otherwise."""
-    shape = shape_arguments(size, name)
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"{name}: Dimension size must be non-negative.")
-    return shape
-
-
-# -- from data -------------------------------------------------------------------------------------
-
-
-def _check_memory_of(ndarray: np.ndarray) -> None:
-    if any(s < 0 for s in ndarray.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative "
-            "strides are not currently supported. (You can probably work around this by making a "
-            "copy of your array  with array.copy().) "
-        )
-    if any(s % ndarray.itemsize for s in ndarray.strides if ndarray.itemsize):
-        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy "
-                         "the numpy array to reallocate the memory.")  # fmt: skip
-    if not ndarray.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion "
-            "between byte orders is currently not supported."
-        )
-
-
-@composite(method=False)
-def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
-    pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
-    """A new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors).
-
-    ValueError for ragged sequences, TypeError for data that are no numbers.
-    """
-    _warn_of_copy(data, "torch.tensor")
-    return _copied(data, dtype, device, requires_grad)
-
-
-def _warn_of_copy(data: Any, function: str) -> None:
-    if isinstance(data, Tensor):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach()"
-            ".clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
-            f"{function}(sourceTensor).",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
-    if isinstance(data, Tensor):
-        copy = data.detach()._read()
-        if dtype is not None:
-            copy = casts.convert(copy, numpy_dtype(dtype))
-        made = finish(copy, device or data.device, requires_grad)
-        preserve_strides(made, data)
-        return made
-    if (symbolic := casts.of_program(data)) is not None:
-        target = numpy_dtype(dtype, dtypes.scalar_dtype(data))
-        return finish(casts.convert(symbolic, target), device, requires_grad)
-    if isinstance(data, np.ndarray):
-        _check_memory_of(data)
-    if isinstance(data, jax.Array):
-        array: Any = data
-    else:
-        array = infer(data, None if dtype is None else numpy_dtype(dtype))
-    if dtype is not None:
-        cast = casts.convert if isinstance(data, _ARRAYS) else casts.from_numbers
-        array = cast(array, numpy_dtype(dtype))
-    else:
-        dtypes.from_numpy_dtype(array.dtype)
-    if isinstance(array, jax.Array):
-        made = finish(jnp.array(array), device, requires_grad)
-    else:
-        values = np.array(array)
-        made = finish(host_value(values), device, requires_grad)
-        if not isinstance(data, np.ndarray):
-            literals.note(made._storage, values)
-    if isinstance(data, np.ndarray) and data.size and not data.flags.c_contiguous:
-        strides = tuple(s // data.itemsize for s in data.strides)
-        made._storage.strides = strides_like(views.Geometry(data.shape, strides, 0))
-    return made
-
-
-@composite(method=False)
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
-    if isinstance(data, Tensor):
-        return data.to(device=device, dtype=dtype)
-    if isinstance(data, np.ndarray):
-        shared = from_numpy(data)
-        return shared.to(device=device, dtype=dtype)
-    return tensor(data, dtype=dtype, device=device)
-
-
-@composite(method=False)
-def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor sharing memory with a NumPy array: each side sees the other's writes.
-
-    TypeError for anything but an array of a dtype PyTorch has; ValueError for negative strides.
-    """
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    _check_memory_of(ndarray)
-    dtypes.from_numpy_dtype(ndarray.dtype)
-    if not ndarray.flags.writeable:
-        warn_of_read_only("NumPy array", "array")
-    return on_array(ndarray)
-
-
-def warn_of_read_only(what: str, copied: str) -> None:
-    errors.warn_user_once(
-        f"The given {what} is not writable, and PyTorch does not support non-writable tensors. "
-        "torchlike does: it reads the memory, and a write to this tensor raises RuntimeError. "
-        f"Copy the {copied} to write to it."
-    )
-
-
-def on_array(ndarray: np.ndarray) -> Tensor:
-    """A tensor on the memory of an array whose strides and dtype a tensor can have."""
-    storage = Storage(None, ndarray)
-    strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
-    if strides != views.contiguous_strides(ndarray.shape):
-        storage.strides = strides
-    made = Tensor._on(storage)
-    if modes.current.inference:
-        made._inference = True
-    return made
-
-
-def _array_wrap(
-    self: Tensor, array: np.ndarray, context: Any = None, return_scalar: Any = False
-) -> Tensor:
-    """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
-    return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
-
-
-add_method("__array_wrap__", _array_wrap)
-
-
-def out_dtype(out: Tensor | None, dtype: Any, default: Any = None) -> np.dtype:
-    """The dtype of a creation function with ``out=``: that of ``out``, which ``dtype`` must agree
-    with. RuntimeError when it does not."""
-    if out is None:
-        return numpy_dtype(dtype, default)
-    if dtype is not None and numpy_dtype(dtype) != out.dtype.numpy:
-        given_, own = (
-            dtypes.scalar_type(d) for d in (dtypes.from_numpy_dtype(numpy_dtype(dtype)), out.dtype)
-        )
-        raise RuntimeError(f"dtype {given_} does not match dtype of out parameter ({own})")
-    return out.dtype.numpy
-
-
-# -- filled ----------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -470,13 +253,6 @@ def _like(name: str, default: Any) -> None:
     composite(name, method=False)(function)
 
 
-def preserve_strides(made: Tensor, model: Tensor, memory_format: Any = None) -> None:
-    """Give a fresh tensor the memory order of its model, without gaps."""
-    stride = strides_like(model._geometry, memory_format)
-    if stride != views.contiguous_strides(model._geometry.size):
-        made._storage.strides = stride
-
-
 _like("zeros_like", 0)
 _like("ones_like", 1)
 _like("empty_like", _UNWRITTEN)
@@ -524,16 +300,6 @@ _new("new_empty", _UNWRITTEN)
 _new("new_full", _NOT_GIVEN)
 
 
-@composite(namespaces=())
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
-    layout: Any = None, pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
-    """``torch.tensor(data)`` with this tensor's dtype and device."""
-    _warn_of_copy(data, "tensor.new_tensor")
-    return _copied(data, dtype or self.dtype, device or self.device, requires_grad)
-
-
 @composite(method=False)
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -578,54 +344,3 @@ def eye(
         with allocating(shape, kind):
             values = host_value(np.eye(*shape, dtype=kind))
     return finish_into(out, values, device, requires_grad, layout)
-
-
-def of_tensor(data: Tensor, dtype: dtypes.dtype, device: Any) -> Tensor:
-    """What the old constructors make of a tensor: a view of all of it, with its history.
-
-    TypeError for a tensor of another dtype, RuntimeError where a device is given as well.
-    """
-    if device is not None:
-        raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, "
-                           "device=device) is not supported. Use torch.as_tensor(tensor, "
-                           "device=device)")  # fmt: skip
-    if data.dtype is not dtype:
-        raise TypeError(f"expected {dtype} (got {data.dtype})")
-    return alias(data)
-
-
-def _legacy(*args: Any, **kwargs: Any) -> Tensor:
-    """``torch.Tensor(2, 3)`` (a size), ``torch.Tensor([1, 2])`` (data), ``torch.Tensor(storage)``
-    (all of that memory), in the default dtype."""
-    device = kwargs.pop("device", None)
-    if "data" in kwargs and not args:
-        args = (kwargs.pop("data"),)
-    if kwargs:
-        raise TypeError(
-            f"new() received an invalid combination of arguments: {', '.join(kwargs)}. It takes a "
-            "size or data, and a device; torch.tensor takes a dtype"
-        )
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return of_tensor(args[0], args[0].dtype, device)
-    if len(args) == 1 and hasattr(args[0], "untyped"):  # a storage
-        return empty(0, device=args[0].device).set_(args[0])
-    return of_size_or_data(args, dtypes.get_default_dtype(), device)
-
-
-def of_size_or_data(args: tuple[Any, ...], dtype: dtypes.dtype, device: Any) -> Tensor:
-    """What the old constructors make of their positional arguments: nothing, several, an integer
-    or a Size are a size, and anything else is data: a list, a range, an array, any sequence.
-
-    TypeError for data that is no sequence.
-    """
-    data = args[0] if args else 0
-    if isinstance(data, np.ndarray) and data.ndim == 0 and data.dtype.kind in "iu":
-        data = data[()]
-    if len(args) != 1 or isinstance(data, (Size, np.integer)) or type(data) is int:
-        return empty(*(args if len(args) > 1 else (data,)), dtype=dtype, device=device)
-    if isinstance(data, (Mapping, np.generic)) or not hasattr(data, "__getitem__"):
-        raise TypeError(f"new(): data must be a sequence (got {type_name(data)})")
-    return tensor(data, dtype=dtype, device=device)
-
-
-add_method("_legacy_new", staticmethod(_legacy))

@@ -1,0 +1,163 @@
+"""Tensors from data: numbers, sequences, arrays and other tensors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import casts, dtypes, errors, literals, modes, views
+from torchlike._core.extension import add_method
+from torchlike._core.storage import Storage, host_value
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.registry import composite
+from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
+from torchlike._ops.creation.inferring import infer
+
+_ARRAYS = (np.ndarray, jax.Array)
+
+
+def _check_memory_of(ndarray: np.ndarray) -> None:
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
+        )
+    if any(s % ndarray.itemsize for s in ndarray.strides if ndarray.itemsize):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy "
+                         "the numpy array to reallocate the memory.")  # fmt: skip
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
+
+
+@composite(method=False)
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """A new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors).
+
+    ValueError for ragged sequences, TypeError for data that are no numbers.
+    """
+    _warn_of_copy(data, "torch.tensor")
+    return _copied(data, dtype, device, requires_grad)
+
+
+def _warn_of_copy(data: Any, function: str) -> None:
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach()"
+            ".clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
+            f"{function}(sourceTensor).",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
+    if isinstance(data, Tensor):
+        copy = data.detach()._read()
+        if dtype is not None:
+            copy = casts.convert(copy, numpy_dtype(dtype))
+        made = finish(copy, device or data.device, requires_grad)
+        preserve_strides(made, data)
+        return made
+    if (symbolic := casts.of_program(data)) is not None:
+        target = numpy_dtype(dtype, dtypes.scalar_dtype(data))
+        return finish(casts.convert(symbolic, target), device, requires_grad)
+    if isinstance(data, np.ndarray):
+        _check_memory_of(data)
+    if isinstance(data, jax.Array):
+        array: Any = data
+    else:
+        array = infer(data, None if dtype is None else numpy_dtype(dtype))
+    if dtype is not None:
+        cast = casts.convert if isinstance(data, _ARRAYS) else casts.from_numbers
+        array = cast(array, numpy_dtype(dtype))
+    else:
+        dtypes.from_numpy_dtype(array.dtype)
+    if isinstance(array, jax.Array):
+        made = finish(jnp.array(array), device, requires_grad)
+    else:
+        values = np.array(array)
+        made = finish(host_value(values), device, requires_grad)
+        if not isinstance(data, np.ndarray):
+            literals.note(made._storage, values)
+    if isinstance(data, np.ndarray) and data.size and not data.flags.c_contiguous:
+        strides = tuple(s // data.itemsize for s in data.strides)
+        made._storage.strides = strides_like(views.Geometry(data.shape, strides, 0))
+    return made
+
+
+@composite(method=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
+    if isinstance(data, Tensor):
+        return data.to(device=device, dtype=dtype)
+    if isinstance(data, np.ndarray):
+        shared = from_numpy(data)
+        return shared.to(device=device, dtype=dtype)
+    return tensor(data, dtype=dtype, device=device)
+
+
+@composite(method=False)
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor sharing memory with a NumPy array: each side sees the other's writes.
+
+    TypeError for anything but an array of a dtype PyTorch has; ValueError for negative strides.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    _check_memory_of(ndarray)
+    dtypes.from_numpy_dtype(ndarray.dtype)
+    if not ndarray.flags.writeable:
+        warn_of_read_only("NumPy array", "array")
+    return on_array(ndarray)
+
+
+def warn_of_read_only(what: str, copied: str) -> None:
+    errors.warn_user_once(
+        f"The given {what} is not writable, and PyTorch does not support non-writable tensors. "
+        "torchlike does: it reads the memory, and a write to this tensor raises RuntimeError. "
+        f"Copy the {copied} to write to it."
+    )
+
+
+def on_array(ndarray: np.ndarray) -> Tensor:
+    """A tensor on the memory of an array whose strides and dtype a tensor can have."""
+    storage = Storage(None, ndarray)
+    strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
+    if strides != views.contiguous_strides(ndarray.shape):
+        storage.strides = strides
+    made = Tensor._on(storage)
+    if modes.current.inference:
+        made._inference = True
+    return made
+
+
+def _array_wrap(
+    self: Tensor, array: np.ndarray, context: Any = None, return_scalar: Any = False
+) -> Tensor:
+    """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
+    return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
+
+
+add_method("__array_wrap__", _array_wrap)
+
+
+@composite(namespaces=())
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
+    layout: Any = None, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """``torch.tensor(data)`` with this tensor's dtype and device."""
+    _warn_of_copy(data, "tensor.new_tensor")
+    return _copied(data, dtype or self.dtype, device or self.device, requires_grad)
