@@ -157,13 +157,12 @@ def plan_of(step: CompiledStep) -> Plan:
     chip, captured_step = step.topology.chip, step.captured
     memory = step.executable.memory_analysis()
     cost = step.executable.cost_analysis() or {}
-    text = step.executable.as_text()
     units = captured_step.flops
     inputs: dict[str, int] = dict.fromkeys(KINDS, 0)
     for leaf, nbytes in shard_bytes(captured_step.leaves, step.placed):
         inputs[leaf.kind] += nbytes
     devices = math.prod(step.mesh.shape.values())
-    found = collectives(text, devices)
+    found = collectives(step.text, devices)
     accessed = cost.get("bytes accessed")
     moved = accessed or (
         memory.argument_size_in_bytes + memory.output_size_in_bytes + 2 * memory.temp_size_in_bytes
@@ -179,5 +178,5 @@ def plan_of(step: CompiledStep) -> Plan:
         bytes=accessed, collectives=found,
         compute_seconds=sum(n / devices / chip.peak[unit] for unit, n in units.items()),
         memory_seconds=moved / chip.bandwidth, interconnect_seconds=sent / chip.interconnect,
-        capture_seconds=captured_step.seconds, compile_seconds=step.seconds, text=text,
+        capture_seconds=captured_step.seconds, compile_seconds=step.seconds, text=step.text,
     )  # fmt: skip
