@@ -110,6 +110,19 @@ def test_rows_that_a_sparsecore_fetches():
 
 
 @needs_tpu
+def test_options_of_the_compiler():
+    step, x, y, _ = training()
+    with pytest.raises(jax.errors.JaxRuntimeError, match="no_such_option"):
+        torch.plan(step, x, y, topology="v5e:2x2", compiler_options={"no_such_option": True})
+    found = [
+        torch.plan(step, x, y, topology="v5e:2x2", compiler_options={"xla_memory_scheduler": by})
+        for by in ("list", "post_order")
+    ]
+    assert found[0].flops == found[1].flops
+    assert found[0].text != found[1].text
+
+
+@needs_tpu
 def test_values_that_a_step_reads_are_refused_by_the_line():
     step, x, y, _ = training()
 

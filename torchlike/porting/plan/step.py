@@ -131,8 +131,9 @@ def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
 
 
 def compiled(
-    step: CapturedStep, topology: Topology, mesh: Mesh, rule: Rule | Mapping[str, PartitionSpec]
-) -> CompiledStep:
+    step: CapturedStep, topology: Topology, mesh: Mesh, rule: Rule | Mapping[str, PartitionSpec],
+    compiler_options: Mapping[str, Any] | None = None,
+) -> CompiledStep:  # fmt: skip
     """Compile a captured step for the devices of ``mesh``; each input as ``rule`` shards it, and
     what replaces an input as that."""
     program, placed = step.program, shardings(step.leaves, mesh, rule)
@@ -154,7 +155,9 @@ def compiled(
         )  # fmt: skip
         started = time.perf_counter()
         with compilation_cache.unused(), program_text.kept(topology.platform) as (options, text_of):
-            executable = jitted.lower(*avals).compile(compiler_options=options)
+            executable = jitted.lower(*avals).compile(
+                compiler_options={**options, **(compiler_options or {})}
+            )
             seconds = time.perf_counter() - started
             text = text_of(executable)
     return CompiledStep(step, topology, mesh, placed, executable, text, seconds)
