@@ -164,7 +164,7 @@ def shapes_by_hand(sizes):
     return found
 
 
-def compiled_by_hand(sizes, batch, where, mesh, fsdp):
+def compiled_by_hand(sizes, batch, mesh, fsdp, xla):
     def spec(shape):
         axes = [None] * len(shape)
         fits = [d for d, n in enumerate(shape) if n % mesh.shape["data"] == 0]
@@ -185,7 +185,7 @@ def compiled_by_hand(sizes, batch, where, mesh, fsdp):
     jitted = jax.jit(
         step_by_hand(sizes), donate_argnums=(0, 1, 2), out_shardings=(same, same, same, None)
     )
-    return jitted.lower(p, p, p, count, tokens, tokens).compile()
+    return jitted.lower(p, p, p, count, tokens, tokens).compile(compiler_options=xla)
 
 
 def main() -> None:
@@ -196,7 +196,9 @@ def main() -> None:
     parser.add_argument("--fsdp", action="store_true")
     parser.add_argument("--layers", type=int, help="instead of the model's own number")
     parser.add_argument("--alone", action="store_true", help="without the step by hand")
+    parser.add_argument("--scheduler", help="of XLA for TPUs, for both: list, post_order, …")
     options = parser.parse_args()
+    xla = {"xla_memory_scheduler": options.scheduler} if options.scheduler else {}
     sizes, where = MODELS[options.model], topology(options.topology)
     if options.layers:
         sizes = (*sizes[:3], options.layers, sizes[4])
@@ -204,7 +206,11 @@ def main() -> None:
     step, arguments, model = step_of(sizes, batch)
     n = sum(p.numel() for p in model.parameters())
     plan = torch.plan(
-        step, *arguments, topology=options.topology, fsdp="data" if options.fsdp else None
+        step,
+        *arguments,
+        topology=options.topology,
+        fsdp="data" if options.fsdp else None,
+        compiler_options=xla,
     )
     tokens, width, layers = sizes[1:4]
     # 6 N D of the matrices (tied embeddings are the head's), and attention by blocks: forward 4,
@@ -225,7 +231,7 @@ def main() -> None:
     if options.alone:
         return
     started = time.perf_counter()
-    by_hand = compiled_by_hand(sizes, batch, where, where.mesh(), options.fsdp)
+    by_hand = compiled_by_hand(sizes, batch, where.mesh(), options.fsdp, xla)
     m = by_hand.memory_analysis()
     parts = (m.argument_size_in_bytes, m.output_size_in_bytes - m.alias_size_in_bytes,
              m.temp_size_in_bytes, m.generated_code_size_in_bytes)  # fmt: skip

@@ -95,6 +95,34 @@ def test_parameters_are_sharded():
 
 
 @needs_tpu
+def test_rows_that_a_sparsecore_fetches():
+    """Their program has what jaxlib cannot read; JAX's own ``as_text`` of it raises."""
+    with torch.device("meta"):
+        table = nn.Embedding(50304, 768)
+        ids = torch.zeros(64, 1024, dtype=torch.long)
+
+    def step(ids):
+        return table(ids).tanh().sum()
+
+    plan = torch.plan(step, ids, topology="v5p:2x2x1")
+    assert 'async_execution_thread="sparsecore"' in plan.text
+    assert [c.kind for c in plan.collectives] == ["all-reduce"]
+
+
+@needs_tpu
+def test_options_of_the_compiler():
+    step, x, y, _ = training()
+    with pytest.raises(jax.errors.JaxRuntimeError, match="no_such_option"):
+        torch.plan(step, x, y, topology="v5e:2x2", compiler_options={"no_such_option": True})
+    found = [
+        torch.plan(step, x, y, topology="v5e:2x2", compiler_options={"xla_memory_scheduler": by})
+        for by in ("list", "post_order")
+    ]
+    assert found[0].flops == found[1].flops
+    assert found[0].text != found[1].text
+
+
+@needs_tpu
 def test_values_that_a_step_reads_are_refused_by_the_line():
     step, x, y, _ = training()
 

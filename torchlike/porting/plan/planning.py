@@ -113,7 +113,7 @@ def plan(
     step: Callable[..., Any], *args: Any, topology: str,
     mesh: Mapping[str, int] | DeviceMesh | None = None,
     fsdp: str | None = None, shardings: Rule | Mapping[str, PartitionSpec] | None = None,
-    **kwargs: Any,
+    compiler_options: Mapping[str, Any] | None = None, **kwargs: Any,
 ) -> Plan:  # fmt: skip
     """What ``step(*args, **kwargs)`` needs on a machine that is not here: memory, operations,
     exchange, and bounds on its time.
@@ -133,12 +133,14 @@ def plan(
       fsdp: the axis over which parameters and their state are sharded.
       shardings: instead of the rule above, a PartitionSpec for each input by its name, or a
         function of the input (`torchlike.porting.plan.leaves.Leaf`).
+      compiler_options: XLA's own, as those of ``jax.jit``: {"xla_memory_scheduler": "list"}.
 
     Raises:
       ValueError: the topology is unknown, the mesh does not divide it, or an axis is not there.
       ImportError: what compiles for it is not installed.
       StepReadsValues: the step asks for the value of a tensor on the meta device.
       JitCaptureError: the step cannot be compiled as a whole.
+      jax.errors.JaxRuntimeError: XLA has no such option.
     """
     where = topology_of(topology)
     if isinstance(mesh, DeviceMesh):
@@ -149,7 +151,7 @@ def plan(
         raise ValueError(f"fsdp={fsdp!r} is no axis of the mesh: {', '.join(devices.shape)}")
     found = captured(step, args, kwargs, where.platform, len(where.devices))
     rule = shardings if shardings is not None else default_rule(devices, fsdp=fsdp)
-    return plan_of(compiled(found, where, devices, rule))
+    return plan_of(compiled(found, where, devices, rule, compiler_options))
 
 
 def plan_of(step: CompiledStep) -> Plan:
@@ -157,13 +159,12 @@ def plan_of(step: CompiledStep) -> Plan:
     chip, captured_step = step.topology.chip, step.captured
     memory = step.executable.memory_analysis()
     cost = step.executable.cost_analysis() or {}
-    text = step.executable.as_text()
     units = captured_step.flops
     inputs: dict[str, int] = dict.fromkeys(KINDS, 0)
     for leaf, nbytes in shard_bytes(captured_step.leaves, step.placed):
         inputs[leaf.kind] += nbytes
     devices = math.prod(step.mesh.shape.values())
-    found = collectives(text, devices)
+    found = collectives(step.text, devices)
     accessed = cost.get("bytes accessed")
     moved = accessed or (
         memory.argument_size_in_bytes + memory.output_size_in_bytes + 2 * memory.temp_size_in_bytes
@@ -179,5 +180,5 @@ def plan_of(step: CompiledStep) -> Plan:
         bytes=accessed, collectives=found,
         compute_seconds=sum(n / devices / chip.peak[unit] for unit, n in units.items()),
         memory_seconds=moved / chip.bandwidth, interconnect_seconds=sent / chip.interconnect,
-        capture_seconds=captured_step.seconds, compile_seconds=step.seconds, text=text,
+        capture_seconds=captured_step.seconds, compile_seconds=step.seconds, text=step.text,
     )  # fmt: skip

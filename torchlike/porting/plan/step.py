@@ -21,7 +21,7 @@ from torchlike._jit.guards.arguments import Numbers
 from torchlike._jit.guards.keys import static_key
 from torchlike._jit.guards.signatures import signature
 from torchlike._runtime import compilation_cache, targets
-from torchlike.porting.plan import weightless
+from torchlike.porting.plan import program_text, weightless
 from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings
 from torchlike.porting.plan.topologies import Topology
@@ -59,7 +59,8 @@ class CompiledStep:
 
     Attributes:
       placed: the sharding of each input.
-      executable: what JAX compiled (``memory_analysis``, ``cost_analysis``, ``as_text``).
+      executable: what JAX compiled (``memory_analysis``, ``cost_analysis``).
+      text: the optimised program.
       seconds: that XLA took.
     """
 
@@ -68,6 +69,7 @@ class CompiledStep:
     mesh: Mesh
     placed: list[NamedSharding]
     executable: Any
+    text: str
     seconds: float
 
 
@@ -129,8 +131,9 @@ def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
 
 
 def compiled(
-    step: CapturedStep, topology: Topology, mesh: Mesh, rule: Rule | Mapping[str, PartitionSpec]
-) -> CompiledStep:
+    step: CapturedStep, topology: Topology, mesh: Mesh, rule: Rule | Mapping[str, PartitionSpec],
+    compiler_options: Mapping[str, Any] | None = None,
+) -> CompiledStep:  # fmt: skip
     """Compile a captured step for the devices of ``mesh``; each input as ``rule`` shards it, and
     what replaces an input as that."""
     program, placed = step.program, shardings(step.leaves, mesh, rule)
@@ -151,9 +154,13 @@ def compiled(
             out_shardings=jax.tree.unflatten(tree, kept),
         )  # fmt: skip
         started = time.perf_counter()
-        with compilation_cache.unused():
-            executable = jitted.lower(*avals).compile()
-    return CompiledStep(step, topology, mesh, placed, executable, time.perf_counter() - started)
+        with compilation_cache.unused(), program_text.kept(topology.platform) as (options, text_of):
+            executable = jitted.lower(*avals).compile(
+                compiler_options={**options, **(compiler_options or {})}
+            )
+            seconds = time.perf_counter() - started
+            text = text_of(executable)
+    return CompiledStep(step, topology, mesh, placed, executable, text, seconds)
 
 
 def _input_of(program: Program, where: tuple[str, Any]) -> int | None:
