@@ -44,8 +44,10 @@ def case_large_all_reduce():
     length = (5 << 20) + 3
     numbers = torch.arange(length, dtype=torch.float32) % 1000
     x = numbers + rank
+    dist.all_reduce(x)  # it may have lain in memory of NumPy's
+    assert x.equal(numbers * n + n * (n - 1) / 2)
     at = x.jax().unsafe_buffer_pointer()
-    dist.all_reduce(x)
+    dist.all_reduce(x, dist.ReduceOp.MAX)
     assert x.equal(numbers * n + n * (n - 1) / 2)
     assert x.jax().unsafe_buffer_pointer() == at
     kept = x.clone()
