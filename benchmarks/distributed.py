@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.workloads import gpt, mlp
 
 SIZES = {"4 KB": 1 << 10, "4 MB": 1 << 20, "100 MB": 25 << 20}
-#: Bytes that are reduced before an all_reduce is timed. Half a second after a compilation large
-#: blocks are still taken anew each time (torchlike.porting.allocator).
-_WARM_UP = 2 << 30
+#: Seconds for which something is reduced before an all_reduce is timed. Half a second after a
+#: compilation large blocks are still taken anew each time (torchlike.porting.allocator).
+_WARM_UP = 1.0
 MODELS = {"MLP": mlp, "GPT": gpt}
 #: What a step is: (behind the model's name, with DistributedDataParallel, as one program).
 WAYS = (
@@ -95,7 +95,10 @@ def rank(framework: str, quick: bool) -> None:
             continue
         x: Any = torch.ones(n)
         run = lambda x=x: dist.all_reduce(x)  # noqa: E731
-        for _ in range(3 if quick else _WARM_UP // (4 * n) + 10):
+        run()
+        rounds = torch.tensor([3 if quick else int(_WARM_UP / _least(run, 3))])
+        dist.broadcast(rounds, 0)  # all ranks as many
+        for _ in range(int(rounds)):
             run()
         times = 3 if quick else 300 if n < 1 << 12 else 30 if n < 1 << 24 else 6
         found[f"all_reduce {name}"] = _least(run, times)
