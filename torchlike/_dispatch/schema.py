@@ -7,7 +7,6 @@ hashable form that becomes part of the executable's key.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import operator
 from collections.abc import Callable, Iterable
@@ -291,7 +290,9 @@ class Schema:
         schema where the op has none."""
         if not self.factors:
             return self
-        made = copy.copy(self)
+        made = Schema.__new__(Schema)
+        for attribute, value in vars(self).items():  # one by one: copied as a whole it reads slower
+            setattr(made, attribute, value)
         made.told_as, made.of_method = name, True
         return made
 
