@@ -38,6 +38,18 @@ def mesh_of_four():
     return init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
 
 
+def eager_and_compiled(training):
+    """What ``training(way)`` gives beside its step, eagerly; with torchlike compiled too, once, and
+    to 1e-5 the same."""
+    eager, _ = training(lambda f: f)
+    if not OWN:
+        return eager
+    found, run = training(compiled)
+    torch.testing.assert_close(torch.tensor(found), torch.tensor(eager), rtol=1e-5, atol=1e-6)
+    assert run.compiles == 1, run.compiles
+    return found
+
+
 def case_along_one_dimension():
     group = mesh_of_four()["tp"].get_group()
 
@@ -123,13 +135,7 @@ def case_groups_beside_parts():
         run = way(step)
         return [lists(run(*batch(i, line))) for i in range(3)], run
 
-    eager, _ = training(lambda f: f)
-    if not OWN:
-        return eager
-    found, run = training(compiled)
-    torch.testing.assert_close(torch.tensor(found), torch.tensor(eager), rtol=1e-5, atol=1e-6)
-    assert run.compiles == 1, run.compiles
-    return found
+    return eager_and_compiled(training)
 
 
 def case_whole_results():
@@ -186,13 +192,7 @@ def case_norms_of_parts():
         run = way(step)
         return [lists(run(*batch(i, line))) for i in range(2)], run
 
-    eager, _ = training(lambda f: f)
-    if not OWN:
-        return eager
-    found, run = training(compiled)
-    torch.testing.assert_close(torch.tensor(found), torch.tensor(eager), rtol=1e-5, atol=1e-6)
-    assert run.compiles == 1, run.compiles
-    return found
+    return eager_and_compiled(training)
 
 
 def case_a_linear_layer_in_parts():

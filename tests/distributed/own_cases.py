@@ -60,6 +60,9 @@ def case_large_all_reduce():
     dist.all_reduce(rows, dist.ReduceOp.MAX)
     assert x[1:].equal(kept[1:] + n - 1)
     assert x[0] == kept[0]
+    twice = torch.ones(length)
+    dist.all_reduce_coalesced([twice, twice])  # one memory: given away once at most
+    assert (twice == n).all()
     whole = torch.full((2, length), rank, dtype=torch.int32)
     work = dist.all_reduce(whole, async_op=True)
     work.wait()

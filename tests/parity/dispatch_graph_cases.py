@@ -64,3 +64,21 @@ SYMBOLIC = expressions(SIZED)
 NAMES = ("x", "y", "w", "b", "v", "s", "img", "k", "i")
 SIZES = {"x": (4, 6), "y": (4, 6), "w": (5, 6), "b": (5,), "v": (6,), "s": (2, 3, 4),
          "img": (2, 4, 8, 8), "k": (6, 4, 3, 3)}  # fmt: skip
+
+
+def function(library, expression, used):
+    """An expression as a function of the tensors that it names."""
+
+    def f(*args):
+        names = dict(zip(used, args, strict=True))
+        if "grads" in expression:
+            names = {k: v if k == "i" else v.detach().requires_grad_() for k, v in names.items()}
+        leaves = [v for k, v in names.items() if k != "i"]
+
+        def grads(loss):
+            return library.autograd.grad(loss, leaves, allow_unused=True)
+
+        return eval(expression, {"torch": library, "F": library.nn.functional, "grads": grads,
+                                 **names})  # fmt: skip
+
+    return f

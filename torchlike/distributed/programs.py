@@ -109,6 +109,7 @@ def may_donate(tensors: Sequence[Tensor]) -> bool:
     return (
         modes.current.capture is None
         and sum(t.numel() * t.itemsize for t in tensors) >= _LARGE
+        and len({id(t._storage) for t in tensors}) == len(tensors)
         and all(t._view is None and t._storage.is_sole_owner() for t in tensors)
     )
 

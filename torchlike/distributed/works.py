@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import queue
 import threading
@@ -23,6 +24,8 @@ from torchlike.futures import Future
 _LOOK = 5.0
 #: Seconds for which a result is asked for again and again before another thread waits for it.
 _SOON = 1e-3
+#: Leaves the processor to a thread that can go on; not all systems have a call for that alone.
+_give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 
 
 def refuse_capture(what: str) -> None:
@@ -158,7 +161,7 @@ def _come_soon(arrays: Sequence[Any]) -> bool:
         while not array.is_ready():
             if time.perf_counter() - begun > _SOON:
                 return False
-            os.sched_yield()
+            _give_way()
     return True
 
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from dispatch_graph_cases import CASES, NAMES, SIZES
+from dispatch_graph_cases import CASES, NAMES, SIZES, function
 
 import torchlike
 
@@ -13,22 +13,6 @@ torch = pytest.importorskip("torch")
 
 #: Graphs with other nodes: einsum is one operator, and of amax the views come in another order.
 DIFFERENT = {'torch.einsum("ij,kj->ik", x, w)', "grads(x.amax(1).sum())"}
-
-
-def function(library, expression, used):
-    def f(*args):
-        names = dict(zip(used, args, strict=True))
-        if "grads" in expression:
-            names = {k: v if k == "i" else v.detach().requires_grad_() for k, v in names.items()}
-        leaves = [v for k, v in names.items() if k != "i"]
-
-        def grads(loss):
-            return library.autograd.grad(loss, leaves, allow_unused=True)
-
-        return eval(expression, {"torch": library, "F": library.nn.functional, "grads": grads,
-                                 **names})  # fmt: skip
-
-    return f
 
 
 def tensors(library):

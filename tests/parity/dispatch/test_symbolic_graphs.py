@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from dispatch_graph_cases import CASES, NAMES, SIZES, SYMBOLIC
+from dispatch_graph_cases import CASES, NAMES, SIZES, SYMBOLIC, function
 
 import torchlike
 
@@ -40,22 +40,6 @@ def tensors(library, other=False):
         size = [OTHER[n] for n in size] if other else size
         made[name] = library.tensor((rng.random(size, dtype=np.float32) + 0.1).tolist())
     return {**made, "i": library.tensor([0, 2, 1, 3, 4, 4] if other else [0, 2, 1, 3])}
-
-
-def function(library, expression, used):
-    def f(*args):
-        names = dict(zip(used, args, strict=True))
-        if "grads" in expression:
-            names = {k: v if k == "i" else v.detach().requires_grad_() for k, v in names.items()}
-        leaves = [v for k, v in names.items() if k != "i"]
-
-        def grads(loss):
-            return library.autograd.grad(loss, leaves, allow_unused=True)
-
-        return eval(expression, {"torch": library, "F": library.nn.functional, "grads": grads,
-                                 **names})  # fmt: skip
-
-    return f
 
 
 def traced(library, expression):
