@@ -50,9 +50,10 @@ COMPILE = Variable(
 )
 LOGS = Variable(
     "TORCHLIKE_LOGS",
-    ("recompiles", "first_calls", "kernels"),
+    ("recompiles", "first_calls", "kernels", "rolled"),
     "say what changed when a function is compiled again; when an operation is compiled; which "
-    "kernel computes an attention on accelerators, and why not another",
+    "kernel computes an attention on accelerators, and why not another; which loops a compiled "
+    "program rolls up",
     True,
 )
 TRACEBACK = Variable("TORCHLIKE_TRACEBACK", ("full",), "show torchlike's own frames in tracebacks")

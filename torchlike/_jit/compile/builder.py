@@ -24,6 +24,7 @@ from torchlike._jit.compile.scheduling import compiled
 from torchlike._jit.guards.collect import guards_of
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._jit.guards.slots import SlotGuard
+from torchlike._jit.rolling.roll import Outside, rolled
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.one_device import Placed
 from torchlike.autograd.partial import When
@@ -77,6 +78,8 @@ class ProgramBuilder:
         ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i). ``arguments`` are
         the tensors of the call; those ``as_themselves`` were captured as state from outside too.
         """
+        if capture.ranks is None:  # what the ranks compare stays as it is
+            closed = rolled(closed, _outside(closed, sources), capture.name)
         constants = _Constants(closed, sources)
         split = partitioner.partition(
             closed.jaxpr, n_forward, constants.variables(*_INPUTS), constants.variables("constant"),
@@ -190,6 +193,14 @@ class _Constants:
             avals=[_aval(array) for kind in _INPUTS for array in self._arrays[kind]],
             sources=self.sources(*_INPUTS), donated=donated,
         )  # fmt: skip
+
+
+def _outside(closed: Any, sources: dict[int, Any]) -> Outside:
+    of: dict[str, set[Any]] = {}
+    for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        of.setdefault(sources.get(id(array), ("constant",))[0], set()).add(variable)
+    state = of.get("fixed", set()) | of.get("slot", set())
+    return Outside(frozenset(state), frozenset(of.get("cotangent", set())))
 
 
 def source_key(source: tuple[str, Any]) -> tuple[str, int]:

@@ -8,13 +8,12 @@ custom Functions, hooks). Here it becomes two programs, with the values that cro
 from __future__ import annotations
 
 import contextlib
-import functools
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._jit.compile.jaxprs import is_literal, kinds
+from torchlike._jit.compile.jaxprs import is_literal, kinds, staged
 
 
 class Split(NamedTuple):
@@ -144,37 +143,22 @@ def _make(jaxpr: Any, invars: list[Any], outvars: Sequence[Any], eqns: Sequence[
 
 def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
     """``jaxpr`` as a function of its inputs, the leading constants bound."""
-    staged = _staged(jaxpr)
+    run = staged(jaxpr)
 
     def program(*inputs: Any) -> Any:
-        return staged(*constants, *inputs)
+        return run(*constants, *inputs)
 
     return program
-
-
-def _staged(jaxpr: Any) -> Callable[..., Any]:
-    """``jaxpr`` as a function, which a trace takes in as one call.
-
-    By ``core.eval_jaxpr`` every equation is traced anew: of a GPT step with 3,100 that makes 0.53
-    and not 0.40 s of tracing; taken over inline, as ``jax.jit(inline=True)`` does, 0.50.
-    """
-    closed = kinds().ClosedJaxpr(jaxpr, ())
-    lengths = {"in": len(jaxpr.invars), "out": len(jaxpr.outvars)}
-    parameters = dict(kinds().call_parameters, jaxpr=closed, name="program")
-    for name, value in parameters.items():
-        if isinstance(value, tuple) and len(value) == 1:  # one entry an input or an output
-            parameters[name] = value * lengths["out" if name.startswith("out_") else "in"]
-    return functools.partial(kinds().call.bind, **parameters)
 
 
 def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]:
     """``(residuals, cotangents) -> gradients``."""
     jaxpr, used = split.backward
-    staged = _staged(jaxpr)
+    run = staged(jaxpr)
 
     def backward(residuals: Any, cotangents: Any) -> Any:
         outputs, inputs = residuals
         given = [c for c, u in zip(cotangents, used, strict=True) if u]
-        return staged(*constants, *outputs, *inputs, *given)
+        return run(*constants, *outputs, *inputs, *given)
 
     return backward

@@ -1,0 +1,133 @@
+"""Parts of arrays: which values are known to be such, and how they are read one by one, or joined
+again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike._jit.compile.jaxprs import is_literal
+from torchlike._jit.rolling.canonical import offsets_of
+from torchlike._jit.rolling.wiring import Member
+from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, with_operands, written
+
+
+def members_of(eqn: Any) -> Iterator[tuple[Any, Member]]:
+    """The results of an equation that are parts of an array along one axis."""
+    name = eqn.primitive.name
+    if name not in ("split", "slice", "dynamic_slice") or is_literal(eqn.invars[0]):
+        return
+    array = eqn.invars[0]
+    if name == "split":
+        axis, start = eqn.params["axis"], 0
+        for v, size in zip(eqn.outvars, eqn.params["sizes"], strict=True):
+            yield v, Member(array, axis, start, size, False)
+            start += size
+        return
+    (v,) = eqn.outvars
+    axes = [d for d, n in enumerate(array.aval.shape) if n != v.aval.shape[d]]
+    starts = offsets_of(eqn) if name == "slice" else _written_starts(eqn)
+    if len(axes) == 1 and starts is not None:
+        axis = axes[0]
+        yield v, Member(array, axis, starts[axis], v.aval.shape[axis], False)
+
+
+def _written_starts(eqn: Any) -> tuple[int, ...] | None:
+    """Where a ``dynamic_slice`` lies, if numbers say so that are within bounds."""
+    array, *starts = eqn.invars
+    if not all(map(is_literal, starts)):
+        return None
+    numbers = tuple(int(np.asarray(s.val)) for s in starts)
+    sizes = zip(numbers, eqn.outvars[0].aval.shape, array.aval.shape, strict=True)
+    return numbers if all(0 <= at <= n - size for at, size, n in sizes) else None
+
+
+def written_parts(
+    eqns: Sequence[Any], outvars: Sequence[Any], known: set[Any], members: Mapping[Any, Member],
+    writer: Writer,
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    """The equations and results, with a variable for each part that they read and that no equation
+    gives. ``known``: the variables that are given."""
+    names: dict[Any, Any] = {}
+    found: list[Any] = []
+
+    def name(atoms: Iterable[Any]) -> None:
+        for v in atoms:
+            if not is_literal(v) and v not in known and v not in names and v in members:
+                more, (names[v],) = writer.equations(
+                    lambda array, v=v: [as_aval(_part(array, members[v]), v.aval)],
+                    [members[v].array],
+                )
+                found.extend(more)
+
+    for eqn in eqns:
+        if eqn.primitive.name == "concatenate":
+            groups = _groups([None if is_literal(v) or v in known else members.get(v)
+                              for v in eqn.invars])  # fmt: skip
+            if len(groups) * 2 <= len(eqn.invars):
+                name(eqn.invars[at] for at, n in groups if n == 1)
+                operands = [renamed(eqn.invars[at], names) for at, _ in groups]
+                more, (names[eqn.outvars[0]],) = _joined(eqn, groups, operands, members, writer)
+                found += more
+                continue
+        name(eqn.invars)
+        found.append(with_operands(eqn, names))
+    name(outvars)
+    return found, [renamed(v, names) for v in outvars]
+
+
+def _part(array: Any, member: Member) -> Any:
+    return part(array, member, member.start)
+
+
+def _groups(members: Sequence[Member | None]) -> list[tuple[int, int]]:
+    """(first, how many): operands that lie one behind the other in one array, forward or back."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(members):
+        n, first = 1, members[at]
+        if first is not None and first.squeezed and at + 1 < len(members):
+            after = members[at + 1]
+            step = 0 if after is None else after.start - first.start
+            while abs(step) == 1 and at + n < len(members) and (
+                members[at + n] == first._replace(start=first.start + n * step)
+            ):
+                n += 1
+        found.append((at, n))
+        at += n
+    return found
+
+
+def _joined(
+    eqn: Any, groups: Sequence[tuple[int, int]], operands: Sequence[Any],
+    members: Mapping[Any, Member], writer: Writer,
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    """A ``concatenate`` of parts of arrays, from the arrays."""
+    dimension = eqn.params["dimension"]
+    arrays = [
+        members[eqn.invars[at]].array if n > 1 else v
+        for (at, n), v in zip(groups, operands, strict=True)
+    ]
+    given = list(dict.fromkeys(v for v in arrays if not is_literal(v)))
+
+    def compute(*values: Any) -> Any:
+        known = dict(zip(given, values, strict=True))
+        pieces = []
+        for (at, n), v in zip(groups, arrays, strict=True):
+            value = written(v) if is_literal(v) else known[v]
+            if n > 1:
+                first, last = (members[eqn.invars[i]].start for i in (at, at + n - 1))
+                value = lax.slice_in_dim(value, min(first, last), max(first, last) + 1)
+                value = value if last > first else lax.rev(value, [0])
+                shape = list(eqn.invars[at].aval.shape)
+                shape[dimension] *= n
+                value = jnp.moveaxis(value, 0, dimension).reshape(shape)
+            pieces.append(value)
+        whole = pieces[0] if len(pieces) == 1 else lax.concatenate(pieces, dimension)
+        return [as_aval(whole, eqn.outvars[0].aval)]
+
+    return writer.equations(compute, given)
