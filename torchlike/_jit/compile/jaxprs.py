@@ -33,8 +33,12 @@ def kinds() -> Kinds:
     (call,) = traced.jaxpr.eqns
     (addition,) = call.params["jaxpr"].jaxpr.eqns
     return Kinds(
-        type(traced.jaxpr), type(traced), type(addition.invars[1]),
-        type(addition.invars[0]), call.primitive, call.params,
+        type(traced.jaxpr),
+        type(traced),
+        type(addition.invars[1]),
+        type(addition.invars[0]),
+        call.primitive,
+        call.params,
     )
 
 

@@ -19,7 +19,7 @@ from jax import lax
 
 from torchlike._jit.compile.jaxprs import is_literal, kinds, staged
 from torchlike._jit.rolling.wiring import Carried, Fixed, Inner, Loop, Number, Rows, Stacked
-from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, with_operands, written
+from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, written
 
 #: A result of a turn: which equation's, and the how many-th.
 Result = tuple[int, int]
@@ -158,9 +158,7 @@ class Turn:
                 return (turn, at(turn), carried), results[len(chains) :]
 
             start = jnp.int32(0)
-            (_, _, last), stacked = lax.scan(
-                step, (start, at(start), initial), None, length=turns
-            )
+            (_, _, last), stacked = lax.scan(step, (start, at(start), initial), None, length=turns)
             return [x for values in last for x in values], stacked
 
         eqns, atoms = writer.equations(run, outside)
@@ -218,12 +216,10 @@ def _outside(source: Any, read: Callable[[Any], Any], turns: int) -> Any:
 def _at(source: Any, value: Any, turn: Any) -> Any:
     """An operand, in a turn. Integers wrap around, as their dtype does."""
     if isinstance(source, Rows):
-        start = np.int32(source.first.start) + turn * np.int32(source.stride)
-        return part(value, source.first, start)
+        moved = turn if source.stride == 1 else turn * np.int32(source.stride)
+        return part(value, source.first, moved + np.int32(source.first.start))
     if isinstance(source, Stacked):
-        return lax.dynamic_index_in_dim(
-            value, turn, keepdims=False, allow_negative_indices=False
-        )
+        return lax.dynamic_index_in_dim(value, turn, keepdims=False, allow_negative_indices=False)
     if isinstance(source, Number):
         dtype = source.aval.dtype
         first, stride = (np.array(x).astype(dtype) for x in (source.first, source.stride))

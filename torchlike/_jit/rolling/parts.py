@@ -16,12 +16,25 @@ from torchlike._jit.rolling.wiring import Member
 from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, with_operands, written
 
 
-def members_of(eqn: Any) -> Iterator[tuple[Any, Member]]:
-    """The results of an equation that are parts of an array along one axis."""
+def members_of(eqn: Any, known: Mapping[Any, Member]) -> Iterator[tuple[Any, Member]]:
+    """The results of an equation that are parts of an array along one axis; ``known``: others."""
     name = eqn.primitive.name
-    if name not in ("split", "slice", "dynamic_slice") or is_literal(eqn.invars[0]):
+    if name in ("squeeze", "reshape") and not is_literal(eqn.invars[0]):
+        (v,) = eqn.outvars
+        whole = known.get(eqn.invars[0])
+        if whole is not None and whole.size == 1 and not whole.squeezed:
+            shape = list(eqn.invars[0].aval.shape)
+            del shape[whole.axis]
+            if v.aval.shape == tuple(shape):
+                yield v, whole._replace(squeezed=True)
+        return
+    if name not in ("split", "unstack", "slice", "dynamic_slice") or is_literal(eqn.invars[0]):
         return
     array = eqn.invars[0]
+    if name == "unstack":
+        for i, v in enumerate(eqn.outvars):
+            yield v, Member(array, eqn.params["axis"], i, 1, True)
+        return
     if name == "split":
         axis, start = eqn.params["axis"], 0
         for v, size in zip(eqn.outvars, eqn.params["sizes"], strict=True):
@@ -65,7 +78,7 @@ def written_parts(
                 found.extend(more)
 
     for eqn in eqns:
-        if eqn.primitive.name == "concatenate":
+        if eqn.primitive.name in ("concatenate", "stack"):
             groups = _groups([None if is_literal(v) or v in known else members.get(v)
                               for v in eqn.invars])  # fmt: skip
             if len(groups) * 2 <= len(eqn.invars):
@@ -93,8 +106,10 @@ def _groups(members: Sequence[Member | None]) -> list[tuple[int, int]]:
         if first is not None and first.squeezed and at + 1 < len(members):
             after = members[at + 1]
             step = 0 if after is None else after.start - first.start
-            while abs(step) == 1 and at + n < len(members) and (
-                members[at + n] == first._replace(start=first.start + n * step)
+            while (
+                abs(step) == 1
+                and at + n < len(members)
+                and (members[at + n] == first._replace(start=first.start + n * step))
             ):
                 n += 1
         found.append((at, n))
@@ -106,28 +121,38 @@ def _joined(
     eqn: Any, groups: Sequence[tuple[int, int]], operands: Sequence[Any],
     members: Mapping[Any, Member], writer: Writer,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """A ``concatenate`` of parts of arrays, from the arrays."""
-    dimension = eqn.params["dimension"]
-    arrays = [
-        members[eqn.invars[at]].array if n > 1 else v
-        for (at, n), v in zip(groups, operands, strict=True)
-    ]
+    """A ``concatenate`` or ``stack`` of parts of arrays, from the arrays."""
+    stacks = eqn.primitive.name == "stack"
+    dimension = eqn.params["axis" if stacks else "dimension"]
+    aval = eqn.outvars[0].aval
+    firsts = [members[eqn.invars[at]] if n > 1 else None for at, n in groups]
+    arrays = [v if m is None else m.array for m, v in zip(firsts, operands, strict=True)]
     given = list(dict.fromkeys(v for v in arrays if not is_literal(v)))
 
     def compute(*values: Any) -> Any:
         known = dict(zip(given, values, strict=True))
         pieces = []
-        for (at, n), v in zip(groups, arrays, strict=True):
+        for (at, n), first, v in zip(groups, firsts, arrays, strict=True):
             value = written(v) if is_literal(v) else known[v]
-            if n > 1:
-                first, last = (members[eqn.invars[i]].start for i in (at, at + n - 1))
-                value = lax.slice_in_dim(value, min(first, last), max(first, last) + 1)
-                value = value if last > first else lax.rev(value, [0])
-                shape = list(eqn.invars[at].aval.shape)
-                shape[dimension] *= n
-                value = jnp.moveaxis(value, 0, dimension).reshape(shape)
+            if first is not None:
+                value = _run(value, first, members[eqn.invars[at + n - 1]].start, dimension)
+                if not stacks:  # the parts one behind the other
+                    shape = list(eqn.invars[at].aval.shape)
+                    shape[dimension] *= n
+                    value = value.reshape(shape)
+            elif stacks:
+                value = jnp.expand_dims(value, dimension)
             pieces.append(value)
         whole = pieces[0] if len(pieces) == 1 else lax.concatenate(pieces, dimension)
-        return [as_aval(whole, eqn.outvars[0].aval)]
+        return [as_aval(whole, aval)]
 
     return writer.equations(compute, given)
+
+
+def _run(array: Any, first: Member, last: int, dimension: int) -> Any:
+    """The parts from ``first`` to the one at ``last``, along ``dimension``."""
+    low, high = min(first.start, last), max(first.start, last) + 1
+    value = lax.slice_in_dim(array, low, high, axis=first.axis)
+    if last < first.start:
+        value = lax.rev(value, [first.axis])
+    return jnp.moveaxis(value, first.axis, dimension)

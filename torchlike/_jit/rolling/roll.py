@@ -11,8 +11,8 @@ import numpy as np
 from torchlike._jit.compile.jaxprs import is_literal, kinds
 from torchlike._jit.rolling.canonical import Canonical
 from torchlike._jit.rolling.emission import Chain, Result, Turn
-from torchlike._jit.rolling.repeats import Repeat, repeats
 from torchlike._jit.rolling.parts import members_of, written_parts
+from torchlike._jit.rolling.repeats import Repeat, repeats
 from torchlike._jit.rolling.wiring import Loop, Member, Program, Stacked, Wiring
 from torchlike._jit.rolling.writing import Writer, renamed, with_operands
 from torchlike._runtime.logs import logger
@@ -84,7 +84,7 @@ class _Roller:
         self._is_late = _following(self.eqns, outside.cotangents)
         self._is_state = _made_of(self.eqns, outside.state)
         for eqn in self.eqns:
-            self._members.update(members_of(eqn))
+            self._members.update(members_of(eqn, self._members))
 
     def roll(self) -> None:
         while self._roll_one(False) or self._roll_one(True):

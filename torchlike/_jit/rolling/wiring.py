@@ -192,7 +192,7 @@ class Wiring:
         self._fits &= written
         at = self._model
         aval = atoms[at].aval
-        values = [np.asarray(a.val) if is_literal(a) else None for a in atoms]
+        values: list[Any] = [np.asarray(a.val) if is_literal(a) else None for a in atoms]
         alike = np.array([v is not None and v.tobytes() == values[at].tobytes() for v in values])
         if alike[at + 1] and alike.sum() * 4 >= written.sum() * 3:
             self._fits &= alike
@@ -239,7 +239,9 @@ class Wiring:
         for position in range(self._period):
             if offsets_of(self._eqn(at, position)) is None:
                 continue
-            offsets: Any = np.array([offsets_of(self._eqn(k, position)) for k in range(self._turns)])
+            offsets: Any = np.array(
+                [offsets_of(self._eqn(k, position)) for k in range(self._turns)]
+            )
             strides = offsets[at + 1] - offsets[at]
             expected = offsets[at] + (np.arange(self._turns) - at)[:, None] * strides
             self._fits &= (offsets == expected).all(1)
