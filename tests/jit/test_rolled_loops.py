@@ -23,7 +23,7 @@ from torchlike._jit.rolling import roll
 from torchlike._jit.rolling.repeats import Repeat, repeats
 
 #: Sums and products in the same order, but fused otherwise.
-TOLERANCE = {"rtol": 1e-12, "atol": 1e-13}
+TOLERANCE: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-13}
 
 
 class _Sizes:
@@ -355,7 +355,7 @@ def _unrolled(sources: list[str], result: str, turns: int) -> Callable[..., Any]
         for t in range(turns):
             back = turns - 1 - t
             values: dict[str, Callable[[], Any]] = {
-                "state": lambda: state,
+                "state": lambda s=state: s,
                 "two turns ago": lambda: states[-2],
                 "three turns ago": lambda: states[-3],
                 "column": lambda t=t: lax.slice(x, (0, t), (3, t + 1))[:, 0],
@@ -365,7 +365,7 @@ def _unrolled(sources: list[str], result: str, turns: int) -> Callable[..., Any]
                 "numbers": lambda t=t: float(coefficients[t]) * w[0],
                 "constant": lambda: w[1],
                 "operand": lambda t=t: noise[t],
-                "padded": lambda t=t, b=back: lax.pad(state[:1], 0.5, [(t, b, 0)])[:3],
+                "padded": lambda t=t, b=back, s=state: lax.pad(s[:1], 0.5, [(t, b, 0)])[:3],
                 "made before": lambda t=t: before[t],
                 "made before, backward": lambda b=back: before[b],
             }

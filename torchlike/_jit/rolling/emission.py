@@ -2,8 +2,8 @@
 
 What a turn reads of an array is read in the turn before, and carried. Read in the same turn, XLA's
 CPU compiler fuses the reading with what is computed of it, and jaxlib 0.10.2 makes wrong code of
-some such fusions: of ``concatenate([..., a + a * b], 1)`` on (4, 5) in float64, with ``a`` and ``b``
-at a computed index, four of five columns are wrong (`tests/jit/test_rolled_loops.py`).
+some such fusions: of ``concatenate([..., a + a * b], 1)`` on (4, 5) in float64, with ``a`` and
+``b`` at a computed index, four of five columns are wrong (`tests/jit/test_rolled_loops.py`).
 """
 
 from __future__ import annotations
