@@ -3,6 +3,7 @@
 import pytest
 
 import torchlike as torch
+from torchlike._core import errors
 from torchlike.backends import cuda as backend
 from torchlike.backends import cudnn, flags_frozen, frozen, mkldnn
 
@@ -150,3 +151,43 @@ def test_what_the_processor_has():
     has = torch.cpu.get_capabilities()
     assert found in ("AVX512", "AVX2", "DEFAULT")
     assert (found != "DEFAULT") == bool(has.get("avx2") and has.get("fma3"))
+
+
+def test_the_engine_for_quantized_products_is_a_hint(monkeypatch):
+    monkeypatch.setattr(errors, "_given", set())
+    quantized = torch.backends.quantized
+    assert quantized.engine in quantized.supported_engines
+    before = quantized.engine
+    with pytest.warns(UserWarning, match="XLA multiplies"):
+        quantized.engine = "qnnpack"
+    assert quantized.engine == "qnnpack"
+    quantized.engine = before  # told once
+    with pytest.raises(RuntimeError, match="nope is not a valid value for quantized engine"):
+        quantized.engine = "nope"
+    with pytest.raises(RuntimeError, match="NoQEngine is not supported"):
+        quantized.engine = "none"
+    with pytest.raises(RuntimeError, match="Assignment not supported"):
+        quantized.supported_engines = []
+    assert quantized.engine == before
+
+
+def test_libraries_that_compute_nothing_here():
+    backends = torch.backends
+    assert not backends.xnnpack.enabled
+    with pytest.raises(RuntimeError, match="Assignment not supported"):
+        backends.xnnpack.enabled = True
+    with backends.nnpack.flags(enabled=False):
+        assert backends.nnpack.set_flags(True) == (False,)
+    assert backends.nnpack.set_flags(True) == (True,)
+    for library in (backends.nnpack, backends.kleidiai, backends.cusparselt):
+        assert not library.is_available()
+    assert backends.cusparselt.version() is backends.cusparselt.get_max_alg_id() is None
+
+
+def test_the_order_of_products_is_opt_einsums():
+    module = torch.backends.opt_einsum
+    assert module.is_available()
+    assert module.get_opt_einsum().__name__ == "opt_einsum"
+    with module.flags(strategy="greedy"):
+        assert (module.enabled, module.strategy) == (True, "greedy")
+    assert module.strategy == "auto"

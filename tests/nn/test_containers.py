@@ -103,3 +103,10 @@ def test_parameter_dict():
     with pytest.raises(TypeError, match="not a string"):
         ps[3]
     assert "torch.FloatTensor of size 2]" in repr(ps)
+
+
+def test_the_old_container_is_a_module_with_named_children():
+    with pytest.warns(FutureWarning, match=r"`nn\.Container` is deprecated"):
+        container = nn.Container(a=nn.Linear(1, 2), b=nn.ReLU())
+    assert list(dict(container.named_children())) == ["a", "b"]
+    assert list(container.state_dict()) == ["a.weight", "a.bias"]

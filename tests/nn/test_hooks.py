@@ -124,3 +124,17 @@ def test_global_hooks():
             handle.remove()
     Scale()(torch.ones(()))
     assert log == ["parameter w", "module child", "buffer b", "pre", "post", "backward"]
+
+
+def test_what_is_kept_beside_a_global_hook_goes_with_it():
+    handle = module_hooks.register_module_forward_hook(
+        lambda m, args, kwargs, out: None, with_kwargs=True, always_call=True
+    )
+    tables = (
+        module_hooks._global_forward_hooks,
+        module_hooks._global_forward_hooks_with_kwargs,
+        module_hooks._global_forward_hooks_always_called,
+    )
+    assert all(handle.id in table for table in tables)
+    handle.remove()
+    assert not any(handle.id in table for table in tables)

@@ -206,3 +206,8 @@ def test_uninitialized_buffer():
     lazy.materialize((2, 3))
     assert type(lazy) is torch.Tensor
     assert module.b.shape == (2, 3)
+
+
+def test_adagrad_makes_its_state_at_once_and_needs_shapes():
+    with pytest.raises(ValueError, match="uninitialized parameter"):
+        torch.optim.Adagrad(nn.LazyLinear(2).parameters())

@@ -1,5 +1,6 @@
 """state_dict and load_state_dict."""
 
+import gc
 from collections import OrderedDict
 
 import pytest
@@ -141,3 +142,11 @@ def test_a_prefix_is_taken_off_the_names_of_a_saved_wrapper():
     assert list(state) == ["head.weight", "head.bias", "0.weight", "0.bias"]
     assert list(state._metadata) == ["", "head", "0"]
     wrapper.module.load_state_dict({k: v for k, v in state.items() if k.startswith("0")})
+
+
+def test_a_loaded_state_is_freed_without_the_garbage_collector():
+    module = net()
+    module.load_state_dict(net().state_dict())
+    gc.collect()
+    module.load_state_dict(net().state_dict())
+    assert gc.collect() == 0

@@ -92,7 +92,8 @@ def _numerical(
 
     units = (1.0, 1j) if np.iscomplexobj(start) else (1.0,)
     if not start.size:
-        return [np.zeros((0, column.size)) for column in outputs_at(start)]
+        n = 0 if directions is None else len(directions)
+        return [np.zeros((n, column.size)) for column in outputs_at(start)]
     if directions is None:
         directions = [unit * row for unit in units for row in np.eye(start.size)]
     # Gradients stay on: a function may give other outputs where nothing is recorded.

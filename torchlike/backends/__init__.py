@@ -3,8 +3,24 @@ nothing; they keep the values they are given."""
 
 from __future__ import annotations
 
-from torchlike.backends import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp
+from torchlike.backends import (
+    cpu,
+    cuda,
+    cudnn,
+    cusparselt,
+    kleidiai,
+    mha,
+    mkl,
+    mkldnn,
+    mps,
+    nnpack,
+    openmp,
+    opt_einsum,
+    quantized,
+    xnnpack,
+)
 from torchlike.backends.frozen import disable_global_flags, flags_frozen
 
-__all__ = ["cpu", "cuda", "cudnn", "disable_global_flags", "flags_frozen", "mha", "mkl", "mkldnn",
-           "mps", "openmp"]  # fmt: skip
+__all__ = ["cpu", "cuda", "cudnn", "cusparselt", "disable_global_flags", "flags_frozen", "kleidiai",
+           "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized",
+           "xnnpack"]  # fmt: skip

@@ -22,8 +22,8 @@ class _Global:
     def __init__(self) -> None:
         self.forward_pre: OrderedDict[int, Hook] = shared_hooks.new_table()
         self.forward: OrderedDict[int, Hook] = shared_hooks.new_table()
-        self.forward_with_kwargs: set[int] = set()
-        self.forward_always: set[int] = set()
+        self.forward_with_kwargs: dict[int, bool] = {}
+        self.forward_always: dict[int, bool] = {}
         self.backward_pre: OrderedDict[int, Hook] = shared_hooks.new_table()
         self.backward: OrderedDict[int, Hook] = shared_hooks.new_table()
         self.backward_is_full: bool | None = None
@@ -426,13 +426,12 @@ def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call ``hook(module, args, output)`` after every module's ``forward``."""
-    handle = _add(everywhere, everywhere.forward, hook)
-    for names in (everywhere.forward_with_kwargs, everywhere.forward_always):
-        modes.table_changes(everywhere, names, "the hooks of all modules")
+    taking_kwargs, always = everywhere.forward_with_kwargs, everywhere.forward_always
+    handle = _add(everywhere, everywhere.forward, hook, False, taking_kwargs, always)
     if with_kwargs:
-        everywhere.forward_with_kwargs.add(handle.id)
+        taking_kwargs[handle.id] = True
     if always_call:
-        everywhere.forward_always.add(handle.id)
+        always[handle.id] = True
     return handle
 
 

@@ -80,6 +80,37 @@ def _exchange(target: Tensor, given: Tensor, assign: bool) -> None:
     swap_tensors(target, made)
 
 
+class _Loading:
+    """What one ``load_state_dict`` carries from module to module. No closure: one that calls itself
+    would keep the checkpoint's tensors until the garbage collector runs."""
+
+    def __init__(self, metadata: Any, assign: bool) -> None:
+        self.metadata = metadata
+        self.assign = assign
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.problems: list[str] = []
+
+    def into(self, module: Any, part: Any, prefix: str) -> None:
+        """Load ``part``, the entries whose keys begin with ``prefix``, into ``module``."""
+        local = {} if self.metadata is None else self.metadata.get(prefix[:-1], {})
+        if self.assign:
+            local["assign_to_params_buffers"] = True
+        found = (self.missing, self.unexpected, self.problems)
+        module._load_from_state_dict(part, prefix, local, True, *found)
+        for name, child in module._modules.items():
+            if child is not None:
+                below = f"{prefix}{name}."
+                self.into(child, {k: v for k, v in part.items() if k.startswith(below)}, below)
+        for hook in list(module._load_state_dict_post_hooks.values()):
+            if hook(module, _IncompatibleKeys(self.missing, self.unexpected)) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                    "expected to return new values, if incompatible_keys need to be modified, "
+                    "it should be done inplace."
+                )
+
+
 class StateDicts:
     """The part of Module that saves and loads state."""
 
@@ -269,32 +300,12 @@ class StateDicts:
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        missing: list[str] = []
-        unexpected: list[str] = []
-        problems: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
-        own = _annotated(state_dict, metadata)  # a copy: hooks may change it
-
-        def load(module: Any, part: Any, prefix: str) -> None:
-            local = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local["assign_to_params_buffers"] = assign
-            module._load_from_state_dict(part, prefix, local, True, missing, unexpected, problems)
-            for name, child in module._modules.items():
-                if child is not None:
-                    below = f"{prefix}{name}."
-                    load(child, {k: v for k, v in part.items() if k.startswith(below)}, below)
-            for hook in list(module._load_state_dict_post_hooks.values()):
-                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not "
-                        "expected to return new values, if incompatible_keys need to be modified, "
-                        "it should be done inplace."
-                    )
-
-        load(self, own, "")
+        loading = _Loading(metadata, assign)
+        loading.into(self, _annotated(state_dict, metadata), "")  # a copy: hooks may change it
+        problems = loading.problems
         if strict:
-            for kind, keys in (("Unexpected", unexpected), ("Missing", missing)):
+            for kind, keys in (("Unexpected", loading.unexpected), ("Missing", loading.missing)):
                 if keys:
                     named = ", ".join(f'"{k}"' for k in keys)
                     problems.insert(0, f"{kind} key(s) in state_dict: {named}. ")
@@ -303,7 +314,7 @@ class StateDicts:
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(problems)
             )
-        return _IncompatibleKeys(missing, unexpected)
+        return _IncompatibleKeys(loading.missing, loading.unexpected)
 
     # -- hooks -------------------------------------------------------------------------------------
 

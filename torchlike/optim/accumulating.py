@@ -6,8 +6,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from torchlike._core import errors
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.shared_memory import share
+from torchlike.nn.parameter import is_lazy
 from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment, numbers
@@ -35,6 +37,8 @@ class Adagrad(RuleOptimizer):
         })  # fmt: skip
         for group in self.param_groups:
             for p in group["params"]:  # PyTorch has the state from the beginning
+                if is_lazy(p):
+                    raise ValueError(errors.uninitialized("torch.optim.Adagrad"))
                 self.state[p] = self._new_state(p, group)
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:

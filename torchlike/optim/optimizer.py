@@ -297,17 +297,15 @@ class Optimizer:
         return text + ")"
 
 
-def _cast_state(p: Tensor, value: dict[str, Any]) -> dict[str, Any]:
+def _cast_state(p: Tensor, value: Any, name: Any = None) -> Any:
     """State tensors in the parameter's dtype and device (step counts stay float32)."""
-
-    def cast(v: Any, name: Any = None) -> Any:
-        if isinstance(v, Tensor) and name != "step" and p.is_floating_point():
-            return v.to(device=p.device, dtype=p.dtype)
-        if isinstance(v, dict):
-            return {k: cast(one, k) for k, one in v.items()}
-        return type(v)(map(cast, v)) if isinstance(v, (list, tuple, set)) else v
-
-    return cast(value)
+    if isinstance(value, Tensor) and name != "step" and p.is_floating_point():
+        return value.to(device=p.device, dtype=p.dtype)
+    if isinstance(value, dict):
+        return {key: _cast_state(p, one, key) for key, one in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return type(value)(_cast_state(p, one) for one in value)
+    return value
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -228,6 +228,10 @@ ERRORS = {
     "too many": lambda t: t.nn.utils.prune.l1_unstructured(t.nn.Linear(2, 3), "weight", 7),
     "one dim": lambda t: t.nn.utils.prune.ln_structured(t.nn.Linear(2, 3), "bias", 1, 2, 0),
     "not pruned": lambda t: t.nn.utils.prune.remove(t.nn.Linear(2, 3), "weight"),
+    "amount by itself": lambda t: t.nn.utils.prune._validate_pruning_amount_init("x"),
+    "too many by itself": lambda t: t.nn.utils.prune._validate_pruning_amount(11, 10),
+    "one dim by itself": lambda t: t.nn.utils.prune._validate_structured_pruning(t.ones(3)),
+    "dim by itself": lambda t: t.nn.utils.prune._validate_pruning_dim(t.ones(3, 4), 2),
     "no weight norm": lambda t: t.nn.utils.remove_weight_norm(t.nn.Linear(2, 3)),
 }  # fmt: skip
 
@@ -235,6 +239,19 @@ ERRORS = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
     assert _error(lambda: ERRORS[name](torchlike)) == _error(lambda: ERRORS[name](torch))
+
+
+@pytest.mark.parametrize("amount", [0, 3, 11, 0.25, 0.5, 1.0])
+def test_how_many_an_amount_prunes(amount):
+    mine, theirs = (t.nn.utils.prune._compute_nparams_toprune for t in (torchlike, torch))
+    assert [mine(amount, n) for n in (5, 10)] == [theirs(amount, n) for n in (5, 10)]
+
+
+def test_norms_of_slices():
+    for n, dim in ((2, 0), (1, -1), (float("inf"), 1)):
+        mine, theirs = (t.nn.utils.prune._compute_norm(t.arange(12.0).view(3, 4) - 5, n, dim)
+                        for t in (torchlike, torch))  # fmt: skip
+        same(mine, theirs)
 
 
 def test_fusion_and_skip_init():

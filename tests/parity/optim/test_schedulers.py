@@ -263,3 +263,22 @@ def test_tensors_given_are_copied(name):
 
     for ours, theirs in zip(run(torchlike), run(torch), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["cos", "linear"])
+def test_one_cycle_states_that_have_the_function_load(kind):
+    def rates(t):
+        optimizer = t.optim.SGD([t.nn.Parameter(t.ones(2))], lr=0.1, momentum=0.9)
+        schedule = t.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=8)
+        del schedule._anneal_func_type
+        old = dict(schedule.state_dict())
+        old["anneal_func"] = getattr(type(schedule), f"_annealing_{kind}")
+        schedule.load_state_dict(old)
+        found = []
+        for _ in range(6):
+            optimizer.step()
+            schedule.step()
+            found += [schedule.get_last_lr()[0], optimizer.param_groups[0]["momentum"]]
+        return found
+
+    assert rates(torchlike) == pytest.approx(rates(torch), rel=1e-12)

@@ -41,6 +41,11 @@ def fast_mode_of_several_inputs_and_outputs(t: Any) -> Any:
     return t.autograd.gradcheck(lambda x, y: (x * y, y.exp()), (x, y), fast_mode=True)
 
 
+def fast_mode_of_no_elements(t: Any) -> Any:
+    x, y = (t.ones(*shape, dtype=t.float64, requires_grad=True) for shape in ((0, 2), (2,)))
+    return t.autograd.gradcheck(lambda x, y: (x * y, (x.sum() * y).sum()), (x, y), fast_mode=True)
+
+
 def a_wrong_gradient_of_the_second_input_in_fast_mode(t: Any) -> Any:
     class Wrong(t.autograd.Function):
         @staticmethod

@@ -44,6 +44,7 @@ from torchlike.nn.modules.batchnorm import (
     SyncBatchNorm,
 )
 from torchlike.nn.modules.container import (
+    Container,
     ModuleDict,
     ModuleList,
     ParameterDict,
@@ -260,6 +261,7 @@ __all__ = [
     "ConstantPad1d",
     "ConstantPad2d",
     "ConstantPad3d",
+    "Container",
     "Conv1d",
     "Conv2d",
     "Conv3d",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -20,6 +21,19 @@ def _position(index: Any, length: int) -> int:
     if not -length <= at < length:
         raise IndexError(f"index {at} is out of range")
     return at % length
+
+
+class Container(Module):
+    """Submodules by name: a Module to which they are added one by one. Deprecated, for Module."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in "
+            "`nn.Module`. Subclass that instead.", FutureWarning, stacklevel=2,
+        )  # fmt: skip
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class _Ordered(Module):

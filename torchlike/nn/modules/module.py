@@ -52,6 +52,8 @@ _global_buffer_registration_hooks = hooks.everywhere.on_buffer
 _global_module_registration_hooks = hooks.everywhere.on_module
 _global_forward_pre_hooks = hooks.everywhere.forward_pre
 _global_forward_hooks = hooks.everywhere.forward
+_global_forward_hooks_with_kwargs = hooks.everywhere.forward_with_kwargs
+_global_forward_hooks_always_called = hooks.everywhere.forward_always
 _global_backward_pre_hooks = hooks.everywhere.backward_pre
 _global_backward_hooks = hooks.everywhere.backward
 

@@ -191,30 +191,65 @@ class Identity(BasePruningMethod):
         return default_mask
 
 
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """TypeError for what is no number, ValueError for one below zero and for a share above 1."""
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    whole = isinstance(amount, numbers.Integral)
+    if float(amount) < 0 or (not whole and float(amount) > 1.0):
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
+            "integer"
+        )
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """ValueError for a number of elements that exceeds ``tensor_size``."""
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={tensor_size}"
+        )
+
+
+def _validate_structured_pruning(t: Tensor) -> None:
+    """ValueError for tensors of fewer than two dimensions."""
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+            f"shape {t.shape} with {t.dim()} dims"
+        )
+
+
+def _validate_pruning_dim(t: Tensor, dim: int) -> None:
+    """IndexError for a dimension that ``t`` has not."""
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many of ``tensor_size`` elements a share or a number means."""
+    if isinstance(amount, numbers.Integral):
+        return int(amount)
+    return round(float(amount) * tensor_size)
+
+
+def _compute_norm(t: Tensor, n: Any, dim: int) -> Tensor:
+    """The n-norm of each slice along ``dim``."""
+    others = [d for d in range(t.dim()) if d != dim % t.dim()]
+    return functions.norm(t, p=n, dim=others)
+
+
 class _ByAmount(BasePruningMethod):
     """Methods that are told how much to prune: a share, or a number."""
 
     def __init__(self, amount: Any) -> None:
-        if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        whole = isinstance(amount, numbers.Integral)
-        if float(amount) < 0 or (not whole and float(amount) > 1.0):
-            raise ValueError(
-                f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
-                "integer"
-            )
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _number_of(self, size: int) -> int:
-        """How many of ``size`` to prune."""
-        if not isinstance(self.amount, numbers.Integral):
-            return round(float(self.amount) * size)
-        if int(self.amount) > size:
-            raise ValueError(
-                f"amount={self.amount} should be smaller than the number of parameters to "
-                f"prune={size}"
-            )
-        return int(self.amount)
+        _validate_pruning_amount(self.amount, size)
+        return _compute_nparams_toprune(self.amount, size)
 
 
 class _Unstructured(_ByAmount):
@@ -265,13 +300,8 @@ class _Structured(_ByAmount):
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        if t.dim() <= 1:
-            raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. Found tensor "
-                f"of shape {t.shape} with {t.dim()} dims"
-            )
-        if self.dim >= t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
         n = self._number_of(t.shape[self.dim])
         if n == 0:
             return default_mask
@@ -296,8 +326,7 @@ class LnStructured(_Structured):
         self.n = n
 
     def _kept(self, t: Tensor, n: int) -> Tensor:
-        others = [d for d in range(t.dim()) if d != self.dim % t.dim()]
-        norms = functions.norm(t, p=self.n, dim=others)
+        norms = _compute_norm(t, self.n, self.dim)
         return functions.topk(norms, k=t.shape[self.dim] - n, largest=True).indices
 
 

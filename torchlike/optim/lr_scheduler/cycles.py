@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from torchlike.optim.lr_scheduler.base import LRScheduler, for_each_group, put, state_of_callable
@@ -120,6 +121,8 @@ class CyclicLR(_WithMomentum):
 class OneCycleLR(_WithMomentum):
     """One rise to ``max_lr`` and a fall far below the first rate, in ``total_steps``."""
 
+    anneal_func: Callable[..., Any]
+
     def __init__(
         self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None,
         epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
@@ -152,9 +155,20 @@ class OneCycleLR(_WithMomentum):
         super().__init__(optimizer, last_epoch)
 
     def _between(self, start: Any, end: Any, share: float) -> Any:
-        if self._anneal_func_type == "linear":
-            return (end - start) * share + start
-        return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+        kind = vars(self).get("_anneal_func_type")
+        if kind is None:  # states from before PyTorch 2.1 have the function itself
+            return self.anneal_func(start, end, share)
+        anneal = self._annealing_linear if kind == "linear" else self._annealing_cos
+        return anneal(start, end, share)
+
+    # Older states name these two, under PyTorch's names.
+    @staticmethod
+    def _annealing_cos(start: Any, end: Any, pct: float) -> Any:
+        return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
+
+    @staticmethod
+    def _annealing_linear(start: Any, end: Any, pct: float) -> Any:
+        return (end - start) * pct + start
 
     def get_lr(self) -> list[Any]:
         self._present()

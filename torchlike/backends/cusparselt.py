@@ -1,0 +1,16 @@
+"""``torch.backends.cusparselt``: there is no cuSPARSELt to ask."""
+
+__all__ = ["get_max_alg_id", "is_available", "version"]
+
+
+def version() -> None:
+    """None."""
+
+
+def is_available() -> bool:
+    """False."""
+    return False
+
+
+def get_max_alg_id() -> None:
+    """None."""

@@ -1,0 +1,6 @@
+"""``torch.backends.kleidiai``: XLA brings its own kernels."""
+
+
+def is_available() -> bool:
+    """False: nothing is computed by KleidiAI."""
+    return False
