@@ -353,7 +353,11 @@ def retain_grad(self: Tensor) -> None:
     node.retained[self._output_nr] = weakref.ref(self)
 
 
-add_method("_backward_hooks", property(_backward_hooks))
+def _refuse_deletion(self: Tensor) -> None:
+    raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+
+add_method("_backward_hooks", property(_backward_hooks, fdel=_refuse_deletion))
 for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad):
     add_method(_method.__name__, _method)
 add_method("backward", _backward_method)
