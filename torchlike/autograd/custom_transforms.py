@@ -262,11 +262,10 @@ _NOT_IN_PLACE = (
 
 
 class _Direction(NamedTuple):
-    """A tangent that jvp is given: the tensor, its version then, whether it was a view before."""
+    """A tangent that jvp is given, and its version then."""
 
     tensor: Any
     version: int
-    was_view: bool
 
 
 def _check_tangents(
@@ -316,25 +315,21 @@ def _check_tangent(
             if tangent is not before or before._storage.version == direction.version:
                 raise RuntimeError(_NOT_IN_PLACE)
         elif tangent is not None:
-            _check_view(tangent, direction)
+            _check_view(tangent, direction.tensor)
 
 
-def _check_view(tangent: Tensor, direction: _Direction) -> None:
-    """RuntimeError unless the tangent is a view of the direction, or of the direction's base."""
+def _check_view(tangent: Tensor, direction: Tensor) -> None:
+    """RuntimeError unless the tangent is a view of the direction."""
     if tangent._base is None:
         raise RuntimeError(
             "A custom Function's forward is returning a view (or an input as-is) but the jvp "
             "is not returning a view."
         )
-    if tangent._base is not direction.tensor:
-        of = "same base as the given grad input" if direction.was_view else "given grad input"
+    if tangent._base is not direction:
         raise RuntimeError(
-            f"A custom Function is returning a view but the jvp is not returning a view of the {of}."
+            "A custom Function is returning a view but the jvp is not returning a view of the "
+            "given grad input."
         )
-
-
-def _is_view(t: Tensor | None) -> bool:
-    return t is not None and t._base is not None
 
 
 def _pushed(
@@ -371,11 +366,7 @@ def _pushed(
                     if t is None and isinstance(v, Tensor) and v.dtype.category >= 2 else t
                     for v, t in zip(inside, given, strict=True)
                 ]  # fmt: skip
-            directions = [
-                None if t is None
-                else _Direction(t, t._storage.version, d is not None and _is_view(d.tangent))
-                for t, d in zip(given, duals, strict=True)
-            ]  # fmt: skip
+            directions = [None if t is None else _Direction(t, t._storage.version) for t in given]
             result = function.jvp(ctx, *given)
             if kept is not None:  # recorded: what was saved is the node's
                 ctx._to_save, ctx._to_push, ctx._kept = (), None, kept

@@ -327,7 +327,7 @@ class Function:
         if level is not None:  # inside vmap or jvp: recorded there as well, so with grad mode on
             inner = FunctionCtx()
             output = run_at(level, Function, cls, args, inner)
-            if cls.setup_context is None and recording:
+            if cls.setup_context is None:
                 ctx._take(inner)
         modes.current.grad_enabled = False
         try:

@@ -122,7 +122,7 @@ def _checked_alike(outputs: Sequence[Tensor], seen: list[Any]) -> list[Any]:
             if a != b:
                 raise AssertionError(
                     f"Expected `func` to return outputs with the same {what} when inputs are "
-                    f"perturbed by eps, but got:{what}s {a} and {b}."
+                    f"perturbed by eps, but got: {what}s {a} and {b}."
                 )
     return now
 

@@ -1,0 +1,64 @@
+"""What a custom Function's jvp may give, and what is said of anything else."""
+
+from typing import Any
+
+import pytest
+
+from tests.parity.oracle import compare
+
+
+def pushed(t: Any, forward: Any, jvp: Any, *rest: Any) -> Any:
+    """Primal and tangent of each output, for (2, 3) with the tangent (1, 1)."""
+    fw = t.autograd.forward_ad
+    function = type("Function", (t.autograd.Function,),
+                    {"forward": staticmethod(forward), "jvp": staticmethod(jvp)})  # fmt: skip
+    with fw.dual_level():
+        x = fw.make_dual(t.tensor([2.0, 3.0]), t.ones(2))
+        outputs = function.apply(x, *rest)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        return [tuple(fw.unpack_dual(o)) for o in outputs], outputs[0] is x
+
+
+def _in_place(ctx: Any, x: Any) -> Any:
+    ctx.mark_dirty(x)
+    return x.mul_(2)
+
+
+def _first(ctx: Any, x: Any) -> Any:
+    return x.narrow(0, 0, 1)
+
+
+JVPS = {
+    "in place": (_in_place, lambda ctx, g: g.mul_(2)),
+    "in place, the tangent left": (_in_place, lambda ctx, g: g),
+    "in place, another tangent": (_in_place, lambda ctx, g: g * 2),
+    "in place, no tangent": (_in_place, lambda ctx, g: None),
+    "a view": (_first, lambda ctx, g: g.narrow(0, 0, 1)),
+    "a view, the tangent of its own memory": (_first, lambda ctx, g: g.narrow(0, 0, 1).clone()),
+    "a view, the tangent of another": (_first, lambda ctx, g: g[:1].clone().view_as(g[:1])),
+    "as it came": (lambda ctx, x: x, lambda ctx, g: g),
+    "as it came, the tangent a view": (lambda ctx, x: x, lambda ctx, g: g.view_as(g)),
+    "as it came, a new tangent": (lambda ctx, x: x, lambda ctx, g: g * 2),
+}
+
+
+@pytest.mark.parametrize("name", JVPS)
+def test_memory_of_the_tangent(name: str) -> None:
+    compare(lambda t: pushed(t, *JVPS[name]))
+
+
+def _marked(ctx: Any, x: Any, y: Any) -> Any:
+    other = y.clone()
+    ctx.mark_non_differentiable(other)
+    return x.clone(), other
+
+
+@pytest.mark.parametrize("second", ["none", "a tangent"])
+@pytest.mark.parametrize("y", ["marked", "integers"])
+def test_outputs_without_a_tangent(y: str, second: str) -> None:
+    forward = _marked if y == "marked" else lambda ctx, x, y: (x.clone(), y.clone())
+
+    def jvp(ctx: Any, g: Any, _: Any) -> Any:
+        return g, None if second == "none" else g.clone()
+
+    compare(lambda t: pushed(t, forward, jvp, t.tensor([3, 4] if y == "integers" else [3.0, 4.0])))
