@@ -347,10 +347,11 @@ def _before(
             node.check_whole(nr, incoming)
     grads = [None if g is None else (g if create_graph else wrap(g)) for g in incoming]
     for nr, hooks in (node.pre_hooks or {}).items():
-        for hook in list(hooks.values()):  # as in PyTorch also with None, for an unused output
-            changed = hook(grads[nr])
-            if changed is not None:
-                grads[nr] = _checked(changed, grads[nr], hook)
+        for hook in list(hooks.values()):
+            if grads[nr] is not None:
+                changed = hook(grads[nr])
+                if changed is not None:
+                    grads[nr] = _checked(changed, grads[nr], hook)
     for nr, reference in (node.retained or {}).items():
         t = reference()
         if t is None or grads[nr] is None:

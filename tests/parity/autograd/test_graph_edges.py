@@ -1,4 +1,4 @@
-"""Small things about the graph: what hooks are given, what cannot be deleted, what is warned of."""
+"""Small things about the graph: what cannot be deleted, what is refused, what is warned of."""
 
 from typing import Any
 
@@ -13,27 +13,6 @@ KEPT = ("requires_grad", "_grad_fn", "_backward_hooks", "data")
 @pytest.mark.parametrize("name", KEPT)
 def test_deletion(name: str) -> None:
     compare(lambda t: delattr(t.ones(2, requires_grad=True), name))
-
-
-def test_a_hook_of_an_unused_output_is_given_none() -> None:
-    def seen(t: Any) -> Any:
-        x = t.arange(3.0, requires_grad=True)
-        parts, found = x.unbind(), []
-        parts[0].register_hook(found.append)
-        parts[0].backward()
-        parts[1].backward()
-        return found, x.grad
-
-    compare(seen)
-
-
-def test_none_cannot_be_replaced() -> None:
-    def replaced(t: Any) -> Any:
-        parts = t.arange(3.0, requires_grad=True).unbind()
-        parts[0].register_hook(lambda g: t.ones(()))
-        parts[1].backward()
-
-    compare(replaced)
 
 
 def test_hooks_set_as_a_dictionary() -> None:
