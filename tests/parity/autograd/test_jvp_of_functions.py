@@ -62,3 +62,35 @@ def test_outputs_without_a_tangent(y: str, second: str) -> None:
         return g, None if second == "none" else g.clone()
 
     compare(lambda t: pushed(t, forward, jvp, t.tensor([3, 4] if y == "integers" else [3.0, 4.0])))
+
+
+def _switched_off(t: Any, x: Any) -> Any:
+    with t.autograd.forward_ad._set_fwd_grad_enabled(False):
+        shift = x**2
+    return x**2 - shift
+
+
+SWITCHED = {
+    "inside": lambda t, x: t.func.jvp(lambda x: _switched_off(t, x), (x,), (x,)),
+    "inside of two": lambda t, x: t.func.jvp(
+        lambda x: t.func.jvp(lambda x: _switched_off(t, x), (x,), (t.ones(2),)), (x,), (x,)
+    ),
+    "within vmap": lambda t, x: t.vmap(
+        lambda x: t.func.jvp(lambda x: _switched_off(t, x), (x,), (x,))
+    )(x),
+}
+
+
+@pytest.mark.parametrize("where", SWITCHED)
+def test_the_switch_of_forward_mode(where: str) -> None:
+    compare(lambda t: SWITCHED[where](t, t.tensor([0.7, -1.0])))
+
+
+def test_the_switch_outside() -> None:
+    def pushed_anyway(t: Any) -> Any:
+        forward_ad = t.autograd.forward_ad
+        with forward_ad._set_fwd_grad_enabled(False):
+            found = t.func.jvp(t.sin, (t.ones(2),), (t.ones(2),))
+            return found, forward_ad._is_fwd_grad_enabled()
+
+    compare(pushed_anyway)
