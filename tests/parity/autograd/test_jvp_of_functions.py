@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import torchlike
 from tests.parity.oracle import compare
 
 
@@ -94,3 +95,14 @@ def test_the_switch_outside() -> None:
             return found, forward_ad._is_fwd_grad_enabled()
 
     compare(pushed_anyway)
+
+
+def test_as_strided_of_a_dual_of_a_view_is_refused() -> None:
+    """Its offsets would count from the view's first element, not from that of the memory."""
+    forward_ad = torchlike.autograd.forward_ad
+    with forward_ad.dual_level():
+        whole = forward_ad.make_dual(torchlike.arange(6.0), torchlike.ones(6))
+        assert whole[1:].as_strided((2,), (2,), 0).tolist() == [0.0, 2.0]
+        part = forward_ad.make_dual(torchlike.arange(6.0)[1:], torchlike.ones(5))
+        with pytest.raises(NotImplementedError, match="whose primal is a view"):
+            part.as_strided((2,), (2,), 0)
