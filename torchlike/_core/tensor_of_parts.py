@@ -124,7 +124,7 @@ class TensorOfParts(Tensor):
         return self._held.requires_grad
 
     @requires_grad.setter
-    def requires_grad(self, value: Any) -> None:
+    def requires_grad(self, value: Any) -> None:  # type: ignore[override]
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: Any = True) -> Self:

@@ -119,3 +119,11 @@ def test_lobpcg_has_a_gradient_by_both_halves() -> None:
         return t.round(1e6 * (values[1] - values[0]))
 
     compare(gradient)
+
+
+def test_gradcheck_of_an_input_without_elements() -> None:
+    def checked(t: Any) -> Any:
+        x, y = (t.ones(n, dtype=t.float64, requires_grad=True) for n in (0, 2))
+        return t.autograd.gradcheck(lambda x, y: x.sum() * y, (x, y), fast_mode=True)
+
+    compare(checked)
