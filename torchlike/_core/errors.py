@@ -23,7 +23,7 @@ LEAF_MOVED = "leaf variable has been moved into the graph interior"
 VIEW_MODIFIED = "is being modified inplace"
 BASE_MODIFIED = "its base or another view of its base has been modified inplace"
 UNRECORDED_VIEW = (
-    "A view was created in {mode} mode and {what} {where}. "
+    "{which} created in {mode} mode and {what} {where}. "
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
     "code by moving both the view and the inplace either both inside the {block} block (if you "
     "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
@@ -39,6 +39,10 @@ CUSTOM_FUNCTION_VIEW = (
     "view+inplace would override the custom backward associated with the custom Function, leading "
     "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of "
     "the custom Function."
+)
+DIRTY_IS_NO_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
+    "mutated should be passed to ctx.mark_dirty()."
 )
 PARTIAL_OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "

@@ -71,6 +71,8 @@ class Storage:
     is_ordinary = False
     #: Whether the memory is another tensor's, of which its tensor is a view: a dual's.
     is_of_another = False
+    #: Whether that tensor is a view, so that offsets and strides here are other ones.
+    is_of_a_view = False
     #: What only a wrapper subclass says otherwise: its first element's place, and its layout.
     offset: int = 0
     layout: Any = strided

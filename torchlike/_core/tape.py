@@ -285,19 +285,25 @@ CUSTOM_FUNCTION = "custom Function "
 
 def ambiguous_view(view: Tensor, what: str) -> str:
     made_by = view._made_by
-    if made_by == "no_grad":
+    if made_by in ("no_grad", "inference"):
+        which = "A view was"
+        if view._node is not None:  # recorded, of one that was not
+            of = _without_backward(view._node.short_name())
+            which = f"Output {view._output_nr} of {of} is a view of a view which was"
+        inference = made_by == "inference"
         return errors.UNRECORDED_VIEW.format(
-            mode="no_grad", what=what, where="with grad mode enabled", block="no_grad"
-        )
-    if made_by == "inference":
-        return errors.UNRECORDED_VIEW.format(
-            mode="inference", what=what, where="in normal mode", block="inference_mode"
-        )
+            which=which, mode=made_by, what=what,
+            where="in normal mode" if inference else "with grad mode enabled",
+            block="inference_mode" if inference else "no_grad",
+        )  # fmt: skip
     words = errors.MULTIPLE_VIEW
     if made_by.startswith(CUSTOM_FUNCTION):
         words, made_by = errors.CUSTOM_FUNCTION_VIEW, made_by.removeprefix(CUSTOM_FUNCTION)
-    name = made_by.removesuffix("0").removesuffix("Backward")
-    return words.format(what=what, output=view._output_nr, name=name)
+    return words.format(what=what, output=view._output_nr, name=_without_backward(made_by))
+
+
+def _without_backward(name: str) -> str:
+    return name.removesuffix("0").removesuffix("Backward")
 
 
 def _has_hooks(view: Tensor, base: Tensor) -> bool:

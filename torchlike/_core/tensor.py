@@ -463,6 +463,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def requires_grad(self, value: Any) -> None:
         self.requires_grad_(value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     def requires_grad_(self, requires_grad: Any = True) -> Tensor:
         """Start (or stop) recording ops on this leaf, in place.
 
@@ -495,6 +499,15 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         """The tape node that made this tensor, or None."""
         node = self._present_node()
         return None if node is None else node.shown()
+
+    @property
+    def _grad_fn(self) -> Any:
+        """The same as ``grad_fn``."""
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
 
     def _present_node(self) -> Any:
         base = self._base

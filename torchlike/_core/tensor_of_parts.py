@@ -124,7 +124,7 @@ class TensorOfParts(Tensor):
         return self._held.requires_grad
 
     @requires_grad.setter
-    def requires_grad(self, value: Any) -> None:
+    def requires_grad(self, value: Any) -> None:  # type: ignore[override]
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: Any = True) -> Self:
@@ -149,6 +149,10 @@ class TensorOfParts(Tensor):
     def _gradient_of(self, values: Tensor) -> Tensor:
         """This tensor's gradient, from that of its values."""
         return self._with(values)
+
+    def _values_of_gradient(self, gradient: Any) -> Any:
+        """The gradient of this tensor's values, from its own: the other way round."""
+        return gradient._held if isinstance(gradient, TensorOfParts) else gradient
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -193,9 +197,12 @@ class TensorOfParts(Tensor):
         self._storage.cell = self.detach()._storage.cell
         return self
 
-    def backward(self, *args: Any, **kwargs: Any) -> None:
-        """RuntimeError: reduce to a dense scalar first."""
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    def backward(self, gradient: Any = None, *args: Any, **kwargs: Any) -> None:
+        """Accumulate the gradient of this tensor, which is given, into the leaves. RuntimeError
+        without one: reduce to a dense scalar first."""
+        if gradient is None:
+            raise RuntimeError(errors.IMPLICIT_GRADIENT)
+        super().backward(gradient, *args, **kwargs)  # type: ignore[misc]
 
     # -- conversions -------------------------------------------------------------------------------
 

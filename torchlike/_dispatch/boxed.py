@@ -112,15 +112,35 @@ class JvpLevel(BoxLevel):
         self.transform = transform
         self.outlived = transform != "jvp"
         self.made = weakref.WeakSet()
+        #: What the switch of forward_ad said when the next level inside was entered, and that one.
+        self._said = True
+        self._next: JvpLevel | None = None
+
+    def __enter__(self) -> JvpLevel:
+        """Enter; ``jvp`` does so with tangents on, whatever the switch said."""
+        if not self.outlived:
+            around = [level for level in modes.current.levels if isinstance(level, JvpLevel)]
+            self._around = around[-1] if around else JvpLevel()
+            self._around._said, self._around._next = modes.current.forward_grad, self
+            modes.current.forward_grad = True
+        return super().__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        if not self.outlived:
+            modes.current.forward_grad = self._around._said
+            self._around._said, self._around._next = True, None
 
     def lift(self, value: Any) -> Dual:
         return Dual(self, still(value))
 
     def _pushes(self) -> bool:
         """Whether an op has tangents now. (Inference mode switches them off for forward_ad.)"""
-        if not self.outlived:
-            return self.alive
-        return self.alive and modes.current.forward_grad and not modes.current.inference
+        level: JvpLevel | None = self
+        pushes = self.alive and modes.current.forward_grad
+        while pushes and level is not None:  # a switch that is off is off for the levels around too
+            pushes, level = level._said, level._next
+        return pushes and not (self.outlived and modes.current.inference)
 
     def apply(self, exe: Executable, arrays: list[Any]) -> Any:
         operands = self._inside(arrays)

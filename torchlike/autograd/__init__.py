@@ -17,6 +17,7 @@ from torchlike.autograd.grad_mode import (
 )
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.autograd.saved import is_strict_in_place, set_strict_in_place
+from torchlike.autograd.saved_tensor import SavedTensor
 from torchlike.autograd.variable import Variable
 from torchlike.profiler import kineto_available
 
@@ -30,6 +31,7 @@ def __getattr__(name: str):
 __all__ = [
     "Function",
     "FunctionCtx",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",

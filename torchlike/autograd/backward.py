@@ -11,7 +11,7 @@ import numpy as np
 from torchlike._core import errors, modes, protocol
 from torchlike._core.boxes import Batched, reverse
 from torchlike._core.extension import add_method
-from torchlike._core.layouts import preserve_format
+from torchlike._core.layouts import preserve_format, strided
 from torchlike._core.tape import (
     Edge,
     GradientEdge,
@@ -40,6 +40,18 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 def _with_values(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors, of those that are made of parts the values: they have the history."""
     return tuple(t._held if isinstance(t, TensorOfParts) else t for t in tensors)
+
+
+def _starts(roots: tuple[Any, ...], gradients: Any) -> tuple[Any, ...]:
+    """What the roots' values start from; None where nothing is given for a root."""
+    given = (None,) * len(roots) if gradients is None else _as_tuple(gradients)
+    if len(given) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    return tuple(
+        t._values_of_gradient(g) if isinstance(t, TensorOfParts)
+        else g.to_dense() if isinstance(g, TensorOfParts) and g.layout is not strided else g
+        for t, g in zip(roots, given, strict=True)
+    )  # fmt: skip
 
 
 def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Edge], list[Any]]:
@@ -109,12 +121,10 @@ def backward(
     """
     if reverse.running or any(x.transform != "forward_ad" for x in modes.current.levels):
         raise RuntimeError(errors.BACKWARD_IN_TRANSFORM)
-    roots = _with_values(_as_tuple(tensors))
     if grad_tensors is None:
         grad_tensors = grad_variables
-    given = (None,) * len(roots) if grad_tensors is None else _with_values(_as_tuple(grad_tensors))
-    if len(given) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    asked = _as_tuple(tensors)
+    roots, given = _with_values(asked), _starts(asked, grad_tensors)
     edges, cotangents = _roots(roots, given)
     targets = None
     if inputs is not None:
@@ -208,12 +218,10 @@ def gradients(
 ) -> list[Any]:
     """What ``grad`` finds: arrays, or tensors with ``create_graph``; None for inputs that were not
     used, `Partial` for those that a value decides of."""
-    roots, wanted = _with_values(_as_tuple(outputs)), _with_values(_as_tuple(inputs))
+    asked, wanted = _as_tuple(outputs), _with_values(_as_tuple(inputs))
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    given = (None,) * len(roots) if grad_outputs is None else _with_values(_as_tuple(grad_outputs))
-    if len(given) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    roots, given = _with_values(asked), _starts(asked, grad_outputs)
     edges, cotangents = _roots(roots, given)
     for t in wanted:
         if not isinstance(t, GradientEdge) and not t.requires_grad:
@@ -353,7 +361,20 @@ def retain_grad(self: Tensor) -> None:
     node.retained[self._output_nr] = weakref.ref(self)
 
 
-add_method("_backward_hooks", property(_backward_hooks))
+def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
+    """Have these hooks, by number, in place of those there were. Without gradients none is ever
+    called, as in PyTorch."""
+    (_backward_hooks(self) or {}).clear()
+    if self.requires_grad:
+        for hook in (hooks or {}).values():
+            register_hook(self, hook)
+
+
+def _refuse_deletion(self: Tensor) -> None:
+    raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+
+add_method("_backward_hooks", property(_backward_hooks, _set_backward_hooks, _refuse_deletion))
 for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad):
     add_method(_method.__name__, _method)
 add_method("backward", _backward_method)

@@ -254,16 +254,52 @@ def _generate(
 # -- jvp -------------------------------------------------------------------------------------------
 
 
-def _check_tangent(
-    output: Tensor, tangent: Any, inside: Sequence[Any], given: Sequence[Any], ctx: Any
+_NOT_IN_PLACE = (
+    "An inplace custom Function is not modifying the forward mode gradients inplace. If the "
+    "forward is modifying an input inplace, then the jvp function must modify the corresponding "
+    "gradient inplace."
+)
+
+
+class _Direction(NamedTuple):
+    """A tangent that jvp is given, and its version then."""
+
+    tensor: Any
+    version: int
+
+
+def _check_tangents(
+    outputs: Sequence[Any], tangents: Sequence[Any], inside: Sequence[Any],
+    given: Sequence[_Direction | None], ctx: Any,
 ) -> None:  # fmt: skip
-    """RuntimeError in PyTorch's words where a jvp gives what is no tangent of the output: no
-    tensor, another shape, or memory of its own where the output has an input's."""
-    if not isinstance(tangent, Tensor):
+    """RuntimeError in PyTorch's words where a jvp gives what is no tangent of its output."""
+    for i, (output, tangent) in enumerate(zip(outputs, tangents, strict=True)):
+        differentiable = (
+            isinstance(output, Tensor)
+            and output.dtype.category >= 2
+            and id(output) not in ctx._non_differentiable
+        )
+        if tangent is not None and not differentiable:
+            raise RuntimeError(
+                f"Function's jvp returned a gradient at position {i}, but  the corresponding "
+                "forward output is not a differentiable Tensor."
+                "You should return None at that position instead."
+            )
+        if differentiable:
+            _check_tangent(output, tangent, inside, given, ctx)
+
+
+def _check_tangent(
+    output: Tensor, tangent: Any, inside: Sequence[Any], given: Sequence[_Direction | None],
+    ctx: Any,
+) -> None:  # fmt: skip
+    """RuntimeError where it is no tensor, has another shape, or has memory of its own while the
+    output has an input's."""
+    if tangent is not None and not isinstance(tangent, Tensor):
         raise RuntimeError(
             f"expected Variable or None (got {type(tangent).__name__}) for grad output 0."
         )
-    if tangent.shape != output.shape:
+    if tangent is not None and tangent.shape != output.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original "
             f"Tensor, this is not supported. Tensor is of size {list(output.shape)} while the "
@@ -275,17 +311,25 @@ def _check_tangent(
         if value._storage is not output._storage:
             continue
         if any(d is value for d in ctx._dirty):
-            if tangent is not direction:
-                raise RuntimeError(
-                    "An inplace custom Function is not modifying the forward mode gradients "
-                    "inplace. If the forward is modifying an input inplace, then the jvp function "
-                    "must modify the corresponding gradient inplace."
-                )
-        elif tangent._base is None and tangent is not direction:
-            raise RuntimeError(
-                "A custom Function's forward is returning a view (or an input as-is) but the jvp "
-                "is not returning a view."
-            )
+            before = direction.tensor
+            if tangent is not before or before._storage.version == direction.version:
+                raise RuntimeError(_NOT_IN_PLACE)
+        elif tangent is not None:
+            _check_view(tangent, direction.tensor)
+
+
+def _check_view(tangent: Tensor, direction: Tensor) -> None:
+    """RuntimeError unless the tangent is a view of the direction."""
+    if tangent._base is None:
+        raise RuntimeError(
+            "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+            "is not returning a view."
+        )
+    if tangent._base is not direction:
+        raise RuntimeError(
+            "A custom Function is returning a view but the jvp is not returning a view of the "
+            "given grad input."
+        )
 
 
 def _pushed(
@@ -322,6 +366,7 @@ def _pushed(
                     if t is None and isinstance(v, Tensor) and v.dtype.category >= 2 else t
                     for v, t in zip(inside, given, strict=True)
                 ]  # fmt: skip
+            directions = [None if t is None else _Direction(t, t._storage.version) for t in given]
             result = function.jvp(ctx, *given)
             if kept is not None:  # recorded: what was saved is the node's
                 ctx._to_save, ctx._to_push, ctx._kept = (), None, kept
@@ -331,9 +376,7 @@ def _pushed(
                     "Function's jvp returned an invalid number of forward gradients (expected "
                     f"{len(outputs)} but got {len(tangents)})"
                 )
-        for o, t in zip(outputs, tangents, strict=True):
-            if isinstance(o, Tensor) and t is not None:
-                _check_tangent(o, t, inside, given, ctx)
+            _check_tangents(outputs, tangents, inside, directions, ctx)
     found = [
         wrap(Dual(level, still(o), None if t is None else still(t))) if isinstance(o, Tensor) else o
         for o, t in zip(outputs, tangents, strict=True)

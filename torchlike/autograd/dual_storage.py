@@ -39,6 +39,11 @@ class DualStorage(Storage):
             self.write(value)
 
     @property
+    def is_of_a_view(self) -> bool:  # type: ignore[override]
+        """Whether the primal is a view of more memory."""
+        return self.primal._view is not None
+
+    @property
     def version(self) -> int:
         return self._counted + self.primal._storage.version + self.tangent._storage.version
 

@@ -24,6 +24,7 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.record import OpNode
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd import fresh_stack, partial
@@ -141,8 +142,18 @@ def _as_nodes_want(
     nodes: dict[Node, int], cotangents: Sequence[Any], create_graph: Any
 ) -> tuple[Any, Sequence[Any]]:
     """Whether gradients travel as tensors, and the first ones so: where the pass is recorded, or a
-    node calls operators that classes and modes are to see."""
-    if protocol.dispatch is None or create_graph:
+    node calls operators that classes and modes are to see. NotImplementedError where a mode makes a
+    graph of operators (``make_fx``) and a node calls none."""
+    if protocol.dispatch is None:
+        return create_graph, cotangents
+    if any(getattr(mode, "makes_graph", False) for mode in protocol.state.dispatch_modes):
+        for node in nodes:
+            if isinstance(node, OpNode) and not node.in_tensors:
+                raise NotImplementedError(
+                    "make_fx: backward of what was computed outside of the traced function (node "
+                    f"{node.short_name()}). Compute it inside"
+                )
+    if create_graph:
         return create_graph, cotangents
     if any(node.in_tensors for node in nodes):
         return True, [_as_tensor(c) for c in cotangents]

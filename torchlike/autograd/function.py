@@ -327,7 +327,7 @@ class Function:
         if level is not None:  # inside vmap or jvp: recorded there as well, so with grad mode on
             inner = FunctionCtx()
             output = run_at(level, Function, cls, args, inner)
-            if cls.setup_context is None and recording:
+            if cls.setup_context is None:
                 ctx._take(inner)
         modes.current.grad_enabled = False
         try:
@@ -347,6 +347,8 @@ class Function:
                 "Some elements marked as dirty during the forward method were not returned as "
                 "output. The inputs that are modified inplace must all be outputs of the Function."
             )
+        if ctx._dirty and not all(any(d is a for a in args) for d in ctx._dirty):
+            warnings.warn(errors.DIRTY_IS_NO_INPUT, UserWarning, stacklevel=3)
         if not recording:
             made = tuple(_apart(o, args, ctx) for o in outputs)
             return made if isinstance(output, tuple) else made[0]

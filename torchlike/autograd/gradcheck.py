@@ -26,12 +26,17 @@ from torchlike.autograd.gradcheck_extras import (
     check_batched,
     check_batched_forward,
     check_undefined,
+    detached,
+    with_tangent,
 )
 from torchlike.random import Generator
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 _torch = NAMESPACES[""]
+#: ``by_values(func, inputs, masked)`` of the room of sparse tensors: the same as a function of
+#: dense values.
+of_sparse: list[Callable[[Any, tuple[Any, ...], bool], tuple[Any, tuple[Any, ...]]]] = []
 
 
 def _checked_inputs(inputs: tuple[Any, ...]) -> list[int]:
@@ -83,11 +88,14 @@ def _numerical(
     start = np.array(x.detach().resolve_conj().tolist(), dtype=x.dtype.numpy).reshape(x.shape)
     rows = []
 
+    seen: list[tuple[Any, Any]] = []
+
     def outputs_at(values: np.ndarray) -> list[np.ndarray]:
         x._write(jax.numpy.asarray(values))
+        found = _outputs(func, inputs)
+        seen[:] = _checked_alike(found, seen)
         return [
-            _parts(np.array(o.detach().resolve_conj().tolist())).astype(np.float64)
-            for o in _outputs(func, inputs)
+            _parts(np.array(o.detach().resolve_conj().tolist())).astype(np.float64) for o in found
         ]
 
     units = (1.0, 1j) if np.iscomplexobj(start) else (1.0,)
@@ -105,6 +113,19 @@ def _numerical(
     finally:
         x._write(jax.numpy.asarray(start))
     return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def _checked_alike(outputs: Sequence[Tensor], seen: list[Any]) -> list[Any]:
+    """Shapes and dtypes of outputs. AssertionError where they are not those seen before."""
+    now = [(o.shape, o.dtype) for o in outputs]
+    for was, is_now in zip(seen, now, strict=bool(seen)):
+        for what, a, b in zip(("shape", "dtype"), was, is_now, strict=True):
+            if a != b:
+                raise AssertionError(
+                    f"Expected `func` to return outputs with the same {what} when inputs are "
+                    f"perturbed by eps, but got: {what}s {a} and {b}."
+                )
+    return now
 
 
 def _analytical(
@@ -137,7 +158,7 @@ def _forward(
     func: Callable[..., Any], inputs: tuple[Any, ...], which: int
 ) -> list[np.ndarray]:  # fmt: skip
     """By forward mode: per output, an array of (input parts, output parts)."""
-    plain = [t.detach() if isinstance(t, Tensor) else t for t in inputs]
+    plain, wanted = detached(inputs)
     x = plain[which]
     rows: list[list[np.ndarray]] = []
     for unit in (1.0, 1j) if x.dtype.is_complex else (1.0,):
@@ -146,10 +167,9 @@ def _forward(
             step[k] = unit
             with forward_ad.dual_level():
                 tangent = wrap(jax.numpy.asarray(step.reshape(x.shape)))
-                plain[which] = forward_ad.make_dual(x, tangent)
-                rows.append([_tangent_parts(o) for o in _outputs(func, tuple(plain))])
+                duals = with_tangent(plain, wanted, which, tangent)
+                rows.append([_tangent_parts(o) for o in _outputs(func, duals)])
     if not rows:
-        plain[which] = x
         return [np.zeros((0, o.numel())) for o in _outputs(func, tuple(plain))]
     return [np.array(column) for column in zip(*rows, strict=True)]
 
@@ -227,6 +247,12 @@ class _Checked:
             if any(np.abs(j).max(initial=0) > self.atol for js in self.numerical for j in js):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
             return
+        if backward:
+            (self._check_one_number if fast else self._check_backward)()
+            if batched:
+                check_batched(self._moving_outputs(), self.xs)
+            if undefined:
+                check_undefined(self._moving_outputs())
         if forward:
             for j, i in enumerate(self.wanted):
                 columns = _forward(self.func, self.inputs, i)
@@ -234,12 +260,6 @@ class _Checked:
                     self._compare(k, j, columns[k], forward=True)
                 if rows:
                     check_batched_forward(self.func, self.inputs, i, _outputs)
-        if backward:
-            (self._check_one_number if fast else self._check_backward)()
-            if batched:
-                check_batched(self._moving_outputs(), self.xs)
-            if undefined:
-                check_undefined(self._moving_outputs())
 
     def _moving_outputs(self) -> list[Tensor]:
         """The outputs that require grad, computed again."""
@@ -277,6 +297,8 @@ class _Checked:
         ]
         for k, v in vs.items():
             for j, column in enumerate(self._reentrant(k, [v])):
+                if not us[j].size:
+                    continue
                 numerical, found = float(along[j][k].reshape(-1) @ v), float(us[j] @ column[:, 0])
                 limit = self.atol * us[j].sum() * v.sum()
                 if not np.isclose(found, numerical, self.rtol, limit, equal_nan=True):
@@ -328,7 +350,7 @@ def gradcheck(
     Differs from PyTorch: ``fast_mode`` compares whole Jacobians where a tensor is complex or
     forward mode is checked. Undefined gradients are handed to custom Functions alone (the engine
     runs no operator without one), and gradients' dtypes are not looked at (the engine converts
-    them).
+    them). Of sparse tensors the values are varied: those that are there with ``masked``, else all.
     """
     for held, words in (
         (check_forward_ad or check_backward_ad,
@@ -341,6 +363,8 @@ def gradcheck(
         if not held:
             raise AssertionError(words)
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    for by_values in of_sparse:
+        func, given = by_values(func, given, bool(masked))
     try:
         with enable_grad():
             _Checked(func, given, eps, atol, rtol, nondet_tol).check(

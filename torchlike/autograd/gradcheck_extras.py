@@ -117,19 +117,36 @@ def check_batched(outputs: Sequence[Tensor], xs: Sequence[Tensor]) -> None:
             _compare([each[i] for each in singly], found, k, i, "gradients")
 
 
+def detached(inputs: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    """The inputs without history, and which of them are differentiated."""
+    wanted = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad]
+    return [t.detach() if isinstance(t, Tensor) else t for t in inputs], wanted
+
+
+def with_tangent(
+    plain: Sequence[Any], wanted: Sequence[int], which: int, tangent: Tensor
+) -> tuple[Any, ...]:
+    """The inputs as duals: one with this tangent, the others that are differentiated with zeros."""
+    duals = list(plain)
+    for i in wanted:
+        x = plain[i]
+        direction = tangent if i == which else _zeros((tuple(x.shape), x.dtype.numpy))
+        duals[i] = forward_ad.make_dual(x, direction)
+    return tuple(duals)
+
+
 def check_batched_forward(
     func: Callable[..., Any], inputs: Sequence[Any], which: int,
     outputs: Callable[..., Sequence[Tensor]],
 ) -> None:  # fmt: skip
     """The same of forward mode, by the input at ``which``. ``outputs(func, inputs)`` runs it."""
-    plain = [t.detach() if isinstance(t, Tensor) else t for t in inputs]
-    x = plain[which]
-    rows = _rows(x)
+    plain, wanted = detached(inputs)
+    rows = _rows(plain[which])
 
     def pushed(tangent: Tensor) -> list[Tensor | None]:
         with forward_ad.dual_level():
-            plain[which] = forward_ad.make_dual(x, tangent)
-            return [forward_ad.unpack_dual(o).tangent for o in outputs(func, tuple(plain))]
+            duals = with_tangent(plain, wanted, which, tangent)
+            return [forward_ad.unpack_dual(o).tangent for o in outputs(func, duals)]
 
     singly = [pushed(row) for row in rows]
     with (

@@ -7,12 +7,13 @@ from typing import Any
 from torchlike import profiler
 from torchlike._compat.unsupported import Gap, raising
 from torchlike.profiler import record_function
-from torchlike.profiler.events import EventList
+from torchlike.profiler.events import EventList, FunctionEventAvg
 
-__all__ = ["EventList", "emit_nvtx", "profile", "record_function"]
+__all__ = ["EventList", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
 _EVENTS = Gap("profiles are JAX's", "torch.profiler.profile")
 emit_nvtx: Any = raising("autograd.profiler.emit_nvtx", _EVENTS)
+emit_itt: Any = raising("autograd.profiler.emit_itt", _EVENTS)
 
 
 class profile(profiler.profile):
@@ -27,3 +28,24 @@ class profile(profiler.profile):
                 profiler.ProfilerAction.RECORD if enabled else profiler.ProfilerAction.NONE
             )
         )
+
+    @property
+    def function_events(self) -> EventList:
+        """`events()`."""
+        return self.events()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The sum of the times on the host's threads, in microseconds."""
+        return self.events().self_cpu_time_total
+
+    def table(self, *args: Any, **kwargs: Any) -> str:
+        """`events()` in lines; the arguments are those of `EventList.table`."""
+        return self.events().table(*args, **kwargs)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events in one, named "Total"."""
+        return self.events().total_average()
+
+    def __str__(self) -> str:
+        return "<unfinished torch.autograd.profile>" if self._unread() else self.table()

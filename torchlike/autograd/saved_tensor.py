@@ -43,19 +43,21 @@ class SavedTensor:
         made._hook = hook
         return made
 
-    def register_hooks(self, pack_hook: Hook, unpack_hook: Hook) -> None:
-        """Keep ``pack_hook(tensor)`` from now on; backward gets ``unpack_hook`` of that.
+    def register_hooks(self, *hooks: Hook) -> None:
+        """Keep ``pack_hook(tensor)`` from now on, the first of two hooks; backward gets
+        ``unpack_hook`` of that, the second.
 
         RuntimeError where there are hooks already, the tensor was freed or is None, or
         ``pack_hook`` writes to its argument. NotImplementedError for a node of strict mode.
+        TypeError for anything but two functions.
         """
-        for hook in (pack_hook, unpack_hook):
-            if not callable(hook):
-                raise TypeError(
-                    "register_hooks(): incompatible function arguments. The following argument "
-                    f"types are supported: two functions, not {type(hook).__name__}"
-                )
-        self._hook(pack_hook, unpack_hook)
+        if len(hooks) != 2 or not all(callable(hook) for hook in hooks):
+            given = ", ".join(type(hook).__name__ for hook in hooks)
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types "
+                f"are supported: two functions, not ({given})"
+            )
+        self._hook(*hooks)
 
 
 class HookedNode(SavedNames, OpNode):

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike._core import boxes, modes
+from torchlike._core import boxes, modes, protocol
 from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.joining import stack
@@ -41,7 +41,17 @@ def variable(x: Any, name: str) -> Tensor:
         connected = x.clone()
         connected._made_by = VARIABLE
         return connected
-    return wrap(x._read()).requires_grad_()
+    return _without_history(x).requires_grad_()
+
+
+def _without_history(t: Tensor) -> Tensor:
+    """Another tensor with this one's value; an operator makes it where operators are handled
+    (``make_fx`` knows tensors by what made them)."""
+    if protocol.dispatch is not None and (
+        protocol.state.dispatch_modes or protocol.dispatches(type(t))
+    ):
+        return t.detach()  # type: ignore[attr-defined]
+    return wrap(t._read())
 
 
 @contextlib.contextmanager
@@ -113,7 +123,7 @@ def outside(t: Any, connected: bool) -> Any:
     """A result as the caller sees it: without its graph, unless that leads further."""
     if not isinstance(t, Tensor) or connected or not t.requires_grad:
         return t
-    return wrap(t._read())
+    return _without_history(t)
 
 
 def _wanted_below(tensors: Sequence[Any]) -> bool:
@@ -152,7 +162,7 @@ def _cotangent_gradients(
     )  # fmt: skip
     return [
         v.detach().new_zeros(v.shape) if g is None
-        else outside(g if as_tensors else wrap(array_of(g)), recorded)
+        else outside(g if isinstance(g, Tensor) else wrap(array_of(g)), recorded)
         for v, g in zip(variables, found, strict=True)
     ]  # fmt: skip
 

@@ -182,6 +182,10 @@ class profile:
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
+    def _unread(self) -> bool:
+        """Whether there is no finished recording."""
+        return self._folder is None or self._running
+
     def _traced(self) -> Path:
         if self._folder is None or self._running:
             raise RuntimeError("The profile has no finished recording.")

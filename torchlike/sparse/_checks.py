@@ -8,6 +8,7 @@ from typing import Any
 
 from torchlike._core.layouts import sparse_coo
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.autograd.gradcheck import of_sparse
 from torchlike.sparse._geometry import WithoutMemory
 
 _torch = NAMESPACES[""]
@@ -77,25 +78,39 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
     def with_sparse_support(func: Callable[..., Any], inputs: Any, **kwargs: Any) -> Any:
         masked = kwargs.pop("masked", False)
         given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-        patterns = [_pattern(t, masked) for t in given]
-        leaves = [
-            t if pattern is None
-            else pattern._held.detach().clone().requires_grad_(t.requires_grad)
-            for t, pattern in zip(given, patterns, strict=True)
-        ]  # fmt: skip
-
-        def of_values(*values: Any) -> Any:
-            found = func(*(
-                value if pattern is None else pattern._with(value)
-                for value, pattern in zip(values, patterns, strict=True)
-            ))  # fmt: skip
-            results = found if isinstance(found, (tuple, list)) else (found,)
-            dense = tuple(r.to_dense() if isinstance(r, WithoutMemory) else r for r in results)
-            return dense if isinstance(found, (tuple, list)) else dense[0]
-
-        return gradcheck(of_values, tuple(leaves), **kwargs)
+        of_values, leaves = by_values(func, given, masked)
+        return gradcheck(of_values, leaves, **kwargs)
 
     return with_sparse_support
+
+
+def by_values(
+    func: Callable[..., Any], given: tuple[Any, ...], masked: bool
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function and its inputs with the values of each sparse one in its place; sparse results
+    are dense."""
+    patterns = [_pattern(t, masked) for t in given]
+    if not any(pattern is not None for pattern in patterns):
+        return func, given
+    leaves = [
+        t if pattern is None
+        else pattern._held.detach().clone().requires_grad_(t.requires_grad)
+        for t, pattern in zip(given, patterns, strict=True)
+    ]  # fmt: skip
+
+    def of_values(*values: Any) -> Any:
+        found = func(*(
+            value if pattern is None else pattern._with(value)
+            for value, pattern in zip(values, patterns, strict=True)
+        ))  # fmt: skip
+        results = found if isinstance(found, (tuple, list)) else (found,)
+        dense = tuple(r.to_dense() if isinstance(r, WithoutMemory) else r for r in results)
+        return dense if isinstance(found, (tuple, list)) else dense[0]
+
+    return of_values, tuple(leaves)
+
+
+of_sparse.append(by_values)
 
 
 def _pattern(t: Any, masked: bool) -> Any:

@@ -6,7 +6,10 @@ steps: then it makes another sparse tensor on its values.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from torchlike._core.tensor import Tensor
 from torchlike._core.tensor_of_parts import TensorOfParts
@@ -41,6 +44,39 @@ class WithoutMemory(TensorOfParts):
         """Dimensions in another order."""
         raise NotImplementedError
 
+    def coordinates(self) -> tuple[Tensor, Tensor]:
+        """Indices (sparse dimensions, n) and values (n, *dense sizes) of every element."""
+        raise NotImplementedError
+
+    def _values_of_gradient(self, gradient: Any) -> Any:
+        """The gradient's values at the places of this tensor's, in their order.
+
+        RuntimeError for another size. NotImplementedError for a dense gradient, or one that has
+        elements where this tensor has none.
+        """
+        if not isinstance(gradient, Tensor):
+            return gradient
+        if tuple(gradient.shape) != tuple(self.shape):
+            raise RuntimeError(
+                f"Mismatch in shape: the gradient has a shape of {gradient.shape} and the sparse "
+                f"output has a shape of {self.shape}."
+            )
+        if not isinstance(gradient, WithoutMemory):
+            raise NotImplementedError(
+                "a dense gradient of a sparse output: use gradient.sparse_mask(output), or make "
+                "the output dense with to_dense() before"
+            )
+        mine, theirs = self.coordinates()[0], gradient.coordinates()[0]
+        if mine is theirs and type(self) is type(gradient):
+            return gradient._held
+        if not _within(theirs, mine, self.shape):
+            raise NotImplementedError(
+                "a gradient of a sparse output with elements where the output has none: they would "
+                "be lost. Make the output dense with to_dense() before"
+            )
+        at_my_places: Any = gradient.sparse_mask(self)  # type: ignore[attr-defined]
+        return at_my_places._held
+
     def _selected(self, dim: int, index: int) -> Tensor:
         """One index of a dimension: sparse, or dense where no sparse dimension is left."""
         raise NotImplementedError
@@ -70,3 +106,14 @@ class WithoutMemory(TensorOfParts):
 
     def _refuse_slice(self) -> None:
         raise NotImplementedError(self._refusal("indexing by slices"))
+
+
+def _within(places: Tensor, others: Tensor, size: Sequence[int]) -> bool:
+    """Whether each of the places is among the others; both are indices (sparse dimensions, n)."""
+    sizes = tuple(size[: places.shape[0]])
+    if places.shape[0] != others.shape[0]:
+        return False
+    if not places.shape[1]:
+        return True
+    one, other = (np.ravel_multi_index(tuple(t.numpy()), sizes) for t in (places, others))
+    return bool(np.isin(one, other).all())

@@ -61,6 +61,10 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 
     _dimI, _dimV = sparse_dim, dense_dim
 
+    def coordinates(self) -> tuple[Tensor, Tensor]:
+        """Indices (sparse_dim, nnz) and values (nnz, *dense sizes)."""
+        return self._at, self._held
+
     def _nnz(self) -> int:
         return self._held.shape[0]
 

@@ -230,6 +230,10 @@ class _Recomputed(Region):
         text = f"torch.utils.checkpoint: {what}\n"
         if not self._debug:
             return CheckpointError(text + _TIP)
+        text += (
+            "\nYou are seeing this error because you passed `debug=True` to checkpoint, or used "
+            "set_checkpoint_debug_enabled(True).\n"
+        )
         for title, lines in zip(("original forward", "recomputation"), self._log, strict=True):
             text += f"\nTensors saved during the {title}:\n" + "".join(
                 f"{i + 1}. {line}" for i, line in enumerate(lines)

@@ -38,9 +38,11 @@ def lobpcg(
             f"than 3 x the number of requested eigenpairs (={count})"
         )
     A = A.to_dense() if A.is_sparse else A
+    A = (A + A.mT) / 2  # as in PyTorch, so that both halves of A have a gradient
     lower = None
     if B is not None:
-        lower = linalg["cholesky"](B.to_dense() if B.is_sparse else B)
+        B = B.to_dense() if B.is_sparse else B
+        lower = linalg["cholesky"]((B + B.mT) / 2)
         half = linalg["solve_triangular"](lower, A, upper=False)
         A = linalg["solve_triangular"](lower, half.mT, upper=False)
     values, vectors = linalg["eigh"](A)

@@ -16,7 +16,7 @@ from typing import Any
 from torchlike._aten.handlers import tensors_of, unhandled
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
-from torchlike._core import protocol
+from torchlike._core import boxes, modes, protocol
 from torchlike._core.tensor import Tensor
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torchlike.fx._symbolic_trace import PH, Tracer
@@ -47,6 +47,12 @@ _VALUE_ASKED = (
     "out! It's likely that this is caused by data-dependent control flow or similar.  It may be "
     "possible to trace this with dynamic shapes; try setting tracing_mode='symbolic' in your "
     "make_fx call."
+)
+
+
+_BOXED = (
+    "make_fx of vmap, jvp and forward_ad: values inside of them are no tensors of the graph. Take "
+    "the derivative by torch.func.grad or vjp, or compile the function by torchlike.jit"
 )
 
 
@@ -131,6 +137,8 @@ class PythonKeyTracer(Tracer):
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """Makes a node of each operator."""
 
+    makes_graph = True
+
     def __init__(
         self, tracer: PythonKeyTracer, tracing_mode: str = "real",
         decomposition_table: Any = None,
@@ -149,6 +157,10 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> protocol.Result:
         kwargs = kwargs or {}
+        if modes.current.levels and any(
+            type(t._storage.cell) in boxes.BOXES for t in tensors_of((*args, *kwargs.values()))
+        ):
+            raise NotImplementedError(_BOXED)
         rule = self.decomposition_table.get(func)
         if rule is not None:
             with self:

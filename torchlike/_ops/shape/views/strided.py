@@ -60,8 +60,13 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     """A view of the storage's memory with any size, stride and offset.
 
     RuntimeError when it would reach beyond the storage, and for negative numbers;
-    NotImplementedError inside a ``vmap`` over examples that do not lie one after the other.
+    NotImplementedError inside a ``vmap`` over examples that do not lie one after the other, and for
+    a dual tensor whose primal is a view.
     """
+    if input._storage.is_of_a_view:
+        raise NotImplementedError(
+            "as_strided of a dual tensor whose primal is a view: make_dual(primal.clone(), tangent)"
+        )
     if boxes.reordered(input._storage.cell):
         raise NotImplementedError(
             "as_strided inside vmap over tensors whose examples do not lie one after the other in "
