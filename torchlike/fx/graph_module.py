@@ -151,7 +151,7 @@ class _WrappedCall:
 
     def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Argument:
         try:
-            return Module.__call__(module, *args, **kwargs)
+            return super(self.cls, module).__call__(*args, **kwargs)  # type: ignore[misc]
         except Exception as error:
             frame = _generated_frame(error)
             if frame is not None:
@@ -186,10 +186,7 @@ class GraphModule(GraphHooks, Module):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Argument:
         # A class for each instance, whose forward is its own.
-        for base in cls.__mro__:
-            if base.__qualname__ == "GraphModule":
-                cls = base
-                break
+        cls = next(c for c in cls.__mro__ if c.__qualname__.rpartition(".")[2] != "GraphModuleImpl")
 
         class GraphModuleImpl(cls):  # type: ignore[misc, valid-type]
             pass
