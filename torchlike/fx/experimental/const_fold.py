@@ -11,7 +11,7 @@ from torchlike._core.tensor import Tensor
 from torchlike.fx._symbolic_trace import symbolic_trace
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
-from torchlike.fx.node import Argument, Node, map_arg
+from torchlike.fx.node import Argument, Node
 from torchlike.nn.modules.container import ParameterList
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter
