@@ -393,8 +393,10 @@ class _PyTreeCodeGen(CodeGen):
         plain = [v.partition("=")[0].partition(":")[0].strip() for v in free_vars if v != "self"]
         text = CodeGen.gen_fn_def(self, given, maybe_return_annotation)
         if plain:
-            whole = ", ".join(n for n in given if n != "self")
-            flat = f"fx_pytree.tree_flatten_spec([{whole}], self._in_spec)"
+            own = self.pytree_info.orig_args
+            if own[:1] == ["self"]:  # a module is the first of its arguments
+                plain.insert(0, "self")
+            flat = f"fx_pytree.tree_flatten_spec([{', '.join(own)}], self._in_spec)"
             text += f"\n    {', '.join(plain)}, = {flat}"
         return text
 

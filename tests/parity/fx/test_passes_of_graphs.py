@@ -181,3 +181,72 @@ def test_annotated_names_have_types():
 
     graph = part(t, "experimental.rewriter").RewritingTracer().trace(Typed())
     assert [n.type for n in graph.nodes] == [None, t.Tensor, None, None]
+
+
+def long_message(t):
+    class Checked(t.nn.Module):
+        def forward(self, x, n: int):
+            assert n == 2, """a message
+of two lines"""
+            return x + n
+
+    tracer = part(t, "experimental.rewriter").RewritingTracer()
+    g = t.fx.GraphModule(tracer.root, tracer.trace(Checked()))
+    return g.code
+
+
+def matches(t, pattern, f):
+    m = part(t, "passes.utils.matcher_utils")
+    graphs = [t.fx.symbolic_trace(g).graph for g in (pattern, f)]
+    return [
+        sorted((p.name, str(g)) for p, g in found.nodes_map.items())
+        for found in m.SubgraphMatcher(graphs[0]).match(graphs[1])
+    ]
+
+
+def defaults_are_known(t):
+    pool = t.ops.aten.max_pool2d_with_indices.default
+
+    def pattern(x, size, stride):
+        return pool(x, size, stride, padding=[0, 0])
+
+    return matches(t, pattern, lambda x: pool(x, [2, 2], stride=[2, 2]))
+
+
+def a_way_out_and_back(t):
+    def pattern(a, b):
+        first = t.relu(a)
+        return first, first * b
+
+    def f(x):
+        y = t.relu(x)
+        return t.sum(y * t.sigmoid(y), dim=1)
+
+    return matches(t, pattern, f)
+
+
+def fused_of_two_dtypes(t):
+    model = t.nn.Sequential(t.nn.Conv2d(2, 3, 1, bias=False, dtype=t.bfloat16), t.nn.BatchNorm2d(3))
+    fused = part(t, "experimental.optimization").fuse(model.eval())
+    x = t.ones(1, 2, 2, 2, dtype=t.bfloat16)
+    return [p.dtype == t.bfloat16 for p in fused.parameters()], fused(x).dtype == t.bfloat16
+
+
+def trees_of_modules(t):
+    class Sum(t.nn.Module):
+        def forward(self, x, scale):
+            return x["a"] * scale + x["b"][0]
+
+    tree = {"a": t.fx.PH, "b": [t.fx.PH]}
+    g = t.fx.symbolic_trace(Sum(), concrete_args={"x": tree})
+    again = t.fx.symbolic_trace(g)
+    value = {"a": t.ones(1), "b": [t.ones(1)]}
+    return g.code, again.code, g(value, 2), again(value, 2)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [long_message, defaults_are_known, a_way_out_and_back, fused_of_two_dtypes, trees_of_modules],
+)
+def test_found_as_by_pytorch(case):
+    compare(case)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import textwrap
 import types
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +27,10 @@ class AST_Rewriter(ast.NodeTransformer):
     def rewrite(self, fn: types.FunctionType) -> Callable[..., Any]:
         """The function with another body; OSError where its source cannot be had."""
         lines, first = inspect.getsourcelines(fn)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-        definition: Any = tree.body[0]
+        if lines[0][:1].isspace():  # Not dedented, since a string may go over several lines.
+            lines, first = ["if True:\n", *lines], first - 1
+        parsed: Any = ast.parse("".join(lines)).body[0]
+        definition: Any = parsed.body[0] if isinstance(parsed, ast.If) else parsed
         definition.decorator_list = []
         # The names that are new to it, and those of functions around it, are parameters of one
         # around it here. Its global names stay those of its module, which tracing changes.

@@ -52,9 +52,12 @@ def _source(node: Node, wanted: list[Any]) -> tuple[str, Any]:
     """The call that a node came from, and which of the wanted sources that is a call of."""
     calls = node.meta.get("source_fn_stack")
     modules = node.meta.get("nn_module_stack")
-    if not calls and not modules:
+    if calls:
+        name, source = calls[-1]
+    elif modules:
+        name, source = list(modules.values())[-1]
+    else:
         return "", None
-    name, source = calls[-1] if calls else list(modules.values())[-1]
     for asked in wanted:
         if source == asked or (not calls and source == _path(asked)):
             return name, asked
