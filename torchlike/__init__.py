@@ -31,8 +31,6 @@ _tracebacks.install()
 
 from torchlike import _ops as _ops  # noqa: E402 - registers the ops
 from torchlike import ops, storage  # noqa: E402
-
-_ops.ops = ops  # type: ignore[attr-defined] # libraries ask torch._ops for it
 from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
