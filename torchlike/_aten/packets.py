@@ -145,6 +145,8 @@ class AtenPacket(custom.OpOverloadPacket):
             self._add(AtenOperator(name, overload, kernel))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if found := custom._asked_of(args, kwargs):
+            return protocol.ask(self, found, args, kwargs)
         overload = overload_for(self, args, kwargs)
         if overload is not None and overload.operator.function is not self._function:
             return overload(*args, **kwargs)

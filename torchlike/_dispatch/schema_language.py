@@ -149,8 +149,13 @@ class Argument:
 
     @property
     def default_value(self) -> Any:
-        """The default; None where there is none."""
-        return None if self.required else self.default
+        """The default; None where there is none. Of ``int[2] padding=0`` it is ``[0, 0]``."""
+        if self.required:
+            return None
+        count = self.type.marks[-1].strip("[]?") if self.type.marks else ""
+        if count and isinstance(self.default, (int, float)):
+            return [self.default] * int(count)
+        return self.default
 
     def has_default_value(self) -> bool:
         """Whether it has a default."""

@@ -17,6 +17,7 @@ from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import errors, modes
 from torchlike._core.tensor import Tensor
 from torchlike._dynamo import config, eval_frame, utils
+from torchlike._dynamo.eval_frame import is_dynamo_supported
 from torchlike._jit.explain import Explanation
 from torchlike._jit.explain import explain as _explain
 from torchlike._jit.function import JitFunction
@@ -49,6 +50,7 @@ __all__ = [
     "forbid_in_graph",
     "graph_break",
     "is_compiling",
+    "is_dynamo_supported",
     "list_backends",
     "lookup_backend",
     "mark_dynamic",

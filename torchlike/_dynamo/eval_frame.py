@@ -2,4 +2,9 @@
 
 from torchlike.compiler.optimized_module import OptimizedModule
 
-__all__ = ["OptimizedModule"]
+__all__ = ["OptimizedModule", "is_dynamo_supported"]
+
+
+def is_dynamo_supported() -> bool:
+    """Whether ``torch.compile`` works on this system: it does wherever JAX does."""
+    return True

@@ -110,3 +110,7 @@ from torchlike._ops.aten.custom import (
     OpOverload as OpOverload,
     OpOverloadPacket as OpOverloadPacket,
 )
+from torchlike._runtime.lazy import LazyModule as _LazyModule
+
+#: Libraries ask ``torch._ops`` for it.
+ops = _LazyModule("torchlike.ops")

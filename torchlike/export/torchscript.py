@@ -31,6 +31,11 @@ _KIND = "torch.jit"
 class TracerWarning(Warning):
     """What ``trace`` says of a function whose Python depends on values."""
 
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Hear none that name a line of the library."""
+        warnings.filterwarnings("ignore", category=TracerWarning, module=r"torchlike\.(?!jit)")
+
 
 class TracingCheckError(Exception):
     """The traced function and the original disagree."""

@@ -55,7 +55,7 @@ class PythonCode:
 
     src: str
     globals: dict[str, Any]
-    _lineno_map: dict[int, int] | None = None
+    _lineno_map: dict[int, int | None] | None = None
 
 
 class _CustomBuiltin(NamedTuple):
@@ -75,6 +75,7 @@ _custom_builtins = {
 }
 
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
+_COUNTER = re.compile(r"# COUNTER: (\d+)")
 _NUMBERED = re.compile(r"(.*)_(\d+)$")
 
 
@@ -131,6 +132,9 @@ class _Namespace:
 class CodeGen:
     """The source of a graph's function. Subclasses change its signature and its output."""
 
+    #: How `generate_output` writes a value.
+    _text: Any = staticmethod(lambda value: _text(value))
+
     def __init__(self) -> None:
         self._body_transformer: Callable[[list[str]], list[str]] | None = None
         self._func_name: str = "forward"
@@ -143,7 +147,7 @@ class CodeGen:
 
     def generate_output(self, output_args: Any, *args: Any, **kwargs: Any) -> str:
         """The line that returns."""
-        return f"return {_text(output_args)}"
+        return f"return {self._text(output_args)}"
 
     def process_inputs(self, *args: Any) -> Argument:
         """The values of the placeholders for the arguments of a call."""
@@ -216,18 +220,20 @@ class _Writer:
         for name, value in self.codegen.additional_globals():
             self.add_global(name, value)
         self.find_last_uses()
-        lines: dict[int, int] = {}
         for i, node in enumerate(self.nodes):
-            lines[sum(s.count("\n") for s in self.body)] = i
+            self.body.append(f"# COUNTER: {i}\n")  # which node the next lines are of
             self.emit(node)
             self.delete_unused(node)
-        body = self.body or ["pass\n"]
+        body = self.body
+        if all(line.startswith("# COUNTER") for line in body):
+            body = [*body, "pass\n"]
         if self.codegen._body_transformer is not None:
             body = self.codegen._body_transformer(body)
         wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in self.wrapped)
         prologue = self.codegen.gen_fn_def(self.free, self.returns)
-        code = "\n".join("    " + line for line in "".join(body).lstrip("\n").split("\n"))
-        return PythonCode(f"\n{wraps}\n\n{prologue}\n{code}", self.globals, lines)
+        lines, numbers = _counted("".join(body).lstrip("\n").split("\n"))
+        code = "\n".join(f"    {line}" for line in lines)
+        return PythonCode(f"\n{wraps}\n\n{prologue}\n{code}", self.globals, numbers)
 
     def find_last_uses(self) -> None:
         used: set[Node] = set()
@@ -296,9 +302,9 @@ class _Writer:
         elif node.op == "output":
             if node.type is not None:
                 self.returns = f" -> {self.annotation(node.type)}"
-            result = self.codegen.generate_output(node.args[0] if node.args else None)
-            self.argument(node.args)  # for the global names in it
-            self.body.append(result)
+            self.codegen._text = self.argument  # which notes the global names that it needs
+            self.body.append(self.codegen.generate_output(node.args[0] if node.args else None))
+            self.codegen._text = _text
         elif node.op == "call_method":
             owner = _attribute(self.argument(node.args[0]), node.target)
             self.body.append(
@@ -334,6 +340,20 @@ class _Writer:
         self.body.append(f"{node!r}{note} = {name}({self.arguments(args, node.kwargs)})")
         if node.meta.get("is_wrapped", False):
             self.wrapped.setdefault(name)
+
+
+def _counted(body: list[str]) -> tuple[list[str], dict[int, int | None]]:
+    """The lines of a body without the notes of nodes, and each line's node; the first is line 1."""
+    lines: list[str] = []
+    numbers: dict[int, int | None] = {}
+    node = None
+    for line in body:
+        if note := _COUNTER.match(line.strip()):
+            node = int(note[1])
+        else:
+            lines.append(line)
+            numbers[len(lines)] = node
+    return lines, numbers
 
 
 def _attribute(base: str, target: str) -> str:
@@ -373,14 +393,16 @@ class _PyTreeCodeGen(CodeGen):
         plain = [v.partition("=")[0].partition(":")[0].strip() for v in free_vars if v != "self"]
         text = CodeGen.gen_fn_def(self, given, maybe_return_annotation)
         if plain:
-            whole = ", ".join(n for n in given if n != "self")
-            flat = f"fx_pytree.tree_flatten_spec([{whole}], self._in_spec)"
+            own = self.pytree_info.orig_args
+            if own[:1] == ["self"]:  # a module is the first of its arguments
+                plain.insert(0, "self")
+            flat = f"fx_pytree.tree_flatten_spec([{', '.join(own)}], self._in_spec)"
             text += f"\n    {', '.join(plain)}, = {flat}"
         return text
 
     def generate_output(self, output_args: Any, *args: Any, **kwargs: Any) -> str:
         if self.pytree_info is not None and self.pytree_info.out_spec is not None:
-            return f"return pytree.tree_unflatten({_text(output_args)}, self._out_spec)"
+            return f"return pytree.tree_unflatten({self._text(output_args)}, self._out_spec)"
         return super().generate_output(output_args)
 
     def additional_globals(self) -> list[tuple[str, Any]]:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+#: What was marked as kept, and all that was marked. The keys count.
+_BACK_COMPAT_OBJECTS: dict[Any, None] = {}
+_MARKED_WITH_COMPATIBILITY: dict[Any, None] = {}
+
 
 def compatibility(is_backward_compatible: bool) -> Callable[[Any], Any]:
-    """A decorator that says whether a function is kept as it is; it changes nothing."""
-    return lambda function: function
+    """A decorator that notes whether a function or class is kept as it is."""
+
+    def mark(marked: Any) -> Any:
+        if is_backward_compatible:
+            _BACK_COMPAT_OBJECTS.setdefault(marked)
+        _MARKED_WITH_COMPATIBILITY.setdefault(marked)
+        return marked
+
+    return mark

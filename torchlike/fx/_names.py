@@ -88,8 +88,6 @@ def qualified_name(function: Callable[..., Any]) -> str:
 
 def short_name(target: Any) -> str:
     """The last part of a target's name, as nodes take theirs from it."""
-    if isinstance(target, OpOverload):
-        target = target.overloadpacket
     try:
         public = _public_names().get(target)
     except TypeError:

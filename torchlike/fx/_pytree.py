@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torchlike.utils import _pytree as pytree
+
+__all__ = ["register_pytree_flatten_spec", "tree_flatten_spec"]
+
+#: How the children of a class are asked of a value, which may be a Proxy: ``f(value, spec)``.
+_children_by_spec: dict[Any, Callable[[Any, Any], list[Any]]] = {
+    dict: lambda value, spec: [value[key] for key in spec.context],
+    list: lambda value, spec: [value[i] for i in range(_count(spec))],
+    tuple: lambda value, spec: [value[i] for i in range(_count(spec))],
+}
+
+
+def register_pytree_flatten_spec(
+    cls: Any, flatten_fn_spec: Callable[[Any, Any], list[Any]],
+    flatten_fn_exact_match_spec: Callable[[Any, Any], bool] | None = None,
+) -> None:  # fmt: skip
+    """Say how a class's children are asked of a value of a known structure."""
+    _children_by_spec[cls] = flatten_fn_spec
 
 
 def tree_flatten_spec(tree: Any, spec: Any, exact_structural_match: bool = False) -> list[Any]:
@@ -12,19 +30,27 @@ def tree_flatten_spec(tree: Any, spec: Any, exact_structural_match: bool = False
     ValueError for another structure."""
     if spec.is_leaf():
         return [tree]
-    children, context = _children(tree)
-    given = spec.children() if hasattr(spec, "children") else spec.children_specs
+    children = _children(tree, spec)
+    given = _given(spec)
     if len(children) != len(given):
         raise ValueError(f"expected {len(given)} children, found {len(children)} in {type(tree)}")
-    if isinstance(tree, dict) and spec.context is not None and list(spec.context) != context:
-        children = [tree[k] for k in spec.context]
     return [leaf for c, s in zip(children, given, strict=True) for leaf in tree_flatten_spec(c, s)]
 
 
-def _children(tree: Any) -> tuple[list[Any], Any]:
-    if isinstance(tree, dict):
-        return list(tree.values()), list(tree)
+def _given(spec: Any) -> list[Any]:
+    return spec.children() if hasattr(spec, "children") else spec.children_specs
+
+
+def _count(spec: Any) -> int:
+    return len(_given(spec))
+
+
+def _children(tree: Any, spec: Any) -> list[Any]:
     if isinstance(tree, (list, tuple)):
-        return list(tree), None
-    leaves, spec = pytree.tree_flatten(tree, is_leaf=lambda x: x is not tree)
-    return leaves, spec
+        return list(tree)
+    if isinstance(tree, dict) and sorted(map(repr, tree)) != sorted(map(repr, spec.context)):
+        return list(tree.values())
+    rule = _children_by_spec.get(spec.type)
+    if rule is not None:
+        return rule(tree, spec)
+    return pytree.tree_flatten(tree, is_leaf=lambda x: x is not tree)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy as copying
 import functools as functools  # libraries take it from here
 import inspect
 import math
@@ -141,6 +142,14 @@ class Tracer(TracerBase):
 
     _qualname_counter: dict[str, int]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        for name, value in vars(self).items():  # modules of Python cannot be copied
+            kept = name == "_autowrap_search"
+            vars(made)[name] = list(value) if kept else copying.deepcopy(value, memo)
+        return made
+
     # -- what subclasses change --------------------------------------------------------------------
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
@@ -268,6 +277,8 @@ class Tracer(TracerBase):
             args.append(self.root)
             first = 1
         signature = inspect.signature(fn)
+        if isinstance(concrete_args, tuple) and code.co_flags & inspect.CO_VARARGS:
+            return root_fn, [*args, *self._positional(concrete_args)]
         if isinstance(concrete_args, tuple):
             own = names[first:]
             if len(concrete_args) != len(own):
@@ -312,6 +323,11 @@ class Tracer(TracerBase):
             kind = self._annotation_of(name)
         return self.create_proxy("placeholder", name, default, {}, type_expr=kind)
 
+    def _positional(self, values: tuple[Any, ...]) -> list[Any]:
+        """Placeholders for a function that takes any number of arguments."""
+        made = [self.create_proxy("placeholder", f"input_{i}", (), {}) for i in range(len(values))]
+        return [p if isinstance(v, PHBase) else v for p, v in zip(made, values, strict=True)]
+
     def _annotation_of(self, name: str) -> Argument:
         return self._annotations.get(name)
 
@@ -355,7 +371,12 @@ class Tracer(TracerBase):
         global _tracing
         if isinstance(root, Module):
             self.root = root
-            fn = getattr(type(root), self.traced_func_name)
+            name = self.traced_func_name
+            if not hasattr(type(root), name):
+                raise AssertionError(
+                    f"traced_func_name={name} doesn't exist in {type(root).__name__}"
+                )
+            fn = getattr(type(root), name)
             self.root_module_name = root._get_name()
             self.submodule_paths = {m: name for name, m in root.named_modules()}
         else:
@@ -366,6 +387,10 @@ class Tracer(TracerBase):
         self.tensor_attrs = {}
         self._collect(self.root, "")
         table = inspect.unwrap(fn).__globals__
+        code = inspect.unwrap(fn).__code__
+        self.graph._co_fields = {
+            name: getattr(code, name) for name in ("co_name", "co_filename", "co_firstlineno")
+        }
         fn, args = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
         _tracing += 1
         try:

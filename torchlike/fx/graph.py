@@ -153,13 +153,23 @@ class Graph:
         return self.create_node("placeholder", name, args=args, type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
-        """A parameter, buffer or other attribute of the module."""
+        """A parameter, buffer or other attribute of the module. Warns where it has none."""
+        if self.owning_module is not None and not _has(self.owning_module, qualified_name):
+            warnings.warn(
+                "Attempted to insert a get_attr Node with no underlying reference in the owning "
+                "GraphModule! Call GraphModule.add_submodule to add the necessary submodule, "
+                "GraphModule.add_parameter to add the necessary Parameter, or "
+                "nn.Module.register_buffer to add the necessary buffer",
+                stacklevel=2,
+            )
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(
         self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None
     ) -> Node:
-        """A call of a submodule."""
+        """A call of a submodule. AttributeError where the module has none."""
+        if self.owning_module is not None:
+            self.owning_module.get_submodule(module_name)
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(
@@ -355,16 +365,30 @@ class Graph:
         copies: dict[Node, Node] = {}
         returned = made.graph_copy(self, copies, return_output_node=True)
         made._codegen = copying.copy(self._codegen)
+        made._co_fields = dict(self._co_fields)
         if returned is not None:
             result, old = returned
             node = made.output(result, type_expr=getattr(old, "type", None))
             node.name = old.name if old.name not in {n.name for n in copies.values()} else node.name
             node.meta = copying.copy(old.meta)
+            copies[old] = node
         memo[id(self)] = made
+        memo.update({id(old): new for old, new in copies.items()})
         return made
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))
+
+
+def _has(module: Any, path: str) -> bool:
+    """Whether a module has a parameter, buffer or submodule at a path."""
+    where, _, name = path.rpartition(".")
+    try:
+        holder = module.get_submodule(where)
+    except AttributeError:
+        warnings.warn(f"Failed to fetch module {where}!", stacklevel=3)
+        return False
+    return any(name in table for table in (holder._parameters, holder._buffers, holder._modules))
 
 
 def _short(module: Any) -> str:

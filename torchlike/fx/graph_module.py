@@ -36,11 +36,14 @@ _KEPT_HOOKS = (
 
 
 def _forward_from_src(
-    src: str, names: dict[str, Any], func_name: str = "forward"
-) -> Callable[..., Any]:
+    src: str, names: dict[str, Any], func_name: str = "forward",
+    traced: dict[str, Any] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """The function that a source defines. Its lines can be found, for tracebacks and for
-    ``torchlike.jit``."""
+    ``torchlike.jit``; ``traced`` says which function it is made of."""
     path = f"<eval_with_key>.{next(_numbers)}"
+    if traced:
+        path += " from {co_filename}:{co_firstlineno} in {co_name}".format(**traced)
     linecache.cache[path] = (len(src), None, src.splitlines(keepends=True), path)
     table = dict(names)
     table.setdefault("torch", torchlike)
@@ -83,11 +86,17 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
     return _retraced(forward, body)
 
 
+class _CodeOnlyModule(Module):
+    """A module of the attributes of another, of which a GraphModule keeps all."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        vars(self).update(body)
+
+
 def _retraced(forward: Any, body: dict[str, Any]) -> Module:
-    class CodeOnlyModule(Module):
-        def __init__(self, body: dict[str, Any]) -> None:
-            super().__init__()
-            vars(self).update(body)
+    class CodeOnlyModule(_CodeOnlyModule):
+        pass
 
     CodeOnlyModule.forward = forward
     name = "GraphModule"
@@ -144,25 +153,38 @@ def _assign(value: Any, module: Module, field: str) -> None:
 
 
 class _WrappedCall:
-    """A GraphModule's call: what fails inside is shown with the line of the source."""
+    """A GraphModule's call. A failing line of the source is printed on standard error."""
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
 
     def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Argument:
         try:
-            return Module.__call__(module, *args, **kwargs)
+            return super(self.cls, module).__call__(*args, **kwargs)  # type: ignore[misc]
         except Exception as error:
             frame = _generated_frame(error)
             if frame is not None:
-                error.add_note(_shown(frame))
+                print(_shown(frame), file=sys.stderr)  # noqa: T201
             raise
 
 
 def _generated_frame(error: Exception) -> traceback.FrameSummary | None:
+    """The line of the source that failed by itself, rather than in a module that it calls."""
     frames = traceback.extract_tb(error.__traceback__)
-    found = [f for f in frames if "<eval_with_key>" in f.filename]
-    return found[-1] if found else None
+    at = max((i for i, f in enumerate(frames) if "<eval_with_key>" in f.filename), default=None)
+    if at is None or any(f.name in _CALLS or not _is_own(f) for f in frames[at + 1 :]):
+        return None
+    return frames[at]
+
+
+def _is_own(frame: traceback.FrameSummary) -> bool:
+    """Whether a frame is the library's, as those of its functions are."""
+    return frame.filename.startswith(_HERE)
+
+
+#: The library's files, and the names of its functions that call modules.
+_HERE = os.path.dirname(os.path.dirname(__file__))
+_CALLS = ("_call_impl", "_wrapped_call_impl", "__call__", "forward")
 
 
 def _shown(frame: Any) -> str:
@@ -186,10 +208,7 @@ class GraphModule(GraphHooks, Module):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Argument:
         # A class for each instance, whose forward is its own.
-        for base in cls.__mro__:
-            if base.__qualname__ == "GraphModule":
-                cls = base
-                break
+        cls = next(c for c in cls.__mro__ if c.__qualname__.rpartition(".")[2] != "GraphModuleImpl")
 
         class GraphModuleImpl(cls):  # type: ignore[misc, valid-type]
             pass
@@ -207,6 +226,9 @@ class GraphModule(GraphHooks, Module):
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module"):
                     _copy_attr(root, self, node.target)
+            if isinstance(root, _CodeOnlyModule):
+                for name in (*root._parameters, *root._buffers, *root._modules):
+                    _copy_attr(root, self, name)
         elif isinstance(root, dict):
             wanted = []
             for node in graph.nodes:
@@ -259,7 +281,9 @@ class GraphModule(GraphHooks, Module):
         self._code = written.src
         self._lineno_map = written._lineno_map
         cls: Any = type(self)
-        cls.forward = _forward_from_src(self._code, written.globals, graph._codegen._func_name)
+        cls.forward = _forward_from_src(
+            self._code, written.globals, graph._codegen._func_name, graph._co_fields
+        )
         if "_wrapped_call" not in vars(cls):
             cls._wrapped_call = wrapped = _WrappedCall(cls)
 
@@ -328,10 +352,9 @@ class GraphModule(GraphHooks, Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         body = {k: v for k, v in vars(self).items() if k != "_graph"}
-        holder = Module()
-        vars(holder).update(copying.deepcopy(body, memo))
         made = GraphModule.__new__(type(self))
         memo[id(self)] = made
+        holder = _CodeOnlyModule(copying.deepcopy(body, memo))
         GraphModule.__init__(made, holder, copying.deepcopy(self._graph, memo))
         for hooks in _KEPT_HOOKS:
             if hooks in vars(holder):

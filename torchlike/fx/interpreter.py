@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torchlike.fx import traceback as fx_traceback
 from torchlike.fx._symbolic_trace import Tracer
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
@@ -80,7 +81,8 @@ class Interpreter:
 
     @contextmanager
     def _set_current_node(self, node: Node) -> Iterator[None]:
-        yield
+        with fx_traceback.set_current_meta(node):
+            yield
 
     def run_node(self, n: Node) -> Argument:
         """The value of a node."""
@@ -194,7 +196,8 @@ class Transformer(Interpreter):
 
     def transform(self) -> GraphModule:
         """The new module."""
-        result = super().run(enable_io_processing=False)
+        with fx_traceback.preserve_node_meta():
+            result = super().run(enable_io_processing=False)
         if result is not None:
             strip = lambda a: a.node if isinstance(a, Proxy) else a  # noqa: E731
             old = self.graph.output_node()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy as copying
 import operator
 import types
 from collections.abc import Callable, Iterable
@@ -76,6 +77,8 @@ def _type_repr(obj: Any) -> str:
 
 def _format_arg(arg: Any) -> str:
     """An argument in a graph's text."""
+    if hasattr(arg, "_custom_fx_repr_fn"):
+        return arg._custom_fx_repr_fn()
     if isinstance(arg, list):
         return f"[{', '.join(map(_format_arg, arg))}]"
     if isinstance(arg, tuple):
@@ -349,6 +352,10 @@ class Node:
             f"{head}{self.op}[target={self._pretty_print_target(self.target)}]"
             f"(args = {_format_arg(self._args)}, kwargs = {_format_arg(self._kwargs)})"
         )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
+        copying.deepcopy(self.graph, memo)  # which notes copies of its nodes
+        return memo[id(self)]
 
     def __repr__(self) -> str:
         return self._repr_fn(self) if self._repr_fn else self.name

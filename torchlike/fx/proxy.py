@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy as copying
 import dis
 import enum
 import inspect
@@ -16,6 +17,7 @@ from torchlike._core import protocol
 from torchlike._core.size import Size
 from torchlike._dispatch.asking import accessors
 from torchlike.fx import _names
+from torchlike.fx import traceback as fx_traceback
 from torchlike.fx._codegen import magic_methods, reflectable_magic_methods
 from torchlike.fx.graph import Graph
 from torchlike.fx.node import Argument, Node, base_types, map_aggregate
@@ -37,6 +39,14 @@ _LEN = (
     "'len' is not supported in symbolic tracing by default. If you want this call to be recorded, "
     "please call torch.fx.wrap('len') at module scope"
 )
+
+
+#: What a node takes over from the node that is run while it is made.
+_KEPT_META = (
+    "stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute",
+    "ac_graph_id", "from_node", "quantization_tag", "_numeric_debug_handle", "partitioner_tag",
+    "has_backward_hook", "custom",
+)  # fmt: skip
 
 
 class TraceError(ValueError):
@@ -91,7 +101,10 @@ class TracerBase:
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if hasattr(self, "scope"):
             self.node_name_to_scope[node.name] = self.scope.module_path, self.scope.module_type
-        if getattr(self, "module_stack", None):
+        if fx_traceback.has_preserved_node_meta():
+            present = fx_traceback.get_current_meta()
+            node.meta.update({k: copying.copy(present[k]) for k in _KEPT_META if k in present})
+        elif getattr(self, "module_stack", None):
             node.meta["nn_module_stack"] = dict(self.module_stack)
         return node
 
@@ -120,7 +133,9 @@ class TracerBase:
             return a.__fx_create_arg__(self)
         if isinstance(a, tuple):
             parts = tuple([self.create_arg(x) for x in a])
-            return type(a)(*parts) if hasattr(a, "_fields") else parts
+            if hasattr(a, "_fields"):
+                return self.create_node("call_function", type(a), parts, {})
+            return parts
         if isinstance(a, list):
             return [self.create_arg(x) for x in a]
         if isinstance(a, dict):
@@ -229,8 +244,10 @@ class Proxy:
         vars(self).update(d)
 
     def __deepcopy__(self, memo: Any) -> Proxy:
-        made = Proxy(self.node, self.tracer)
+        made = Proxy(copying.deepcopy(self.node, memo), copying.deepcopy(self.tracer, memo))
         memo[id(self)] = made
+        for name in vars(self).keys() - vars(made).keys():
+            vars(made)[name] = copying.deepcopy(vars(self)[name], memo)
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Proxy:

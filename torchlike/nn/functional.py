@@ -7,6 +7,7 @@ from torchlike import _ops as _ops
 from torchlike._dispatch import registry as _registry
 from torchlike._ops.linalg.low_bit import ScalingType as ScalingType
 from torchlike._ops.linalg.low_bit import SwizzleType as SwizzleType
+from torchlike._runtime.lazy import LazyModule as _LazyModule
 from torchlike.nn import grad as grad  # as PyTorch's has it
 
 globals().update(_registry.NAMESPACES["nn.functional"])
@@ -14,5 +15,11 @@ globals().update(_registry.NAMESPACES["nn.functional"])
 _threshold = _registry.NAMESPACES["nn.functional"]["threshold"]
 
 
+#: Imported when it is asked, since it lets functions ask classes and modes.
+_overrides = _LazyModule("torchlike.overrides")
+
+
 def __getattr__(name: str) -> Callable[..., Any]:
+    if name.startswith(("has_torch_function", "handle_torch_function")):
+        return getattr(_overrides, name)
     raise AttributeError(f"module 'torchlike.nn.functional' has no attribute '{name}'")

@@ -64,6 +64,13 @@ class OpNamespace:
         return f"<module '{self.__name__}' from 'torch.ops'>"
 
 
+def _asked_of(args: Any, kwargs: Any) -> list[Any]:
+    """The arguments whose classes have a ``__torch_function__`` that is asked of operators too."""
+    if not protocol.is_awake():
+        return []
+    return protocol.overloaded((*args, *kwargs.values()), depth=1)
+
+
 class OpOverload:
     """``torch.ops.namespace.name.overload``: one operator."""
 
@@ -84,6 +91,8 @@ class OpOverload:
         return self.operator.qualname
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if found := _asked_of(args, kwargs):
+            return protocol.ask(self, found, args, kwargs)
         if _handle is not None and (
             protocol.state.dispatch_modes or protocol.handlers((*args, *kwargs.values()))
         ):
@@ -162,6 +171,8 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if found := _asked_of(args, kwargs):
+            return protocol.ask(self, found, args, kwargs)
         *others, last = self._overloads.values()
         for overload in others:
             if overload.operator.schema.takes(args, kwargs):

@@ -177,7 +177,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         constant = self._constant(func, args, kwargs)
         name = recorded.overloadpacket.__name__
         proxy = tracer.create_proxy("call_function", recorded, *proxies, name=name)
-        out = func(*args, **kwargs)
+        # A copy: what the program writes into the tensor is not written into the graph's.
+        out = recorded(*args, **kwargs)
         self._track(func, out, proxy, args, kwargs, constant)
         return out
 

@@ -32,7 +32,7 @@ def _folded(
     weight: Tensor, bias: Tensor | None, mean: Tensor, var: Tensor, eps: float,
     scale: Tensor | None, shift: Tensor | None, shape: list[int],
 ) -> tuple[Parameter, Parameter]:  # fmt: skip
-    given: Any = functions.zeros_like(mean) if bias is None else bias
+    given: Any = functions.zeros_like(mean).to(weight.dtype) if bias is None else bias
     if scale is None:
         scale = functions.ones_like(mean)
     if shift is None:

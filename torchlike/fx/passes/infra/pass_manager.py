@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from torchlike.fx.passes.infra.pass_base import PassResult
+from torchlike.nn.modules.module import Module
 
 __all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
 
@@ -21,7 +25,10 @@ def pass_result_wrapper(fn: Any) -> Callable[..., PassResult] | None:
             return PassResult(gm, True)
         return result if isinstance(result, PassResult) else PassResult(result, True)
 
-    wrapped.__name__ = getattr(fn, "__name__", type(fn).__name__)
+    if inspect.isfunction(fn):
+        functools.update_wrapper(wrapped, fn)
+    else:
+        wrapped.__name__ = type(fn).__name__
     return wrapped
 
 
@@ -30,9 +37,35 @@ def this_before_that_pass_constraint(this: Any, that: Any) -> Callable[[Any, Any
     return lambda a, b: not (a == that and b == this)
 
 
+def _topological_sort_passes(passes: list[Any], constraints: list[Any]) -> list[Any]:
+    """The passes in an order that the constraints allow, the given one as far as it goes.
+    RuntimeError where there is none."""
+    if not constraints:
+        return passes
+    later: dict[Any, list[Any]] = {p: [] for p in passes}
+    waiting = dict.fromkeys(passes, 0)
+    for this in passes:
+        for that in passes:
+            if this is not that and not all(c(that, this) for c in constraints):
+                later[this].append(that)
+                waiting[that] += 1
+    ready = deque(p for p in passes if not waiting[p])
+    order = []
+    while ready:
+        order.append(ready.popleft())
+        for user in later[order[-1]]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                ready.append(user)
+    circle = [p for p in passes if waiting[p]]
+    if circle:
+        raise RuntimeError(f"Circular dependency detected within the following passes: {circle}")
+    return order
+
+
 class PassManager:
     """``PassManager(passes, constraints, steps)(module)``. RuntimeError for an order that breaks a
-    constraint."""
+    constraint; an Exception that names the pass, and those before it, where one fails."""
 
     def __init__(
         self, passes: list[Any] | None = None, constraints: list[Any] | None = None,
@@ -62,35 +95,38 @@ class PassManager:
             return
         for constraint in self.constraints:
             for i, this in enumerate(self.passes):
-                for that in self.passes[i + 1 :]:
+                for j, that in enumerate(self.passes[i + 1 :], i + 1):
                     if not constraint(this, that):
                         raise RuntimeError(
                             f"pass schedule constraint violated. Expected {this} before {that} but "
-                            "found it after"
+                            f"found {this} at index {i} and {that} at index {j} in pass list."
                         )
+        self._validated = True
+
+    def solve_constraints(self) -> None:
+        """Put the passes in an order that the constraints allow. RuntimeError where there is
+        none."""
+        self.passes = _topological_sort_passes(self.passes, self.constraints)
         self._validated = True
 
     def check(self, module: Any) -> None:
         """What subclasses check after the passes."""
 
-    def add_checks(self, check: Callable[[Any], None]) -> None:
-        """Have a function check the module."""
+    def add_checks(self, check: Callable[[Any], Any]) -> None:
+        """Have a function check the module. TypeError for one that takes more than it."""
+        if len(inspect.signature(check).parameters) != 1:
+            raise TypeError("PassManager check function should only take in one variable, a module")
         self.check = check  # type: ignore[method-assign]
 
     def __call__(self, module: Any) -> PassResult:
-        self.validate_constraints()
+        if not self._validated:
+            self.solve_constraints()
         self.check(module)
         ever = False
         for _ in range(self.steps):
             modified = False
-            for apply in self.passes:
-                result = apply(module)
-                if not isinstance(result, PassResult):
-                    raise TypeError(
-                        f"The result of the pass {apply} should be type PassResult. Please wrap it "
-                        "with pass_result_wrapper()"
-                    )
-                module, changed = result
+            for i, apply in enumerate(self.passes):
+                module, changed = self._applied(i, apply, module)
                 modified = modified or changed
                 if self.run_checks_after_each_pass:
                     self.check(module)
@@ -98,3 +134,24 @@ class PassManager:
             if not modified:
                 break
         return PassResult(module, ever)
+
+    def _applied(self, i: int, apply: Any, module: Module) -> PassResult:
+        name = _name(apply)
+        try:
+            result = apply(module)
+            if not isinstance(result, PassResult):
+                raise TypeError(
+                    f"The result of the pass {name} should be type PassResult. Please wrap it "
+                    "with pass_result_wrapper()"
+                )
+        except Exception as error:
+            before = [_name(p) for p in self.passes[:i]]
+            raise Exception(
+                f"An error occurred when running the {name!r} pass after the following passes: "
+                f"{before}"
+            ) from error
+        return result
+
+
+def _name(apply: Any) -> str:
+    return apply.__name__ if inspect.isfunction(apply) else type(apply).__name__

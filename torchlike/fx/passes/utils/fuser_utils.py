@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from torchlike.fx.graph import Graph
@@ -16,6 +16,7 @@ from torchlike.fx.passes.tools_common import (
     stable_order,
     stable_topological_sort,
 )
+from torchlike.fx.passes.utils._partitions import validate_partition as validate_partition
 from torchlike.fx.passes.utils.common import lift_subgraph_as_module
 from torchlike.fx.proxy import Proxy
 
@@ -32,21 +33,6 @@ def topo_sort(nodes: NodeList) -> NodeList:
     if len(order) != len(nodes):
         raise AssertionError("topological sorted nodes doesn't have same length as input nodes")
     return order
-
-
-def validate_partition(partition: Iterable[Node]) -> bool:
-    """Whether one call can stand for these nodes: no way leads out of them and back."""
-    inside = set(partition)
-    seen: set[Node] = set()
-    ahead = [user for node in inside for user in node.users if user not in inside]
-    while ahead:
-        node = ahead.pop()
-        if node in inside:
-            return False
-        if node not in seen:
-            seen.add(node)
-            ahead.extend(node.users)
-    return True
 
 
 def _checked(gm: GraphModule, nodes: NodeList) -> None:

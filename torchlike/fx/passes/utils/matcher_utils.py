@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike.fx.graph import Graph
 from torchlike.fx.node import Argument, Node
+from torchlike.fx.passes.utils._partitions import validate_partition
 
 __all__ = ["InternalMatch", "SubgraphMatcher"]
 
@@ -72,7 +73,7 @@ class SubgraphMatcher:
                         found.append(trial)
             matches = found
         whole = [m for m in (self._completed(m) for m in matches) if m is not None]
-        whole = [m for m in whole if self._contained(m.nodes_map)]
+        whole = [m for m in whole if self._contained(m.nodes_map) and _one_piece(m)]
         return self._without_overlaps(whole) if self.remove_overlapping_matches else whole
 
     def _completed(self, match: InternalMatch) -> InternalMatch | None:
@@ -167,7 +168,7 @@ class SubgraphMatcher:
 
     def _match_arguments(self, pattern: Node, mine: Node, match: InternalMatch) -> bool:
         theirs, own = (pattern.args, dict(pattern.kwargs)), (mine.args, dict(mine.kwargs))
-        if len(theirs[0]) != len(own[0]):
+        if len(theirs[0]) != len(own[0]) or theirs[1].keys() != own[1].keys():
             theirs, own = _by_name(pattern), _by_name(mine)
         if len(theirs[0]) != len(own[0]) or theirs[1].keys() != own[1].keys():
             return False
@@ -189,5 +190,20 @@ class SubgraphMatcher:
         return self._literals_equal(pattern, mine, match)
 
 
+def _one_piece(match: InternalMatch) -> bool:
+    """Whether one node could stand for the nodes that were found: no way leads out of them and
+    back."""
+    pairs = match.nodes_map.items()
+    return validate_partition(
+        [g for p, g in pairs if p.op not in ("placeholder", "output") and isinstance(g, Node)]
+    )
+
+
 def _by_name(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A node's arguments by name, with the defaults of an operator."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is not None:
+        given = dict(zip((a.name for a in schema.arguments), node.args, strict=False))
+        defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+        return (), {**defaults, **given, **node.kwargs}
     return (), {**{str(i): a for i, a in enumerate(node.args)}, **node.kwargs}
