@@ -72,6 +72,10 @@ class _TensorMeta(type):
             cls._on = classmethod(_on_asking)
             if handles is not protocol.no_dispatch:
                 cls._handles = True
+                # A class that says what operators do has no part in functions unless it says so.
+                said_function = getattr(cls.__torch_function__, "__func__", None)
+                if said_function is vars(Tensor)["__torch_function__"].__func__:
+                    cls.__torch_function__ = protocol.no_protocol
         if cell is not None:
             _CLASS_OF[cell] = cls
         announce(cls)
@@ -638,28 +642,32 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         own = type(self)
         if type(self._storage.cell) is TreeLeaf:
             return f"{own.__name__}({self._storage.cell!r})"
-        parameter = getattr(self, "_is_param", False)
         if modes.current.capture is not None:  # no values yet: say what is known
             size = tuple(self.shape)
             return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
         if self._storage_spans_devices():
             text = self._repr_on_mesh()
             if text is not None:
-                return printing.parameter_repr(text) if parameter else text
+                return printing.parameter_repr(text) if getattr(self, "_is_param", False) else text
         dtype, default = self.dtype, dtypes.get_default_dtype()
         grad_fn = self.grad_fn
+        values: Any = self
+        if tensor_contents is None:
+            values = self._read() if self.is_meta else self.detach()._value("print(tensor)")
         text = printing.tensor_repr(
-            self._read() if self.is_meta else self.detach()._value("print(tensor)"),
+            values,
             dtype=dtype.name,
             is_default_dtype=dtype in (default, default.to_complex()),
             device=str(self.device),
             is_default_device=self.device == devices.get_default_device(),
             requires_grad=self.requires_grad,
             grad_fn=None if grad_fn is None else grad_fn.short_name(),
-            prefix="tensor(" if own is Tensor or parameter else f"{own.__name__}(",
-            is_parameter_like=parameter,
+            # Parameter itself says of the class that it is one, other classes of an instance.
+            prefix="tensor(" if own is Tensor or "_is_param" in vars(own) else f"{own.__name__}(",
+            is_parameter_like=getattr(self, "_is_param", False),
+            contents=tensor_contents,
         )
-        return printing.parameter_repr(text) if parameter else text
+        return printing.parameter_repr(text) if getattr(own, "_is_param", False) else text
 
     def _storage_spans_devices(self) -> bool:
         """Whether the array lies on a mesh of devices, so that it may be a DTensor."""
@@ -686,6 +694,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             storage.strides = self._storage.strides
         memo[id(self)] = copy = self._on(memo[key], self._view)
         copy._requires_grad = self._requires_grad
+        return self._with_copied_state(copy, memo)
+
+    def _with_copied_state(self, copy: Tensor, memo: dict[int, Any]) -> Tensor:
+        """``copy`` with copies of the gradient, attributes and slots of this tensor."""
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
         own, slots = parts_of_state(Tensor.__getstate__(self))
@@ -695,7 +707,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return copy
 
     def _copied_by_its_class(self, memo: dict[int, Any]) -> Tensor:
-        """What ``clone()`` gives of a wrapper subclass. RuntimeError for another class."""
+        """What ``clone()`` gives of a wrapper subclass, with copies of what was set on it.
+        RuntimeError for another class."""
         with modes.unrecorded():
             made = self.clone()  # type: ignore[attr-defined]
         if type(made) is not type(self):
@@ -706,7 +719,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             )
         memo[id(self)] = made
         made._requires_grad = self._requires_grad
-        return made
+        return self._with_copied_state(made, memo)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture = modes.current.capture

@@ -9,12 +9,6 @@ from torchlike._core import devices
 from torchlike._core.storage import Storage
 from torchlike._core.wrapped import NoMemory, Wrapped, refusal
 
-_NO_POINTER = (
-    "Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor). If you're using "
-    "torch.compile/export/fx, it is likely that we are erroneously tracing into a custom kernel. "
-    "To fix this, please wrap the custom kernel into an opaque custom op."
-)
-
 
 class WrapperStorage(Storage):
     """What a wrapper subclass says of itself."""
@@ -47,7 +41,7 @@ class WrapperStorage(Storage):
         return self.cell
 
     def data_ptr(self) -> int:
-        raise RuntimeError(_NO_POINTER)
+        return 0
 
     def write(self, array: Any) -> None:
         raise NoMemory(refusal("a write"))
