@@ -8,6 +8,7 @@ rooms above exchange the code of every public function for one that comes here f
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from types import EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -286,11 +287,24 @@ def ask(
     mode = None
     if state.modes:
         with popped() as mode:
+            if isinstance(getattr(mode.__torch_function__, "__self__", None), type):
+                raise RuntimeError(
+                    "Defining your mode's `__torch_function__` as a classmethod is not supported, "
+                    "please make it a plain method"
+                )
             result = mode.__torch_function__(public, types, args, kwargs)
         if result is not NotImplemented:
             return result
     for value in found:
-        result = value.__torch_function__(public, types, args, kwargs)
+        answer = value.__torch_function__
+        if getattr(answer, "__self__", None) is value:
+            warnings.warn(
+                "Defining your `__torch_function__` as a plain method is deprecated and will be an "
+                "error in future, please define it as a classmethod.",
+                DeprecationWarning if in_python else UserWarning,
+                stacklevel=5,
+            )
+        result = answer(public, types, args, kwargs)
         if result is not NotImplemented:
             return result
     if operator:
@@ -407,3 +421,13 @@ class EnableTorchFunction:
 
     def __exit__(self, *exc: object) -> None:
         state.off, state.subclasses_off = self._previous
+
+
+class EnablingGuard(EnableTorchFunction):
+    """``guard = EnablingGuard()``: both are asked again until the object goes."""
+
+    def __init__(self) -> None:
+        self.__enter__()
+
+    def __del__(self) -> None:
+        self.__exit__()

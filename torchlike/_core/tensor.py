@@ -339,8 +339,6 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         view = self._view
         return len(self._storage.shape if view is None else view.geometry.size)
 
-    ndimension = dim
-
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
@@ -350,8 +348,6 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def numel(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
-
-    nelement = numel
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -738,6 +734,12 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         slots = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return (own, slots) if slots else own
 
+
+# `__torch_function__` and errors call an accessor by the name of its function.
+for _name, _value in vars(Tensor).items():
+    _function = _value.fget if isinstance(_value, property) else _value
+    if getattr(_function, "__name__", "") == "<lambda>":
+        _function.__name__, _function.__qualname__ = _name, f"Tensor.{_name}"
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
 _FIELDS = frozenset(
