@@ -183,6 +183,7 @@ from torchlike._compat.symbolic import (  # noqa: E402
     sym_sum,
 )
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
+from torchlike._compile import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
 from torchlike._core.streams import Event, Stream  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402

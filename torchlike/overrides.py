@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
+from torchlike import functional as _functional
 from torchlike._core import protocol as _protocol
 from torchlike._core.protocol import Result as _Result
 from torchlike._core.protocol import no_protocol as _no_protocol
 from torchlike._core.tensor import Tensor, not_converted
 from torchlike._dispatch import asking as _asking
 from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
-from torchlike import functional as _functional
 
 __all__ = [
     "BaseTorchFunctionMode",

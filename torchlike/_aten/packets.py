@@ -53,6 +53,12 @@ class AtenOperator:
             raise NotImplementedError(
                 f"{self.qualname} has no kernel here: no function of torchlike computes it"
             )
+        if kwargs and self._names is not None and not kwargs.keys() <= self._names:
+            name = next(name for name in kwargs if name not in self._names)
+            raise RuntimeError(
+                f"Unknown keyword argument '{name}' for operator 'aten::{self.name}'. "
+                f"Schema: {self.schema}"
+            )
         if "self" in kwargs:  # the dispatcher's name of the first argument
             args = (kwargs.pop("self"), *args)
         if kwargs and not self._takes_options:
@@ -61,6 +67,13 @@ class AtenOperator:
         if self._by_name is not None and len(args) > 1:
             args, kwargs = args[:1], {**dict(zip(self._by_name, args[1:], strict=False)), **kwargs}
         return self.function(*args, **kwargs)
+
+    @functools.cached_property
+    def _names(self) -> frozenset[str] | None:
+        """The names of the schema's arguments; None where the schema is not PyTorch's."""
+        if self.namespace != "aten" or self.overload not in schemas.overloads_of(self.name):
+            return None
+        return frozenset(a.name for a in self.schema.arguments)
 
     @functools.cached_property
     def _parameters(self) -> list[str]:
@@ -211,3 +224,4 @@ custom.NAMESPACES["aten"] = aten
 _calling: Any = LazyModule("torchlike._aten.calling")
 _layer_gradients: Any = LazyModule("torchlike._aten.layer_gradients")
 protocol.dispatched_by(lambda: _calling.dispatch)
+custom.decomposed_by(lambda overload: _calling.rule_for(overload))

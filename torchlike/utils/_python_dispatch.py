@@ -21,6 +21,7 @@ __all__ = [
     "_pop_mode",
     "_pop_mode_temporarily",
     "_push_mode",
+    "is_in_torch_dispatch_mode",
     "is_traceable_wrapper_subclass",
     "is_traceable_wrapper_subclass_type",
     "return_and_correct_aliasing",
@@ -106,6 +107,11 @@ def _get_current_dispatch_mode() -> Any:
 def _get_current_dispatch_mode_stack() -> list[Any]:
     """The modes that are on, innermost last."""
     return list(protocol.state.dispatch_modes)
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether a mode is on; none is PyTorch's own."""
+    return bool(protocol.state.dispatch_modes)
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:

@@ -6,9 +6,8 @@ import io
 import pytest
 
 import torchlike
-from torchlike._core import protocol
-
 from tests.parity.oracle import compare, refused
+from torchlike._core import protocol
 
 torch = pytest.importorskip("torch")
 

@@ -110,7 +110,7 @@ def to_mkldnn(self: Tensor, dtype: Any = None) -> Tensor:
 
 
 def _without_strided(name: str) -> None:
-    def method(self: Tensor, *args: Any) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             f"Could not run 'aten::{name}' with arguments from the "
             f"'{self.device.type.upper()}' backend. This could be because the operator doesn't "
