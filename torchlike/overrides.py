@@ -15,6 +15,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from torchlike import functional as _functional
+from torchlike._core import modes as _modes
 from torchlike._core import protocol as _protocol
 from torchlike._core.protocol import Result as _Result
 from torchlike._core.protocol import no_protocol as _no_protocol
@@ -165,7 +166,18 @@ class _enable_torch_function(_protocol.EnableTorchFunction):
 
 
 class enable_reentrant_dispatch(_protocol.EnableTorchFunction):
-    """``with enable_reentrant_dispatch():`` inside an implementation, classes are asked again."""
+    """``with enable_reentrant_dispatch():`` inside an implementation, classes are asked again, and
+    inside a handler of operators, autograd records as it did outside."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._recorded = _modes.current.grad_enabled
+        if _protocol.state.outside:
+            _modes.current.grad_enabled = _protocol.state.outside[-1]
+
+    def __exit__(self, *exc: object) -> None:
+        _modes.current.grad_enabled = self._recorded
+        super().__exit__(*exc)
 
 
 def redispatch_function(

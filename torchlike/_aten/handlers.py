@@ -28,23 +28,41 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pro
     """
     found = protocol.handlers((*args, *kwargs.values()))
     types = tuple(map(type, found))
-    with modes.unrecorded():
-        mode = None
-        if protocol.state.dispatch_modes:
-            mode = protocol.pop_dispatch()
-            try:
-                result = mode.__torch_dispatch__(overload, types, args, kwargs)
-            finally:
-                protocol.push_dispatch(mode)
-            if result is not NotImplemented:
-                return result
-        for value in found:
-            result = value.__torch_dispatch__(overload, types, args, kwargs)
-            if result is not NotImplemented:
-                return result
-        if mode is None and not found:
-            return overload.operator(*args, **kwargs)
+    outside = protocol.state.outside
+    outside.append(modes.current.grad_enabled)
+    try:
+        with modes.unrecorded():
+            mode = None
+            if protocol.state.dispatch_modes:
+                mode = protocol.pop_dispatch()
+                try:
+                    result = _asked(mode, overload, types, args, kwargs)
+                finally:
+                    protocol.push_dispatch(mode)
+                if result is not NotImplemented:
+                    return result
+            for value in found:
+                result = _asked(value, overload, types, args, kwargs)
+                if result is not NotImplemented:
+                    return result
+            if mode is None and not found:
+                return overload.operator(*args, **kwargs)
+    finally:
+        outside.pop()
     raise protocol.Declined(_nobody(overload, types, mode))
+
+
+def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> protocol.Result:
+    """What a handler gives. RuntimeError in PyTorch's words for what is no tensor, where the
+    operator gives one."""
+    result = handler.__torch_dispatch__(overload, types, args, kwargs)
+    if not isinstance(result, Tensor) and result is not None and result is not NotImplemented:
+        returns = overload._schema.returns
+        if len(returns) == 1 and str(returns[0]) == "Tensor":
+            raise RuntimeError(
+                f"Unable to cast Python instance of type {type(result)} to C++ type 'at::Tensor'"
+            )
+    return result
 
 
 def _nobody(overload: Any, types: Any, mode: Any) -> str:

@@ -28,6 +28,10 @@ class _State(threading.local):
         self.subclasses_off = False
         #: The modes with ``__torch_dispatch__`` that are on, innermost last.
         self.dispatch_modes: list[Any] = []
+        #: Whether classes with ``__torch_dispatch__`` are not asked.
+        self.dispatch_off = False
+        #: What was recorded outside of each handler of operators that runs, innermost last.
+        self.outside: list[bool] = []
         #: Whether a mode of either kind is on.
         self.busy = False
 
@@ -134,10 +138,12 @@ class _NoDispatch:
     __name__ = "_disabled_torch_dispatch_impl"
 
     def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Result:
-        return NotImplemented
+        with DisableTorchDispatch(), DisableTorchFunctionSubclass(), modes.unrecorded():
+            return func(*args, **(kwargs or {}))
 
 
-#: What a class says for ``__torch_dispatch__`` that has no part in it.
+#: What a class says for ``__torch_dispatch__`` that has no part in it. Called, as by
+#: ``super().__torch_dispatch__``, it runs the operator on the tensors' own memory.
 no_dispatch = _NoDispatch()
 
 
@@ -151,6 +157,8 @@ def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
     """The tensors whose classes have ``__torch_dispatch__``, one of each class, subclasses before
     their bases. ``depth``: of lists to look into."""
     found: list[Any] = []
+    if state.dispatch_off:
+        return found
     for value in values:
         kind = type(value)
         if kind in PLAIN:
@@ -404,6 +412,20 @@ class DisableTorchFunctionSubclass(_Disabling):
     """``with DisableTorchFunctionSubclass():`` classes of arguments are not asked; modes are."""
 
     _field = "subclasses_off"
+
+
+class DisableTorchDispatch:
+    """``with DisableTorchDispatch():`` neither classes of arguments nor modes are asked with
+    ``__torch_dispatch__``."""
+
+    def __enter__(self) -> None:
+        self._previous = state.dispatch_off, state.dispatch_modes
+        state.dispatch_off, state.dispatch_modes = True, []
+        _changed()
+
+    def __exit__(self, *exc: object) -> None:
+        state.dispatch_off, state.dispatch_modes = self._previous
+        _changed()
 
 
 class DisableTorchFunction(_Disabling):

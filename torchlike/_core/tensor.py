@@ -710,8 +710,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         if type(made) is not type(self):
             raise RuntimeError(
                 "The default implementation of __deepcopy__() for wrapper subclasses only works "
-                "for subclass types that properly implement clone() for which clone() returns "
-                f"another instance of the same subclass, not {type(made).__name__}"
+                "for subclass types that implement clone() and for which cloning returns another "
+                "instance of the same subclass. You should either properly implement clone() for "
+                "your subclass or override __deepcopy__() if it is intended behavior for clone() "
+                "to return an instance of a different type."
             )
         memo[id(self)] = made
         made._requires_grad = self._requires_grad

@@ -110,8 +110,9 @@ def _get_current_dispatch_mode_stack() -> list[Any]:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether a mode is on; none is PyTorch's own."""
-    return bool(protocol.state.dispatch_modes)
+    """Whether a mode is on; unless asked, those that say ``is_infra_mode()`` do not count."""
+    on = protocol.state.dispatch_modes
+    return any(include_infra_modes or not m.is_infra_mode() for m in on)
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
