@@ -55,13 +55,21 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pro
 def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> protocol.Result:
     """What a handler gives. RuntimeError in PyTorch's words for what is no tensor, where the
     operator gives one."""
-    result = handler.__torch_dispatch__(overload, types, args, kwargs)
+    answer = handler.__torch_dispatch__
+    if isinstance(getattr(answer, "__self__", None), type) and not isinstance(handler, Tensor):
+        raise RuntimeError(
+            "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please "
+            "make it a plain method"
+        )
+    result = answer(overload, types, args, kwargs)
     if not isinstance(result, Tensor) and result is not None and result is not NotImplemented:
         returns = overload._schema.returns
-        if len(returns) == 1 and str(returns[0]) == "Tensor":
-            raise RuntimeError(
-                f"Unable to cast Python instance of type {type(result)} to C++ type 'at::Tensor'"
-            )
+        given = (result,) if len(returns) == 1 else result
+        for kind, value in zip(returns, given, strict=False):
+            if kind.base == "Tensor" and not (
+                value is None or isinstance(value, (list, tuple) if "[]" in kind.marks else Tensor)
+            ):
+                raise RuntimeError(f"Unable to cast {value} to {kind.shown()}")
     return result
 
 

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._aten import arguments, pointwise_kernels, resizing, schemas
+from torchlike._aten import arguments, helper_kernels, pointwise_kernels, resizing, schemas
 from torchlike._aten.kernels import KERNELS
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
@@ -22,6 +22,7 @@ from torchlike._runtime.lazy import LazyModule
 
 assert pointwise_kernels  # importing it fills the table of kernels
 assert resizing
+assert helper_kernels
 
 #: Prefixes that aten has instead of namespaces.
 _PREFIXES = {"linalg_": "linalg", "special_": "special", "fft_": "fft"}

@@ -32,7 +32,7 @@ class UntypedStorage:
             else:
                 memory = _bytes_of(storage)
             storage = Storage(None, memory)
-        self._storage = storage
+        self._storage = getattr(storage, "root", storage)
 
     def data_ptr(self) -> int:
         """Where the memory begins. RuntimeError for that of a wrapper subclass."""

@@ -13,7 +13,7 @@ from torchlike._core.wrapped import NoMemory, Wrapped, refusal
 class WrapperStorage(Storage):
     """What a wrapper subclass says of itself."""
 
-    __slots__ = ("_device", "layout", "offset")
+    __slots__ = ("_device", "layout", "offset", "root")
 
     def __init__(
         self, shape: Sequence[int], strides: Sequence[int] | None, dtype: Any, device: Any,
@@ -22,6 +22,8 @@ class WrapperStorage(Storage):
         super().__init__(Wrapped(shape, dtype))
         self.strides = None if strides is None else tuple(strides)
         self._device, self.layout, self.offset = device, layout, offset
+        #: The storage that it stands for: of a view that of its base, else itself.
+        self.root = self
 
     @property
     def device(self) -> devices.device:

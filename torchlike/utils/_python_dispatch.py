@@ -11,6 +11,7 @@ from typing import Any, Self
 from torchlike._aten.handlers import unhandled
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
+from torchlike._core.wrapper_storage import WrapperStorage
 
 __all__ = [
     "BaseTorchDispatchMode",
@@ -174,4 +175,6 @@ def return_and_correct_aliasing(
         for o in (out,) if isinstance(out, Tensor) else out:
             if isinstance(o, Tensor) and o is not args[0] and o._base is None:
                 o._base = base if base is not o else None
+                if isinstance(o._storage, WrapperStorage):
+                    o._storage.root = getattr(args[0]._storage, "root", args[0]._storage)
     return out
