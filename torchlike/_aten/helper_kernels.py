@@ -14,8 +14,8 @@ from torchlike._dispatch.registry import NAMESPACES
 _torch, _nn = NAMESPACES[""], NAMESPACES["nn.functional"]
 _fft, _linalg = NAMESPACES["fft"], NAMESPACES["linalg"]
 
-#: By the number that says how a transform is scaled (not, by 1 / sqrt(n), by 1 / n), the word for it
-#: in a forward transform, and in an inverse one.
+#: The words for a scale, by its number (none, 1 / sqrt(n), 1 / n): of forward transforms, and of
+#: inverse ones.
 _FORWARD, _INVERSE = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")
 
 
@@ -39,9 +39,7 @@ def _fft_c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool
 
 @kernel("_fft_r2c")
 def _fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Tensor:
-    return _fft["rfftn" if onesided else "fftn"](
-        self, dim=tuple(dim), norm=_FORWARD[normalization]
-    )
+    return _fft["rfftn" if onesided else "fftn"](self, dim=tuple(dim), norm=_FORWARD[normalization])
 
 
 @kernel("_fft_c2r")
@@ -119,6 +117,7 @@ def _trilinear(
     expand3: Sequence[int], sumdim: Sequence[int], unroll_dim: int = 1,
 ) -> Tensor:  # fmt: skip
     """The sum over ``sumdim`` of the product, after each gets dimensions of size 1."""
+
     def opened(t: Any, dims: Sequence[int]) -> Any:
         for d in sorted(dims):
             t = t.unsqueeze(d)

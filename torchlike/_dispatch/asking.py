@@ -36,7 +36,8 @@ REPORTED = {
 
 #: Dunder methods of Tensor that ask. The others make, compare and hash objects.
 _DUNDER_TEXT = """
-    abs add and array array_wrap bool long nonzero complex contains deepcopy div dlpack dlpack_device eq float
+    abs add and array array_wrap bool long nonzero complex contains deepcopy div dlpack
+    dlpack_device eq float
     floordiv format ge getitem gt iadd iand idiv ifloordiv ilshift imod imul index int invert ior
     ipow irshift isub itruediv ixor le len lshift lt matmul mod mul ne neg or pos pow radd rand rdiv
     reduce_ex repr reversed rfloordiv rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub
@@ -72,7 +73,8 @@ _REPORTED_FUNCTIONS = {
 #: Methods without arguments that say the class of their tensor to modes.
 _OF_SELF = ("dim", "numel", "item", "tolist", "__bool__", "__int__", "__float__", "__index__",
             "data_ptr", "storage_offset", "get_device", "has_names")  # fmt: skip
-_UNARY_TEXT = """abs array array_wrap bool long nonzero complex contains deepcopy dlpack dlpack_device float
+_UNARY_TEXT = """abs array array_wrap bool long nonzero complex contains deepcopy dlpack
+    dlpack_device float
     format getitem index int invert len neg pos reduce_ex repr reversed setitem
     setstate"""
 _UNARY = frozenset(_UNARY_TEXT.split())

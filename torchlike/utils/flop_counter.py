@@ -74,8 +74,10 @@ class FlopCounterMode:
             return [(indent + name, f"{n / 1000**power:.3f}{_SUFFIXES[power]}",
                      f"{n / total:.2%}" if total else "0%") for name, n in of.items()]  # fmt: skip
 
-        modules = sorted(m for m in self.flop_counts
-                         if m != "Global" and (deepest is None or m.count(".") < deepest))  # fmt: skip
+        modules = sorted(
+            m for m in self.flop_counts
+            if m != "Global" and (deepest is None or m.count(".") < deepest)
+        )  # fmt: skip
         whole = any(sum(self.flop_counts[m].values()) >= total for m in modules)
         beside = "" if whole else " "
         rows = [] if whole or not total else rows_of("Global", "")
@@ -96,7 +98,7 @@ class FlopCounterMode:
         self.mode = None
         self.mod_tracker.__exit__(*exc)
         if self.display:
-            print(self.get_table(self.depth))
+            print(self.get_table(self.depth))  # noqa: T201
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
