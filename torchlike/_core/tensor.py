@@ -739,7 +739,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
 
 # `__torch_function__` and errors call an accessor by the name of its function.
 for _name, _value in vars(Tensor).items():
-    _function = _value.fget if isinstance(_value, property) else _value
+    _function: Any = _value.fget if isinstance(_value, property) else _value
     if getattr(_function, "__name__", "") == "<lambda>":
         _function.__name__, _function.__qualname__ = _name, f"Tensor.{_name}"
 

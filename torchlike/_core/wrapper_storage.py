@@ -23,7 +23,7 @@ class WrapperStorage(Storage):
         self.strides = None if strides is None else tuple(strides)
         self._device, self.layout, self.offset = device, layout, offset
         #: The storage that it stands for: of a view that of its base, else itself.
-        self.root = self
+        self.root: Storage = self
 
     @property
     def device(self) -> devices.device:

@@ -156,8 +156,8 @@ def _attention_backward(
 ) -> int:  # fmt: skip
     # The scores again and their gradient; of the values, queries and keys.
     scores, values = (
-        _attention(query, key, value[:-1] + (0,)),
-        _attention(query[:-1] + (0,), key, value),
+        _attention(query, key, (*value[:-1], 0)),
+        _attention((*query[:-1], 0), key, value),
     )
     return 3 * scores + 2 * values
 
