@@ -63,9 +63,7 @@ def test_names_for_annotations():
 
 
 def test_refusals_name_an_alternative():
-    counter = importlib.import_module("torchlike.utils.flop_counter").FlopCounterMode
     for name, made in (
-        ("explain", lambda: counter().__enter__()),
         ("DataLoader", lambda: torch.utils.data.IterDataPipe()),
         ("torch.save", lambda: importlib.import_module("torchlike.package").PackageExporter("f")),
     ):

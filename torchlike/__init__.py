@@ -169,6 +169,7 @@ from torchlike import (  # noqa: E402
     xpu,
 )
 from torchlike import torch_version as _torch_version  # noqa: E402
+from torchlike._compat import symbolic_asking as _symbolic_asking  # noqa: E402
 from torchlike._compat.symbolic import (  # noqa: E402
     SymBool,
     SymFloat,
@@ -183,6 +184,7 @@ from torchlike._compat.symbolic import (  # noqa: E402
     sym_sum,
 )
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
+from torchlike._compile import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
 from torchlike._core.streams import Event, Stream  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402

@@ -1511,7 +1511,7 @@ def histc(input: Tensor, bins: _int = 100, min: Number = 0, max: Number = 0, *, 
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
 data when they are equal); the last includes its end, what is outside does not count."""
 
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
+def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
     """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
 and the edges: a named pair."""
 

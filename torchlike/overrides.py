@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
+from torchlike import functional as _functional
+from torchlike._core import modes as _modes
 from torchlike._core import protocol as _protocol
 from torchlike._core.protocol import Result as _Result
 from torchlike._core.protocol import no_protocol as _no_protocol
@@ -44,9 +46,12 @@ _protocol.wake()
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a mode is on, or an argument's class has ``__torch_function__`` and is asked."""
+    """Whether a mode is on, or an argument's class has ``__torch_function__`` and is asked.
+    TypeError for what cannot be iterated over."""
     if _protocol.state.off:
         return False
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError("expected a sequence")
     return bool(_protocol.state.modes or _protocol.overloaded(relevant_args))
 
 
@@ -156,8 +161,23 @@ def _pop_mode() -> object:
 _pop_mode_temporarily = _protocol.popped
 
 
+class _enable_torch_function(_protocol.EnableTorchFunction):
+    """``with _enable_torch_function():`` classes and modes are asked again."""
+
+
 class enable_reentrant_dispatch(_protocol.EnableTorchFunction):
-    """``with enable_reentrant_dispatch():`` inside an implementation, classes are asked again."""
+    """``with enable_reentrant_dispatch():`` inside an implementation, classes are asked again, and
+    inside a handler of operators, autograd records as it did outside."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._recorded = _modes.current.grad_enabled
+        if _protocol.state.outside:
+            _modes.current.grad_enabled = _protocol.state.outside[-1]
+
+    def __exit__(self, *exc: object) -> None:
+        _modes.current.grad_enabled = self._recorded
+        super().__exit__(*exc)
 
 
 def redispatch_function(
@@ -177,37 +197,36 @@ _UNTESTED_TEXT = """
     linspace logspace normal ones rand rand_like randint randint_like randn randn_like randperm
     range result_type scalar_tensor sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor
     sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor tensor tril_indices triu_indices vander
-    zeros as_strided"""
+    zeros as_strided eig lstsq solve symeig"""
 _UNTESTED = frozenset(_UNTESTED_TEXT.split())
 #: Attributes of Tensor that PyTorch keeps no test for.
 _UNTESTED_ATTRIBUTES_TEXT = """
     new new_empty new_empty_strided new_full new_ones new_tensor new_zeros stride unflatten
-    to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
+    fill to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
     """
 _UNTESTED_ATTRIBUTES = frozenset(_UNTESTED_ATTRIBUTES_TEXT.split())
-#: What stands in torch.functional.
-_IN_FUNCTIONAL_TEXT = """
-    atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul
-    einsum lu meshgrid norm split stft tensordot unique unique_consecutive unravel_index
-    """
-_IN_FUNCTIONAL = frozenset(_IN_FUNCTIONAL_TEXT.split())
 
 
-def _module(space: str) -> ModuleType | None:
-    return sys.modules.get(f"torchlike.{space}" if space else "torchlike")
+_IN_FUNCTIONAL = frozenset(_functional._NAMES)
+
+
+def _module(space: str) -> ModuleType:
+    return sys.modules[f"torchlike.{space}" if space else "torchlike"]
 
 
 def _public() -> Iterator[tuple[Any, str, str, Any]]:
-    """Module, path, name and function of each that asks."""
+    """Owner (a module, Tensor, or a property), path, name and function of each that asks."""
     for space, name, function in _asking.functions(_NAMESPACES):
         if not name.startswith("_"):
             yield _module(space), ".".join(filter(None, ("torch", space))), name, function
             if not space and name in _IN_FUNCTIONAL:
-                yield _module("functional"), "torch.functional", name, function
+                yield _functional, "torch.functional", name, function
     for function in _asking.of_rooms_above():
         room = function.__module__.partition(".")[2]
-        if room == "nn.init":
-            yield _module(room), f"torch.{room}", function.__name__, function
+        if room in ("nn.init", "_compat.symbolic"):
+            path = "nn.init" if room == "nn.init" else ""
+            owner = _module(path)
+            yield owner, ".".join(filter(None, ("torch", path))), function.__name__, function
     for name, value in _asking.attributes():
         if isinstance(value, property):
             yield value, f"torch.Tensor.{name}", "__get__", value.__get__
@@ -217,6 +236,30 @@ def _public() -> Iterator[tuple[Any, str, str, Any]]:
             yield Tensor, "torch.Tensor", name, getattr(Tensor, name)
 
 
+def _silent() -> Iterator[tuple[str, str, Any]]:
+    """Path, name and function (or class) of each public one that does not ask."""
+    asking = {id(f) for _, _, f in _asking.functions(_NAMESPACES)}
+    asking.update(map(id, _asking.of_rooms_above()))
+    for space in ("", "functional", "nn.functional", "nn.init", "linalg", "fft", "special"):
+        there = {**_NAMESPACES.get(space, {}), **vars(_module(space))}
+        for name, value in there.items():
+            told = name[0].islower() and not name.endswith("_") and callable(value)
+            if told and id(value) not in asking:
+                yield f"torch.{space}".rstrip("."), name, value
+
+
+def _is_listed(owner: Any, path: str, name: str) -> bool:
+    """Whether PyTorch counts a function that asks among those it has a test for. In-place functions
+    of modules, though they ask, are not among them."""
+    if owner is None:
+        return False
+    if owner is Tensor:
+        return name not in _UNTESTED_ATTRIBUTES
+    if isinstance(owner, ModuleType):
+        return not name.endswith("_") and not (path == "torch" and name in _UNTESTED)
+    return True
+
+
 @functools.cache
 def _names() -> dict[Any, str]:
     found: dict[Any, str] = {}
@@ -224,6 +267,10 @@ def _names() -> dict[Any, str]:
         # torch.conv2d is nn.functional.conv2d, and of methods the one with its own name.
         if function not in found or path in ("torch.functional", "torch.nn.functional"):
             found[function] = f"{path}.{name}"
+    for path, name, function in _silent():
+        found.setdefault(function, f"{path}.{name}")
+    for name in _SILENT_ATTRIBUTES:
+        found[getattr(Tensor, name)] = f"torch.Tensor.{name}"
     return found
 
 
@@ -242,24 +289,29 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 @functools.cache
 def _overridable() -> dict[Any, list[Callable[..., Any]]]:
     found: dict[Any, list[Callable[..., Any]]] = {}
-    for owner, _, name, function in _public():
-        untested = _UNTESTED_ATTRIBUTES if owner is Tensor else _UNTESTED
-        if owner is not None and name not in untested:
+    for owner, path, name, function in _public():
+        if _is_listed(owner, path, name):
             found.setdefault(owner, []).append(function)
     return found
+
+
+#: Attributes of Tensor that do not ask.
+_SILENT_ATTRIBUTES = (
+    "__hash__", "__init__", "__new__", "__iter__", "__delitem__", "__init_subclass__", "__dir__",
+    "__torch_function__", "__torch_dispatch__", "as_subclass", "_make_subclass",
+    "_make_wrapper_subclass", "_typed_storage",
+)  # fmt: skip
 
 
 @functools.cache
 def get_ignored_functions() -> set[Callable[..., Any]]:
     """Those that are never asked for, or that make tensors from none."""
-    found = {f for _, _, name, f in _public() if name in _UNTESTED | _UNTESTED_ATTRIBUTES}
-    asking = {id(f) for _, _, f in _asking.functions(_NAMESPACES)}
-    for space, table in _NAMESPACES.items():
-        if space != "aten":
-            found.update(f for f in table.values() if id(f) not in asking)
-    attributes = ("__hash__", "__init__", "__new__", "__iter__", "__delitem__", "as_subclass",
-                  "_make_subclass", "_make_wrapper_subclass", "__torch_function__")  # fmt: skip
-    found.update(getattr(Tensor, name) for name in attributes if hasattr(Tensor, name))
+    found = {
+        f for owner, path, name, f in _public()
+        if owner is not None and not name.endswith("_") and not _is_listed(owner, path, name)
+    }  # fmt: skip
+    found.update(f for _, _, f in _silent())
+    found.update(getattr(Tensor, name) for name in _SILENT_ATTRIBUTES)
     return found
 
 
@@ -280,6 +332,8 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     for functions in get_overridable_functions().values():
         for function in functions:
             found[function] = _answering(function)
+    for function in _asking.of_rooms_above():  # those of nn.init that write
+        found.setdefault(function, _answering(function))
     return found
 
 

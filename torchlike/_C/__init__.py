@@ -32,8 +32,9 @@ from torchlike._core import protocol as _protocol
 from torchlike._core.devices import device
 from torchlike._core.dtypes import dtype
 from torchlike._core.layouts import layout, memory_format
+from torchlike._core.protocol import DisableTorchDispatch as _DisableTorchDispatch
 from torchlike._core.protocol import DisableTorchFunction, DisableTorchFunctionSubclass
-from torchlike._core.protocol import EnableTorchFunction as _EnableTorchFunction
+from torchlike._core.protocol import EnablingGuard as _EnableTorchFunction
 from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
@@ -49,6 +50,7 @@ __all__ = [
     "Size",
     "Tag",
     "TensorBase",
+    "_DisableTorchDispatch",
     "_ExcludeDispatchKeyGuard",
     "_TensorBase",
     "_TensorMeta",

@@ -46,12 +46,21 @@ _NO_OPERATORS = frozenset(("backward", "retain_grad", "requires_grad_", "size", 
 
 def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
     """A call of ``torch.ops.….overload`` that a class or mode is to handle."""
-    operator = overload.operator
-    if operator.namespace == "aten":
-        line = schemas.overloads_of(operator.name).get(operator.overload)
-        if line is not None and line[0].is_composite and operator.name in COMPOSITES:
-            return COMPOSITES[operator.name](*args, **kwargs)
+    if overload.operator.name in COMPOSITES and rule_for(overload) is not None:
+        return COMPOSITES[overload.operator.name](*args, **kwargs)
     return recording.recorded(overload, args, kwargs)
+
+
+def rule_for(overload: Any) -> Callable[..., Any] | None:
+    """What stands for an operator of aten's that PyTorch makes of others; None for one that is not
+    made of others."""
+    operator = overload.operator
+    if operator.namespace != "aten":
+        return None
+    line = schemas.overloads_of(operator.name).get(operator.overload)
+    if line is None or not line[0].is_composite:
+        return None
+    return COMPOSITES.get(operator.name, operator)
 
 
 @functools.cache

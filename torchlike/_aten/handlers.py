@@ -28,23 +28,49 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pro
     """
     found = protocol.handlers((*args, *kwargs.values()))
     types = tuple(map(type, found))
-    with modes.unrecorded():
-        mode = None
-        if protocol.state.dispatch_modes:
-            mode = protocol.pop_dispatch()
-            try:
-                result = mode.__torch_dispatch__(overload, types, args, kwargs)
-            finally:
-                protocol.push_dispatch(mode)
-            if result is not NotImplemented:
-                return result
-        for value in found:
-            result = value.__torch_dispatch__(overload, types, args, kwargs)
-            if result is not NotImplemented:
-                return result
-        if mode is None and not found:
-            return overload.operator(*args, **kwargs)
+    outside = protocol.state.outside
+    outside.append(modes.current.grad_enabled)
+    try:
+        with modes.unrecorded():
+            mode = None
+            if protocol.state.dispatch_modes:
+                mode = protocol.pop_dispatch()
+                try:
+                    result = _asked(mode, overload, types, args, kwargs)
+                finally:
+                    protocol.push_dispatch(mode)
+                if result is not NotImplemented:
+                    return result
+            for value in found:
+                result = _asked(value, overload, types, args, kwargs)
+                if result is not NotImplemented:
+                    return result
+            if mode is None and not found:
+                return overload.operator(*args, **kwargs)
+    finally:
+        outside.pop()
     raise protocol.Declined(_nobody(overload, types, mode))
+
+
+def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> protocol.Result:
+    """What a handler gives. RuntimeError in PyTorch's words for what is no tensor, where the
+    operator gives one."""
+    answer = handler.__torch_dispatch__
+    if isinstance(getattr(answer, "__self__", None), type) and not isinstance(handler, Tensor):
+        raise RuntimeError(
+            "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please "
+            "make it a plain method"
+        )
+    result = answer(overload, types, args, kwargs)
+    if not isinstance(result, Tensor) and result is not None and result is not NotImplemented:
+        returns = overload._schema.returns
+        given = (result,) if len(returns) == 1 else result
+        for kind, value in zip(returns, given, strict=False):
+            if kind.base == "Tensor" and not (
+                value is None or isinstance(value, (list, tuple) if "[]" in kind.marks else Tensor)
+            ):
+                raise RuntimeError(f"Unable to cast {value} to {kind.shown()}")
+    return result
 
 
 def _nobody(overload: Any, types: Any, mode: Any) -> str:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._aten import arguments, pointwise_kernels, resizing, schemas
+from torchlike._aten import arguments, helper_kernels, pointwise_kernels, resizing, schemas
 from torchlike._aten.kernels import KERNELS
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
@@ -22,6 +22,7 @@ from torchlike._runtime.lazy import LazyModule
 
 assert pointwise_kernels  # importing it fills the table of kernels
 assert resizing
+assert helper_kernels
 
 #: Prefixes that aten has instead of namespaces.
 _PREFIXES = {"linalg_": "linalg", "special_": "special", "fft_": "fft"}
@@ -53,6 +54,12 @@ class AtenOperator:
             raise NotImplementedError(
                 f"{self.qualname} has no kernel here: no function of torchlike computes it"
             )
+        if kwargs and self._names is not None and not kwargs.keys() <= self._names:
+            name = next(name for name in kwargs if name not in self._names)
+            raise RuntimeError(
+                f"Unknown keyword argument '{name}' for operator 'aten::{self.name}'. "
+                f"Schema: {self.schema}"
+            )
         if "self" in kwargs:  # the dispatcher's name of the first argument
             args = (kwargs.pop("self"), *args)
         if kwargs and not self._takes_options:
@@ -61,6 +68,13 @@ class AtenOperator:
         if self._by_name is not None and len(args) > 1:
             args, kwargs = args[:1], {**dict(zip(self._by_name, args[1:], strict=False)), **kwargs}
         return self.function(*args, **kwargs)
+
+    @functools.cached_property
+    def _names(self) -> frozenset[str] | None:
+        """The names of the schema's arguments; None where the schema is not PyTorch's."""
+        if self.namespace != "aten" or self.overload not in schemas.overloads_of(self.name):
+            return None
+        return frozenset(a.name for a in self.schema.arguments)
 
     @functools.cached_property
     def _parameters(self) -> list[str]:
@@ -213,3 +227,4 @@ custom.NAMESPACES["aten"] = aten
 _calling: Any = LazyModule("torchlike._aten.calling")
 _layer_gradients: Any = LazyModule("torchlike._aten.layer_gradients")
 protocol.dispatched_by(lambda: _calling.dispatch)
+custom.decomposed_by(lambda overload: _calling.rule_for(overload))

@@ -33,6 +33,8 @@ class TensorMethods:
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Tensor:
         """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
 
+    def __div__(self, other: Any) -> Tensor: ...
+
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
     def __floordiv__(self, other: Any) -> Tensor: ...
@@ -47,6 +49,8 @@ class TensorMethods:
     def __iadd__(self, other: Any) -> Tensor: ...
 
     def __iand__(self, other: Any) -> Tensor: ...
+
+    def __idiv__(self, other: Any) -> Tensor: ...
 
     def __ifloordiv__(self, other: Any) -> Tensor: ...
 
@@ -72,6 +76,8 @@ class TensorMethods:
 
     def __le__(self, other: Any) -> Tensor: ...
 
+    def __long__(self) -> _int: ...
+
     def __lshift__(self, other: Any) -> Tensor: ...
 
     def __lt__(self, other: Any) -> Tensor: ...
@@ -85,6 +91,8 @@ class TensorMethods:
     def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
     def __neg__(self) -> Tensor: ...
+
+    def __nonzero__(self) -> _bool: ...
 
     @property
     def __numpy_dtype__(self) -> Any: ...
@@ -771,6 +779,9 @@ integers stay."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of the other."""
 
+    @property
+    def grad_dtype(self) -> Any: ...
+
     def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``gt`` elementwise; a bool tensor."""
 
@@ -808,7 +819,7 @@ integers stay."""
         """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
 data when they are equal); the last includes its end, what is outside does not count."""
 
-    def histogram(self, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
+    def histogram(self, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
         """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
 and the edges: a named pair."""
 
@@ -890,6 +901,9 @@ first dimension, RuntimeError for others."""
 
     def inverse(self, *, out: Any = None) -> Tensor:
         """``linalg.inv``."""
+
+    def ipu(self, device: Any = None, non_blocking: Any = False) -> Tensor:
+        """RuntimeError: there are no such devices."""
 
     def is_coalesced(self) -> _bool:
         """RuntimeError: only sparse tensors can be coalesced."""
@@ -1092,6 +1106,9 @@ give the default float dtype."""
     @property
     def mT(self) -> Any: ...
 
+    def map2_(self, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+        """Each element replaced by ``callable(element, element of x, element of y)``."""
+
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
         """Each element replaced by ``callable(element, element of tensor)``."""
 
@@ -1158,6 +1175,9 @@ with another tensor, elementwise."""
     def msort(self, *, out: Any = None) -> Tensor:
         """Values in order along the first dimension."""
 
+    def mtia(self, device: Any = None, non_blocking: Any = False) -> Tensor:
+        """AssertionError: there are no such devices."""
+
     def mul(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``input * other``, broadcast and promoted."""
 
@@ -1182,6 +1202,9 @@ with another tensor, elementwise."""
 
     def mvlgamma_(self, p: _int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension ``p``."""
+
+    @property
+    def name(self) -> Any: ...
 
     def nan_to_num(self, nan: Tensor | Number | None = None, posinf: Tensor | Number | None = None, neginf: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
         """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
@@ -1208,6 +1231,9 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
     def narrow_copy(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """``narrow`` as a tensor of its own (contiguous), not a view."""
 
+    def ndimension(self) -> _int:
+        """The number of dimensions."""
+
     def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``ne`` elementwise; a bool tensor."""
 
@@ -1225,6 +1251,9 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
 
     def negative_(self) -> Tensor:
         """``-input``. RuntimeError for bool tensors."""
+
+    def nelement(self) -> _int:
+        """The number of elements."""
 
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype, ``new(tensor)``
@@ -1423,8 +1452,15 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """Change the size in place; elements stay where they lie in memory, new memory is as ``empty``
 has it."""
 
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        """A view of as many elements in another tensor's size (use ``reshape_as``). RuntimeError for
+another number of elements."""
+
     def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:
         """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""
+
+    def resize_as_sparse_(self, *args: Any, **kwargs: Any) -> Any:
+        """NotImplementedError: the tensor is not sparse."""
 
     def resolve_conj(self) -> Tensor:
         """A tensor with conjugation carried out."""
@@ -1562,6 +1598,12 @@ out of range, NotImplementedError for integers without ``dtype``."""
     def sparse_mask(self, mask: Any) -> Any:
         """The elements at the places of ``mask``, in its layout."""
 
+    def sparse_resize_(self, *args: Any, **kwargs: Any) -> Any:
+        """NotImplementedError: the tensor is not sparse."""
+
+    def sparse_resize_and_clear_(self, *args: Any, **kwargs: Any) -> Any:
+        """NotImplementedError: the tensor is not sparse."""
+
     def split(self, split_size: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
         """Views of consecutive pieces: of one size, or of the sizes in a list."""
 
@@ -1672,6 +1714,9 @@ flattened tensor without ``dim``."""
 
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
         """Itself (in another dtype)."""
+
+    def to_mkldnn(self, dtype: Any = None) -> Tensor:
+        """NotImplementedError: there is no such layout."""
 
     def to_padded_tensor(self, padding: _float, output_size: Any = None) -> Tensor:
         """The parts of a nested tensor along a first dimension, with padding behind each.
@@ -1796,6 +1841,9 @@ integers stay."""
     def view_as_real(self) -> Tensor:
         """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
 
+    @property
+    def volatile(self) -> Any: ...
+
     def vsplit(self, indices_or_sections: Any) -> _tuple[Tensor, ...]:
         """``tensor_split`` along a fixed dimension, into equal sections."""
 
@@ -1807,6 +1855,9 @@ integers stay."""
 
     def xlogy_(self, other: Tensor | Number) -> Tensor:
         """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+
+    def xpu(self, device: Any = None, non_blocking: Any = False) -> Tensor:
+        """AssertionError: there are no such devices."""
 
     def zero_(self) -> Tensor:
         """Every element becomes zero."""

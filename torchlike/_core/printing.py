@@ -302,6 +302,7 @@ def tensor_repr(
     grad_fn: str | None,
     prefix: str = "tensor(",
     is_parameter_like: bool = False,
+    contents: str | None = None,
 ) -> str:
     """The `repr` of a tensor.
 
@@ -320,13 +321,18 @@ def tensor_repr(
         prefix: "tensor(", or a subclass's "Name(". Further lines are indented by its length.
         is_parameter_like: for a parameter of another class, which PyTorch writes as
             "Parameter(Name(...))". Changes nothing where `prefix` is "tensor(".
+        contents: what a subclass writes in the place of the values, of which only the shape is
+            read then.
     """
     options = _options
     shape = tuple(values.shape)
     meta, empty = device == "meta", 0 in shape
     indent = len(prefix)
 
-    shown = "..." if meta else _contents(values, dtype, indent, options)
+    if contents is not None:
+        shown = contents
+    else:
+        shown = "..." if meta else _contents(values, dtype, indent, options)
 
     suffixes = []
     if not is_default_device:

@@ -8,6 +8,7 @@ rooms above exchange the code of every public function for one that comes here f
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from types import EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -27,6 +28,10 @@ class _State(threading.local):
         self.subclasses_off = False
         #: The modes with ``__torch_dispatch__`` that are on, innermost last.
         self.dispatch_modes: list[Any] = []
+        #: Whether classes with ``__torch_dispatch__`` are not asked.
+        self.dispatch_off = False
+        #: What was recorded outside of each handler of operators that runs, innermost last.
+        self.outside: list[bool] = []
         #: Whether a mode of either kind is on.
         self.busy = False
 
@@ -133,10 +138,12 @@ class _NoDispatch:
     __name__ = "_disabled_torch_dispatch_impl"
 
     def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Result:
-        return NotImplemented
+        with DisableTorchDispatch(), DisableTorchFunctionSubclass(), modes.unrecorded():
+            return func(*args, **(kwargs or {}))
 
 
-#: What a class says for ``__torch_dispatch__`` that has no part in it.
+#: What a class says for ``__torch_dispatch__`` that has no part in it. Called, as by
+#: ``super().__torch_dispatch__``, it runs the operator on the tensors' own memory.
 no_dispatch = _NoDispatch()
 
 
@@ -150,6 +157,8 @@ def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
     """The tensors whose classes have ``__torch_dispatch__``, one of each class, subclasses before
     their bases. ``depth``: of lists to look into."""
     found: list[Any] = []
+    if state.dispatch_off:
+        return found
     for value in values:
         kind = type(value)
         if kind in PLAIN:
@@ -286,11 +295,24 @@ def ask(
     mode = None
     if state.modes:
         with popped() as mode:
+            if isinstance(getattr(mode.__torch_function__, "__self__", None), type):
+                raise RuntimeError(
+                    "Defining your mode's `__torch_function__` as a classmethod is not supported, "
+                    "please make it a plain method"
+                )
             result = mode.__torch_function__(public, types, args, kwargs)
         if result is not NotImplemented:
             return result
     for value in found:
-        result = value.__torch_function__(public, types, args, kwargs)
+        answer = value.__torch_function__
+        if getattr(answer, "__self__", None) is value:
+            warnings.warn(
+                "Defining your `__torch_function__` as a plain method is deprecated and will be an "
+                "error in future, please define it as a classmethod.",
+                DeprecationWarning if in_python else UserWarning,
+                stacklevel=5,
+            )
+        result = answer(public, types, args, kwargs)
         if result is not NotImplemented:
             return result
     if operator:
@@ -392,6 +414,20 @@ class DisableTorchFunctionSubclass(_Disabling):
     _field = "subclasses_off"
 
 
+class DisableTorchDispatch:
+    """``with DisableTorchDispatch():`` neither classes of arguments nor modes are asked with
+    ``__torch_dispatch__``."""
+
+    def __enter__(self) -> None:
+        self._previous = state.dispatch_off, state.dispatch_modes
+        state.dispatch_off, state.dispatch_modes = True, []
+        _changed()
+
+    def __exit__(self, *exc: object) -> None:
+        state.dispatch_off, state.dispatch_modes = self._previous
+        _changed()
+
+
 class DisableTorchFunction(_Disabling):
     """``with DisableTorchFunction():`` neither classes of arguments nor modes are asked."""
 
@@ -407,3 +443,13 @@ class EnableTorchFunction:
 
     def __exit__(self, *exc: object) -> None:
         state.off, state.subclasses_off = self._previous
+
+
+class EnablingGuard(EnableTorchFunction):
+    """``guard = EnablingGuard()``: both are asked again until the object goes."""
+
+    def __init__(self) -> None:
+        self.__enter__()
+
+    def __del__(self) -> None:
+        self.__exit__()

@@ -91,7 +91,12 @@ class PythonValues(TensorMethods):
             return self.reshape(1).item()
 
     def tolist(self: Any) -> Any:
-        """The elements as (nested) Python lists; a number for a 0-dim tensor."""
+        """The elements as (nested) Python lists; a number for a 0-dim tensor. RuntimeError for a
+        class with ``__torch_dispatch__``."""
+        if self._handles:
+            raise RuntimeError(
+                f".tolist() is not supported for tensor subclasses, got {type(self).__name__}"
+            )
         values = self._value(".tolist()")
         if values.dtype.kind == "V":  # ml_dtypes (bfloat16): as Python floats
             values = values.astype(np.float32)
@@ -147,6 +152,8 @@ class PythonValues(TensorMethods):
     def _check_numpy(self: Any, force: Any = False) -> None:
         """The errors of ``numpy()``: for memory that NumPy cannot hold, and without ``force`` for
         what would be lost on the way."""
+        if self._handles:
+            raise RuntimeError(".numpy() is not supported for tensor subclasses.")
         if self.requires_grad and modes.current.grad_enabled and not force:
             raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
         if self.dtype.numpy in _NOT_IN_NUMPY:

@@ -72,6 +72,10 @@ class _TensorMeta(type):
             cls._on = classmethod(_on_asking)
             if handles is not protocol.no_dispatch:
                 cls._handles = True
+                # A class that says what operators do has no part in functions unless it says so.
+                said_function = getattr(cls.__torch_function__, "__func__", None)
+                if said_function is vars(Tensor)["__torch_function__"].__func__:
+                    cls.__torch_function__ = protocol.no_protocol
         if cell is not None:
             _CLASS_OF[cell] = cls
         announce(cls)
@@ -335,8 +339,6 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         view = self._view
         return len(self._storage.shape if view is None else view.geometry.size)
 
-    ndimension = dim
-
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
@@ -346,8 +348,6 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def numel(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
-
-    nelement = numel
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -651,28 +651,32 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         own = type(self)
         if type(self._storage.cell) is TreeLeaf:
             return f"{own.__name__}({self._storage.cell!r})"
-        parameter = getattr(self, "_is_param", False)
         if modes.current.capture is not None:  # no values yet: say what is known
             size = tuple(self.shape)
             return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
         if self._storage_spans_devices():
             text = self._repr_on_mesh()
             if text is not None:
-                return printing.parameter_repr(text) if parameter else text
+                return printing.parameter_repr(text) if getattr(self, "_is_param", False) else text
         dtype, default = self.dtype, dtypes.get_default_dtype()
         grad_fn = self.grad_fn
+        values: Any = self
+        if tensor_contents is None:
+            values = self._read() if self.is_meta else self.detach()._value("print(tensor)")
         text = printing.tensor_repr(
-            self._read() if self.is_meta else self.detach()._value("print(tensor)"),
+            values,
             dtype=dtype.name,
             is_default_dtype=dtype in (default, default.to_complex()),
             device=str(self.device),
             is_default_device=self.device == devices.get_default_device(),
             requires_grad=self.requires_grad,
             grad_fn=None if grad_fn is None else grad_fn.short_name(),
-            prefix="tensor(" if own is Tensor or parameter else f"{own.__name__}(",
-            is_parameter_like=parameter,
+            # Parameter itself says of the class that it is one, other classes of an instance.
+            prefix="tensor(" if own is Tensor or "_is_param" in vars(own) else f"{own.__name__}(",
+            is_parameter_like=getattr(self, "_is_param", False),
+            contents=tensor_contents,
         )
-        return printing.parameter_repr(text) if parameter else text
+        return printing.parameter_repr(text) if getattr(own, "_is_param", False) else text
 
     def _storage_spans_devices(self) -> bool:
         """Whether the array lies on a mesh of devices, so that it may be a DTensor."""
@@ -699,6 +703,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             storage.strides = self._storage.strides
         memo[id(self)] = copy = self._on(memo[key], self._view)
         copy._requires_grad = self._requires_grad
+        return self._with_copied_state(copy, memo)
+
+    def _with_copied_state(self, copy: Tensor, memo: dict[int, Any]) -> Tensor:
+        """``copy`` with copies of the gradient, attributes and slots of this tensor."""
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
         own, slots = parts_of_state(Tensor.__getstate__(self))
@@ -708,18 +716,21 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return copy
 
     def _copied_by_its_class(self, memo: dict[int, Any]) -> Tensor:
-        """What ``clone()`` gives of a wrapper subclass. RuntimeError for another class."""
+        """What ``clone()`` gives of a wrapper subclass, with copies of what was set on it.
+        RuntimeError for another class."""
         with modes.unrecorded():
             made = self.clone()  # type: ignore[attr-defined]
         if type(made) is not type(self):
             raise RuntimeError(
                 "The default implementation of __deepcopy__() for wrapper subclasses only works "
-                "for subclass types that properly implement clone() for which clone() returns "
-                f"another instance of the same subclass, not {type(made).__name__}"
+                "for subclass types that implement clone() and for which cloning returns another "
+                "instance of the same subclass. You should either properly implement clone() for "
+                "your subclass or override __deepcopy__() if it is intended behavior for clone() "
+                "to return an instance of a different type."
             )
         memo[id(self)] = made
         made._requires_grad = self._requires_grad
-        return made
+        return self._with_copied_state(made, memo)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture = modes.current.capture
@@ -738,6 +749,12 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         slots = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return (own, slots) if slots else own
 
+
+# `__torch_function__` and errors call an accessor by the name of its function.
+for _name, _value in vars(Tensor).items():
+    _function: Any = _value.fget if isinstance(_value, property) else _value
+    if getattr(_function, "__name__", "") == "<lambda>":
+        _function.__name__, _function.__qualname__ = _name, f"Tensor.{_name}"
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
 _FIELDS = frozenset(

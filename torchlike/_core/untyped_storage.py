@@ -12,6 +12,7 @@ import numpy as np
 from torchlike._core import devices, dtypes, mapped_files
 from torchlike._core.errors import type_name
 from torchlike._core.storage import Storage, Unread
+from torchlike._core.wrapped import Wrapped
 from torchlike._runtime import shared_memory
 
 
@@ -31,10 +32,17 @@ class UntypedStorage:
             else:
                 memory = _bytes_of(storage)
             storage = Storage(None, memory)
-        self._storage = storage
+        self._storage = getattr(storage, "root", storage)
 
     def data_ptr(self) -> int:
+        """Where the memory begins. RuntimeError for that of a wrapper subclass."""
+        self._check_memory("access the data pointer")
         return self._storage.data_ptr()
+
+    def _check_memory(self, attempt: str) -> None:
+        """RuntimeError in PyTorch's words where a wrapper subclass has no memory."""
+        if type(self._storage.cell) is Wrapped:
+            raise RuntimeError(f"Attempted to {attempt} on an invalid python storage.")
 
     def nbytes(self) -> int:
         return self._storage.nbytes
@@ -88,6 +96,35 @@ class UntypedStorage:
                 "of x.contiguous()."
             )
         return host.reshape(-1).view(np.uint8)
+
+    def copy_(self, source: UntypedStorage, non_blocking: object = None) -> UntypedStorage:
+        """Take over the bytes of a storage of the same size. TypeError for what is no storage,
+        RuntimeError for another size."""
+        self._check_memory("call copy_()")
+        if not isinstance(source, UntypedStorage):
+            raise TypeError(
+                "copy_(): argument 'src' (position 1) must be torch.Storage, not "
+                f"{type(source).__name__}"
+            )
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was "
+                f"{source.nbytes()} bytes"
+            )
+        self.memory()[...] = source.memory()
+        return self
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set each byte to the lowest byte of a number. RuntimeError for what is no int."""
+        self._check_memory("call fill_()")
+        if not isinstance(value, int):
+            raise RuntimeError(f"fill_ expects int, but got {type_name(value)}")
+        self.memory()[...] = value & 0xFF
+        return self
+
+    def _write_file(self, *args: object) -> None:
+        self._check_memory("call _write_file()")
+        raise NotImplementedError("UntypedStorage._write_file(): use torch.save")
 
     def __getitem__(self, index: Any) -> Any:
         """A byte as a number, or the bytes of a slice as a storage on the same memory.

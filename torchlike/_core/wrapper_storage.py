@@ -9,17 +9,11 @@ from torchlike._core import devices
 from torchlike._core.storage import Storage
 from torchlike._core.wrapped import NoMemory, Wrapped, refusal
 
-_NO_POINTER = (
-    "Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor). If you're using "
-    "torch.compile/export/fx, it is likely that we are erroneously tracing into a custom kernel. "
-    "To fix this, please wrap the custom kernel into an opaque custom op."
-)
-
 
 class WrapperStorage(Storage):
     """What a wrapper subclass says of itself."""
 
-    __slots__ = ("_device", "layout", "offset")
+    __slots__ = ("_device", "layout", "offset", "root")
 
     def __init__(
         self, shape: Sequence[int], strides: Sequence[int] | None, dtype: Any, device: Any,
@@ -28,6 +22,8 @@ class WrapperStorage(Storage):
         super().__init__(Wrapped(shape, dtype))
         self.strides = None if strides is None else tuple(strides)
         self._device, self.layout, self.offset = device, layout, offset
+        #: The storage that it stands for: of a view that of its base, else itself.
+        self.root: Storage = self
 
     @property
     def device(self) -> devices.device:
@@ -47,7 +43,7 @@ class WrapperStorage(Storage):
         return self.cell
 
     def data_ptr(self) -> int:
-        raise RuntimeError(_NO_POINTER)
+        return 0
 
     def write(self, array: Any) -> None:
         raise NoMemory(refusal("a write"))

@@ -36,15 +36,21 @@ REPORTED = {
 
 #: Dunder methods of Tensor that ask. The others make, compare and hash objects.
 _DUNDER_TEXT = """
-    abs add and array array_wrap bool complex contains deepcopy div dlpack dlpack_device eq float
+    abs add and array array_wrap bool long nonzero complex contains deepcopy div dlpack
+    dlpack_device eq float
     floordiv format ge getitem gt iadd iand idiv ifloordiv ilshift imod imul index int invert ior
     ipow irshift isub itruediv ixor le len lshift lt matmul mod mul ne neg or pos pow radd rand rdiv
     reduce_ex repr reversed rfloordiv rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub
     rtruediv rxor setitem setstate sub truediv xor"""
 _DUNDER = frozenset(f"__{name}__" for name in _DUNDER_TEXT.split())
 #: Underscored attributes of Tensor that PyTorch has too, and that ask there.
-_UNDERSCORED = frozenset({"_base", "_grad", "_version", "_is_view", "_values", "_indices", "_nnz",
-                          "_cdata", "_to_dense"})  # fmt: skip
+_UNDERSCORED_TEXT = """
+    _base _grad _version _is_view _values _indices _nnz _cdata _to_dense _dimI _dimV _coalesced_
+    _backward_hooks _grad_fn _post_accumulate_grad_hooks _sparse_mask_projection
+    _nested_tensor_size _nested_tensor_strides _nested_tensor_storage_offsets
+    _autocast_to_full_precision _autocast_to_reduced_precision _clear_non_serializable_cached_data
+    """
+_UNDERSCORED = frozenset(_UNDERSCORED_TEXT.split())
 #: Functions that modes see, but not the classes of what they are given: they copy values.
 _MAKERS = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
 #: Attributes of Tensor that do not ask: they are how the protocol itself makes its results.
@@ -55,7 +61,7 @@ _SILENT_TEXT = """
     broadcast_shapes can_cast clear_autocast_cache compile cond from_numpy get_default_device
     get_default_dtype get_rng_state initial_seed is_grad_enabled is_storage is_tensor load
     manual_seed promote_types save seed set_default_device set_rng_state typename vmap
-    while_loop associative_scan from_dlpack to_dlpack is_distributed"""
+    while_loop associative_scan from_dlpack to_dlpack"""
 _SILENT = frozenset(_SILENT_TEXT.split())
 #: Functions of nn.functional that PyTorch passes on by what they call: a method of Tensor ("." in
 #: front), or another function.
@@ -67,7 +73,8 @@ _REPORTED_FUNCTIONS = {
 #: Methods without arguments that say the class of their tensor to modes.
 _OF_SELF = ("dim", "numel", "item", "tolist", "__bool__", "__int__", "__float__", "__index__",
             "data_ptr", "storage_offset", "get_device", "has_names")  # fmt: skip
-_UNARY_TEXT = """abs array array_wrap bool complex contains deepcopy dlpack dlpack_device float
+_UNARY_TEXT = """abs array array_wrap bool long nonzero complex contains deepcopy dlpack
+    dlpack_device float
     format getitem index int invert len neg pos reduce_ex repr reversed setitem
     setstate"""
 _UNARY = frozenset(_UNARY_TEXT.split())

@@ -104,7 +104,7 @@ from torchlike._ops.aten import (
     time_major as time_major,
 )
 from torchlike._ops.nn.image import regions_of_interest as regions_of_interest
-from torchlike._ops.aten import assertions as assertions
+from torchlike._ops.aten import assertions as assertions, older_methods as older_methods
 from torchlike._ops.aten.custom import (
     HigherOrderOperator as HigherOrderOperator,
     OpOverload as OpOverload,

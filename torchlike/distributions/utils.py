@@ -25,7 +25,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
     ValueError for anything else.
     """
-    if not all(isinstance(v, (Tensor, *NUMBERS)) for v in values):
+    if not all(isinstance(v, NUMBERS) or _is_tensor_like(v) for v in values):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
             "__torch_function__."
@@ -35,10 +35,15 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
         {"dtype": get_default_dtype()} if first is None
         else {"dtype": first.dtype, "device": first.device}
     )  # fmt: skip
-    tensors = [v if isinstance(v, Tensor) else f.tensor(v, **options) for v in values]
+    tensors = [v if _is_tensor_like(v) else f.tensor(v, **options) for v in values]
     if all(t.shape == tensors[0].shape for t in tensors):
         return tuple(tensors)  # themselves, not views of them
     return f.broadcast_tensors(*tensors)
+
+
+def _is_tensor_like(value: Any) -> bool:
+    """Whether it is a tensor, or its class says what functions do with it."""
+    return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
 
 
 def taken(path: str, doc: str) -> Any:

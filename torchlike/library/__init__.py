@@ -14,6 +14,9 @@ from torchlike.library.registration import (
     register_kernel,
     register_vmap,
 )
+from torchlike.library.registration import (
+    _scoped_library as _scoped_library,
+)
 
 #: PyTorch's older name.
 impl_abstract = register_fake

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from torchlike._ops.aten import custom
 from torchlike.library import registration
 from torchlike.library.infer import infer_schema
 
@@ -15,6 +16,7 @@ class CustomOpDef:
 
     def __init__(self, operator: Any, function: Callable[..., Any]) -> None:
         self.operator = operator
+        self._opoverload = custom.overload_of(operator)
         self._init_fn = function
         self.__name__ = operator.name
         self.__doc__ = function.__doc__
@@ -24,7 +26,7 @@ class CustomOpDef:
         return self.operator.qualname
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.operator(*args, **kwargs)
+        return self._opoverload(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._dispatch.schema_language import parse, split_name
@@ -140,6 +141,16 @@ def impl(
     return set_kernel(operator, types, func)
 
 
+@contextlib.contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    """A ``Library(*args)`` whose operators are forgotten at the end."""
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
+
+
 def register_kernel(
     op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None
 ) -> Callable[..., Any] | None:
@@ -247,6 +258,12 @@ class Library:
         self._names.clear()
         if self.kind == "DEF":
             _defined.discard(self.ns)
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._destroy()
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"

@@ -19,13 +19,39 @@ from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._runtime import shared_memory
 from torchlike._runtime.shared_memory import Block
 
-__all__ = ["init_reductions", "reduce_storage", "reduce_tensor"]
+__all__ = ["StorageWeakRef", "init_reductions", "reduce_storage", "reduce_tensor"]
 
 _NON_LEAF = (
     "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
     "support crossing process boundaries.  If you just want to transfer the data, call detach() on "
     "the tensor before serializing (e.g., putting it on the queue)."
 )
+
+
+class StorageWeakRef:
+    """A storage's identity, without keeping it: references to one storage are equal and hash alike.
+
+    ``cdata`` is a number for it, ``expired()`` whether it is gone.
+    """
+
+    __slots__ = ("_reference", "cdata")
+
+    def __init__(self, storage: Any) -> None:
+        held = storage.untyped()._storage
+        self._reference = weakref.ref(held)
+        self.cdata = id(held)
+
+    def expired(self) -> bool:
+        """Whether the storage is gone."""
+        return self._reference() is None
+
+    def __hash__(self) -> int:
+        return self.cdata
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, StorageWeakRef) and self._reference == other._reference)  # fmt: skip
+
 
 #: Seconds that a child that has ended its work waits for those it has sent tensors to.
 _PATIENCE = 5.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from torchlike._core import errors, modes
 from torchlike._core.dtypes import get_default_dtype
-from torchlike._core.protocol import no_protocol
+from torchlike._core.protocol import asked, no_protocol
 from torchlike._core.tensor import _FIELDS, TENSOR_TYPES, Tensor
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.finishing import finish
@@ -19,9 +19,9 @@ def _empty() -> Tensor:
     return finish(jax.device_put(np.empty(0, get_default_dtype().numpy)))
 
 
-def _of_wrapper(data: Tensor, requires_grad: Any) -> Any:
-    """A parameter of a class with ``__torch_dispatch__``. RuntimeError where ``detach()`` gives
-    another class."""
+def _of_subclass(data: Tensor, requires_grad: Any) -> Any:
+    """A parameter of another class of tensors, which says what ``detach()`` gives. RuntimeError
+    where that is of another class."""
     made: Any = data.detach()  # type: ignore[attr-defined]
     if type(made) is not type(data):
         raise RuntimeError(
@@ -77,15 +77,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
         if requires_grad and data._inference and not modes.current.inference:
             raise RuntimeError(errors.INFERENCE_GRAD)
-        if data._handles:  # its class says what a tensor of it is
-            return _of_wrapper(data, requires_grad)
+        if data._handles or asked(type(data)):  # its class says what a tensor of it is
+            return _of_subclass(data, requires_grad)
         own = cls if type(data) in (Tensor, Parameter) else type(data)
         self = own._on(data._storage, data._view)
         self._requires_grad = bool(requires_grad)
         if data._inference:
             self._inference = True
-        if own is not cls:
-            self._is_param = True
         if modes.current.capture is not None:
             modes.current.capture.adopt_view(self)
         return self

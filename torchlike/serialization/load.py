@@ -30,6 +30,7 @@ from torchlike.serialization.rebuild import (
     rebuild_sparse_tensor,
     rebuild_tensor,
     rebuild_tensor_v3,
+    rebuild_wrapper_subclass,
     with_state,
 )
 from torchlike.serialization.safe import load_safetensors
@@ -53,6 +54,7 @@ def _allowed() -> dict[str, Any]:
         "torch._utils._rebuild_tensor_v2": rebuild_tensor,
         "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
         "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
+        "torch._utils._rebuild_wrapper_subclass": rebuild_wrapper_subclass,
         "torch._utils._rebuild_parameter": rebuild_parameter,
         "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
         "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
@@ -99,7 +101,8 @@ def _rebuild_from_type(function: Callable[..., Any], kind: Any, args: Any, state
     return with_state(made if type(made) is kind else made.as_subclass(kind), state)
 
 
-_REBUILD = (rebuild_tensor, rebuild_tensor_v3, rebuild_parameter, rebuild_meta_tensor)
+_REBUILD = (rebuild_tensor, rebuild_tensor_v3, rebuild_parameter, rebuild_meta_tensor,
+            rebuild_wrapper_subclass)  # fmt: skip
 
 
 class _Checkpoint:

@@ -14,6 +14,7 @@ from torchlike._core.storage import Storage
 from torchlike._core.tensor import _FIELDS, Tensor, parts_of_state, set_state
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import View, step
+from torchlike._ops.aten.subclasses import _make_wrapper_subclass
 from torchlike._ops.creation.filled import empty_strided
 from torchlike.nn.parameter import Parameter
 from torchlike.sparse._compressed import sparse_compressed_tensor
@@ -167,6 +168,17 @@ def rebuild_meta_tensor(dtype: dtypes.dtype, size: Any, stride: Any, requires_gr
     made = empty_strided(size, stride, dtype=dtype, device="meta")
     made._requires_grad = bool(requires_grad)
     return made
+
+
+def rebuild_wrapper_subclass(
+    kind: type[Tensor], dtype: dtypes.dtype, size: Any, stride: Any, offset: int, layout: Any,
+    device: Any, requires_grad: Any,
+) -> Any:  # fmt: skip
+    """A tensor of a wrapper subclass; what is inside comes with its state."""
+    return _make_wrapper_subclass(
+        kind, size, stride, offset, dtype=dtype, layout=layout, device=device,
+        requires_grad=bool(requires_grad),
+    )  # fmt: skip
 
 
 def rebuild_sparse_tensor(layout: layouts.layout, data: Any) -> Any:

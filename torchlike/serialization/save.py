@@ -21,6 +21,7 @@ from torchlike._core.size import Size
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._core.wrapped import Wrapped
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
@@ -180,6 +181,10 @@ class _Pickler(_PythonPickler):
             args = (d, tuple(size), tuple(stride), bool(t.requires_grad))
             name = "_rebuild_meta_tensor_no_storage"
             return self._with_state(t, (_Global("torch._utils", name), args))
+        if type(t._storage.cell) is Wrapped:
+            args = (type(t), d, tuple(size), tuple(stride), offset, t.layout, t.device,
+                    bool(t.requires_grad))  # fmt: skip
+            return self._with_state(t, (_Global("torch._utils", "_rebuild_wrapper_subclass"), args))
         args = (
             self._key(t._storage, d), offset, tuple(size), tuple(stride), bool(t.requires_grad),
             OrderedDict(),
@@ -197,9 +202,7 @@ class _Pickler(_PythonPickler):
     def _with_state(self, t: Tensor, rebuilt: Any) -> Any:
         """What rebuilds ``t``: its values as ``rebuilt`` says, its class and its state."""
         state = t.__getstate__()
-        if isinstance(state, dict):  # what Parameter() makes anew
-            state = {k: v for k, v in state.items() if k != "_is_param"}
-        if getattr(t, "_is_param", False):
+        if getattr(type(t), "_is_param", False):  # of an instance of another class, in its state
             name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
             args = (t.detach(), bool(t.requires_grad), OrderedDict(), *((state,) if state else ()))
             return _Global("torch._utils", name), args

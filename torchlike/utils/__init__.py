@@ -12,7 +12,7 @@ __all__ = ["_pytree", "checkpoint", "data", "deterministic", "dlpack", "hooks", 
            "set_module", "swap_tensors"]  # fmt: skip
 
 #: Imported when they are asked for: programs that measure, or report on a machine.
-_LATER = ("benchmark", "collect_env", "flop_counter")
+_LATER = ("benchmark", "collect_env", "flop_counter", "module_tracker")
 
 
 def set_module(obj: Any, mod: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Self
 from torchlike._aten.handlers import unhandled
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
+from torchlike._core.wrapper_storage import WrapperStorage
 
 __all__ = [
     "BaseTorchDispatchMode",
@@ -21,6 +22,7 @@ __all__ = [
     "_pop_mode",
     "_pop_mode_temporarily",
     "_push_mode",
+    "is_in_torch_dispatch_mode",
     "is_traceable_wrapper_subclass",
     "is_traceable_wrapper_subclass_type",
     "return_and_correct_aliasing",
@@ -108,6 +110,12 @@ def _get_current_dispatch_mode_stack() -> list[Any]:
     return list(protocol.state.dispatch_modes)
 
 
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether a mode is on; unless asked, those that say ``is_infra_mode()`` do not count."""
+    on = protocol.state.dispatch_modes
+    return any(include_infra_modes or not m.is_infra_mode() for m in on)
+
+
 def is_traceable_wrapper_subclass(t: object) -> bool:
     """Whether an object can be taken apart and made again: it has ``__tensor_flatten__`` and
     ``__tensor_unflatten__``."""
@@ -167,4 +175,6 @@ def return_and_correct_aliasing(
         for o in (out,) if isinstance(out, Tensor) else out:
             if isinstance(o, Tensor) and o is not args[0] and o._base is None:
                 o._base = base if base is not o else None
+                if isinstance(o._storage, WrapperStorage):
+                    o._storage.root = getattr(args[0]._storage, "root", args[0]._storage)
     return out

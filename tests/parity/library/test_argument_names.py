@@ -33,6 +33,7 @@ KNOWN = {
     "einsum": "PyTorch's Python function takes the tensors as *operands, too",
     "record_stream": "refused, whatever it is given",
     "resize": "refused, whatever it is given",
+    "resize_as": "PyTorch's Python method calls it tensor, too",
     "_has_compatible_shallow_copy_type": "by position: `from` is a keyword of Python's",
 }  # fmt: skip
 

@@ -33,6 +33,16 @@ _OWN: dict[str, str] = {
 _handle: Callable[..., Any] | None = None
 
 
+#: ``rule = _decomposed(overload)``: what stands for an operator that is made of others.
+_decomposed: Callable[[OpOverload], Callable[..., Any] | None] | None = None
+
+
+def decomposed_by(find_rule: Callable[[OpOverload], Callable[..., Any] | None]) -> None:
+    """Have ``find_rule(overload)`` say what ``overload.decompose`` runs."""
+    global _decomposed
+    _decomposed = find_rule
+
+
 def handled_by(handle: Callable[..., Any]) -> None:
     """Have ``handle(overload, args, kwargs)`` called where there is such a class or mode."""
     global _handle
@@ -80,6 +90,7 @@ class OpOverload:
         self.namespace = operator.namespace
         self._overloadname = operator.overload or "default"
         self.__name__ = f"{operator.name}.{self._overloadname}"
+        self.__module__ = f"torch._ops.{operator.namespace}"
         self.__doc__ = operator.__doc__
 
     @property
@@ -103,6 +114,20 @@ class OpOverload:
     def op(self) -> Any:
         """What computes it."""
         return self.operator
+
+    @property
+    def _overloadpacket(self) -> OpOverloadPacket:
+        return self.overloadpacket
+
+    @property
+    def _opname(self) -> str:
+        return self.operator.name
+
+    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+        """What the operators give that stand for it in PyTorch; NotImplemented where it is not made
+        of others."""
+        rule = None if _decomposed is None else _decomposed(self)
+        return NotImplemented if rule is None else rule(*args, **kwargs)
 
     @property
     def is_view(self) -> bool:
@@ -139,6 +164,7 @@ class OpOverloadPacket:
     def __init__(self, namespace: str, name: str) -> None:
         self._qualified = f"{namespace}.{name}"
         self.__name__ = name
+        self.__module__ = f"torch._ops.{namespace}"
         self._overloads: dict[str, OpOverload] = {}
 
     @property
@@ -156,6 +182,11 @@ class OpOverloadPacket:
     def _add(self, operator: Any) -> None:
         self._overloads[operator.overload or "default"] = OpOverload(operator, self)
         self.__doc__ = operator.__doc__
+
+    @property
+    def op(self) -> OpOverloadPacket:
+        """What is called: itself."""
+        return self
 
     def overloads(self) -> list[str]:
         """Their names."""
@@ -202,6 +233,11 @@ def find(name: str) -> OpNamespace:
     if name in _OWN and name not in NAMESPACES:
         importlib.import_module(_OWN[name])
     return NAMESPACES.setdefault(name, OpNamespace(name))
+
+
+def overload_of(operator: Any) -> OpOverload:
+    """The overload by which an operator is called."""
+    return _named(operator.namespace, operator.name, operator.overload or "default")
 
 
 def exists(name: str) -> bool:

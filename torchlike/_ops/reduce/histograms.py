@@ -240,7 +240,7 @@ def _boxes(input: Tensor, bins: Any, range: Any, weight: Any, density: Any) -> t
 
 
 @composite()
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
               density: Any = False, out: Any = None) -> Any:  # fmt: skip
     """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
     and the edges: a named pair.

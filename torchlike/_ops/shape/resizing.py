@@ -208,6 +208,7 @@ def _resize_storage(self: UntypedStorage, size: int) -> UntypedStorage:
 
     NotImplementedError for fewer bytes than it has: tensors would look beyond its end.
     """
+    self._check_memory("call resize_()")
     storage = self._storage
     count, rest = divmod(size, storage.dtype.itemsize)
     if size < storage.nbytes or rest:
