@@ -263,6 +263,22 @@ def case_objects():
     return every, gathered, sent, own
 
 
+def case_objects_sent():
+    rank, first, second = dist.get_rank(), [None, None], [None]
+    if rank == 0:
+        dist.send_object_list(["a", {"b": [rank] * 3}], dst=1)
+        dist.send_object_list([("c", 1.5)], dst=1)
+    elif rank == 1:
+        senders = [dist.recv_object_list(first, src=0), dist.recv_object_list(second, src=0)]
+        return senders, first, second
+    return None
+
+
+def case_outside_of_a_group():
+    outside = dist.GroupMember.NON_GROUP_MEMBER
+    return [dist.new_group([r]) == outside for r in range(dist.get_world_size())]
+
+
 def case_objects_often():
     found = []
     for i in range(10):

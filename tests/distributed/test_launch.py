@@ -14,7 +14,7 @@ import pytest
 
 from tests.distributed.launching import COMMAND, HERE, free_port, launch
 from torchlike._runtime.launching import arguments, failures
-from torchlike.distributed import rendezvous
+from torchlike.distributed.rendezvous import meet as meet_others
 from torchlike.distributed.stores import DistNetworkError, DistStoreError, HashStore, TCPStore
 
 FAILING = HERE / "scripts" / "failing.py"
@@ -175,7 +175,7 @@ def _together(*calls):
 
 def test_ranks_that_do_not_fit():
     def meet(store, rank, size, seconds=5.0):
-        return lambda: rendezvous.meet(store, rank, size, timedelta(seconds=seconds))
+        return lambda: meet_others(store, rank, size, timedelta(seconds=seconds))
 
     store = HashStore()
     assert _together(*(meet(store, r, 3) for r in range(3))) == [None] * 3

@@ -36,6 +36,7 @@ from torchlike.distributed.debugging import (
     set_debug_level_from_env,
 )
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torchlike.distributed.file_stores import FileStore
 from torchlike.distributed.grad_bucket import GradBucket
 from torchlike.distributed.groups import (
     GroupMember,
@@ -68,7 +69,9 @@ from torchlike.distributed.objects import (
     all_gather_object,
     broadcast_object_list,
     gather_object,
+    recv_object_list,
     scatter_object_list,
+    send_object_list,
 )
 from torchlike.distributed.point_to_point import (
     P2POp,
@@ -79,12 +82,12 @@ from torchlike.distributed.point_to_point import (
     send,
 )
 from torchlike.distributed.reductions import ReduceOp, reduce_op
+from torchlike.distributed.rendezvous import register_rendezvous_handler, rendezvous
 from torchlike.distributed.stores import (
     DistBackendError,
     DistError,
     DistNetworkError,
     DistStoreError,
-    FileStore,
     HashStore,
     PrefixStore,
     QueueEmptyError,
@@ -169,14 +172,18 @@ __all__ = [
     "new_subgroups",
     "new_subgroups_by_enumeration",
     "recv",
+    "recv_object_list",
     "reduce",
     "reduce_op",
     "reduce_scatter",
     "reduce_scatter_single",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "scatter_object_list",
     "send",
+    "send_object_list",
     "set_debug_level",
     "set_debug_level_from_env",
 ]

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 
 from torchlike._runtime.meeting import coordination
-from torchlike.distributed import rendezvous
 from torchlike.distributed.mailbox import Mailbox
+from torchlike.distributed.rendezvous import enter, find, host_of
 from torchlike.distributed.stores import PrefixStore, Store
 
 default_pg_timeout = timedelta(minutes=30)
@@ -80,6 +80,13 @@ class ProcessGroup:
             types = (jax.sharding.AxisType.Auto,)
             self._mesh = jax.sharding.Mesh(np.array(devices), ("ranks",), axis_types=types)
         return self._mesh
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, int) and self._rank < 0 and other == GroupMember.NON_GROUP_MEMBER
+
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.group_name}: ranks {self.ranks}, backend {self._backend}>"
@@ -182,12 +189,12 @@ def init_process_group(
     limit = default_pg_timeout if timeout is None else timeout
     if not isinstance(limit, timedelta):
         raise TypeError(f"timeout must be a datetime.timedelta, not {type(limit).__name__}")
-    found, rank, world_size = rendezvous.find(init_method, rank, world_size, store, limit)
+    found, rank, world_size = find(init_method, rank, world_size, store, limit)
     World.groups, World.made = {}, 0
     if world_size > 1:
-        own = rendezvous.enter(found, rank, world_size, limit)
+        own = enter(found, rank, world_size, limit)
         World.store = own
-        World.mailbox = Mailbox(rank, own, rendezvous.host_of(own))
+        World.mailbox = Mailbox(rank, own, host_of(own))
         World.mailbox.state = _progress
     else:
         World.store = found

@@ -9,9 +9,16 @@ import pickle
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
+from torchlike._ops.creation.from_data import from_numpy
 from torchlike.distributed.groups import ProcessGroup, behind, member, root, store_of
+from torchlike.distributed.point_to_point import recv, send
 from torchlike.distributed.stores import DistStoreError
 from torchlike.distributed.works import Call
+
+#: The tag of objects that go from one process to another; a script's own are not negative.
+_OBJECTS = -1
 
 
 def _exchange(group: ProcessGroup, what: str, given: dict[str, Any], wanted: list[str],
@@ -133,6 +140,45 @@ def scatter_object_list(
         given = {f"{at}-{r}": value for r, value in enumerate(scatter_object_input_list)}
     got = _exchange(found, "scatter_object_list", given, [f"{at}-{found.rank()}"], found.size())
     scatter_object_output_list[0] = got[0]
+
+
+def send_object_list(
+    object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None,
+    group_dst: int | None = None, use_batch: bool = False,
+) -> None:  # fmt: skip
+    """Send objects that can be pickled to one process, which calls ``recv_object_list``. Errors as
+    of ``send``. ``device`` and ``use_batch`` mean nothing here."""
+    found = member(group)
+    if found.rank() < 0:
+        return
+    raw = np.frombuffer(pickle.dumps(list(object_list)), np.uint8)
+    for part in (np.array([raw.size, len(object_list)], np.int64).view(np.uint8), raw):
+        send(from_numpy(part.copy()), dst, found, _OBJECTS, group_dst)
+
+
+def recv_object_list(
+    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
+    group_src: int | None = None, use_batch: bool = False,
+) -> int:  # fmt: skip
+    """Receive objects from a process, or from any where none is given: its rank, -1 in a process
+    that is not in the group. RuntimeError for lists of different lengths; errors as of ``recv``.
+
+    The objects are unpickled, which runs what the sender put into them."""
+    found = member(group)
+    if found.rank() < 0:
+        return -1
+    head = from_numpy(np.zeros(16, np.uint8))
+    sender = recv(head, src, found, _OBJECTS, group_src)
+    size, count = head.numpy().view(np.int64).tolist()
+    raw = from_numpy(np.zeros(size, np.uint8))
+    recv(raw, sender, found, _OBJECTS)
+    if count != len(object_list):
+        raise RuntimeError(
+            f"recv_object_list: rank {sender} sent {count} objects, and this rank has a list of "
+            f"{len(object_list)}"
+        )
+    object_list[:] = pickle.loads(raw.numpy().tobytes())
+    return sender
 
 
 def _check_length(objects: Any, size: int, what: str) -> None:

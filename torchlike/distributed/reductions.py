@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from typing import Any
 
@@ -12,36 +13,65 @@ from jax import lax
 from torchlike._runtime import targets
 
 
-class RedOpType:
+class RedOpType(enum.Enum):
     """A way in which the values of several processes become one."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+    PREMUL_SUM = 8
 
-    def __repr__(self) -> str:
-        return f"RedOpType.{self.name}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, (ReduceOp, self.name)
+    def __int__(self) -> int:
+        return self.value
 
 
-class ReduceOp:
-    """The ways."""
+class _OpMeta(type):
+    """Of which the ways are instances too, as in PyTorch."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, RedOpType) or super().__instancecheck__(instance)
+
+
+class ReduceOp(metaclass=_OpMeta):
+    """The ways, and one of them: ``ReduceOp(ReduceOp.SUM) == ReduceOp.SUM``. TypeError for
+    what is none."""
 
     RedOpType = RedOpType
-    SUM = RedOpType("SUM")
-    AVG = RedOpType("AVG")
-    PRODUCT = RedOpType("PRODUCT")
-    MIN = RedOpType("MIN")
-    MAX = RedOpType("MAX")
-    BAND = RedOpType("BAND")
-    BOR = RedOpType("BOR")
-    BXOR = RedOpType("BXOR")
+    SUM = RedOpType.SUM
+    AVG = RedOpType.AVG
+    PRODUCT = RedOpType.PRODUCT
+    MIN = RedOpType.MIN
+    MAX = RedOpType.MAX
+    BAND = RedOpType.BAND
+    BOR = RedOpType.BOR
+    BXOR = RedOpType.BXOR
+    PREMUL_SUM = RedOpType.PREMUL_SUM
+
+    def __init__(self, op: RedOpType | ReduceOp) -> None:
+        if not isinstance(op, ReduceOp):
+            raise TypeError(f"ReduceOp() takes a ReduceOp such as ReduceOp.SUM, not {op!r}")
+        self.op: RedOpType = op if isinstance(op, RedOpType) else op.op
+
+    @property
+    def name(self) -> str:
+        """``SUM`` and so on."""
+        return self.op.name
+
+    def __eq__(self, other: object) -> bool:
+        return self.op is (other.op if type(other) is ReduceOp else other)
+
+    def __hash__(self) -> int:
+        return hash(self.op)
 
 
 reduce_op = ReduceOp
 
-_BY_NAME = {op.name.lower(): op for op in vars(ReduceOp).values() if isinstance(op, RedOpType)}
+_BY_NAME = {op.name.lower(): op for op in RedOpType if op is not RedOpType.PREMUL_SUM}
 _BITWISE = {"BAND": jnp.bitwise_and, "BOR": jnp.bitwise_or, "BXOR": jnp.bitwise_xor}
 #: What XLA's collectives on the CPU carry; other integers go as int32.
 _CARRIED = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32",
@@ -52,8 +82,8 @@ _PIECE = 4 << 20
 
 def named(op: Any) -> RedOpType:
     """An operation by itself or by its name, in any case. ValueError for an unknown one."""
-    if isinstance(op, RedOpType):
-        return op
+    if isinstance(op, ReduceOp):
+        return ReduceOp(op).op
     found = _BY_NAME.get({"mean": "avg", "prod": "product"}.get(str(op).lower(), str(op).lower()))
     if found is None:
         raise ValueError(f"unknown reduction operation {op!r}; known: {', '.join(_BY_NAME)}")
@@ -61,9 +91,15 @@ def named(op: Any) -> RedOpType:
 
 
 def check(op: Any, dtype: Any) -> None:
-    """TypeError for what is no operation; RuntimeError for one that the dtype does not have."""
-    if not isinstance(op, RedOpType):
+    """TypeError for what is no operation; RuntimeError for one that the dtype does not have,
+    NotImplementedError for the sum of multiples."""
+    if not isinstance(op, ReduceOp):
         raise TypeError(f"op must be a torch.distributed.ReduceOp, not {type(op).__name__}")
+    if op == RedOpType.PREMUL_SUM:
+        raise NotImplementedError(
+            "ReduceOp.PREMUL_SUM: there is no such sum in XLA. Use instead: all_reduce of "
+            "tensor * factor"
+        )
     if op.name in _BITWISE and (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError("Cannot use ReduceOp." + op.name + " with non-integral dtype")
     if dtype.is_complex and op.name in ("MIN", "MAX", "PRODUCT"):

@@ -4,26 +4,66 @@ a file or the environment; and their places among JAX's processes.
 
 from __future__ import annotations
 
+import numbers
 import os
 import socket
 import time
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 from torchlike._runtime.meeting import coordination, service
-from torchlike.distributed.stores import (
-    DistStoreError,
-    FileStore,
-    PrefixStore,
-    Store,
-    TCPStore,
-)
+from torchlike.distributed.file_stores import FileStore
+from torchlike.distributed.stores import DistStoreError, HashStore, PrefixStore, Store, TCPStore
 
 #: JAX's coordination service, where this process serves it.
 _service: list[Any] = []
 #: How often a world was begun in this process: each has keys of its own in the store.
 _worlds = 0
+#: What finds the store for addresses of a kind, where a script has said it.
+_handlers: dict[str, Callable[..., Iterator[tuple[Store, int, int]]]] = {}
+
+
+def register_rendezvous_handler(
+    scheme: str, handler: Callable[..., Iterator[tuple[Store, int, int]]]
+) -> None:
+    """Have ``init_method="scheme://..."`` ask ``handler(url, timeout=...)``, a generator of the
+    store, the rank and the number of processes. RuntimeError for a scheme that has one."""
+    if scheme in _handlers or scheme in ("env", "file", "tcp"):
+        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+    _handlers[scheme] = handler
+
+
+def rendezvous(
+    url: str, rank: int = -1, world_size: int = -1, **kwargs: Any
+) -> Iterator[tuple[Store, int, int]]:
+    """A generator of the store at an address, this process' rank and the number of processes:
+    one of them for ``init_process_group(store=...)``. ``timeout`` is a timedelta.
+
+    Raises:
+        RuntimeError: the address is no string, rank or size no number, or nothing knows addresses
+            of the kind.
+        AssertionError: rank or size are given, and are in the address too.
+        ValueError, DistNetworkError: from the generator, as of ``init_process_group``.
+    """
+    if not isinstance(url, (str, bytes)):
+        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
+    if not isinstance(rank, numbers.Integral):
+        raise RuntimeError(f"`rank` must be an integer. {rank}")
+    if not isinstance(world_size, numbers.Integral):
+        raise RuntimeError(f"`world_size` must be an integer. {world_size}")
+    address = os.fsdecode(url)
+    kind = urlparse(address)
+    said = parse_qs(kind.query)
+    if (rank, world_size) != (-1, -1) and ("rank" in said or "world_size" in said):
+        raise AssertionError(
+            f"The url: {address} has node-specific arguments(rank, world_size) already."
+        )
+    if kind.scheme not in ("env", "file", "tcp", *_handlers):
+        raise RuntimeError(f"No rendezvous handler for {kind.scheme}://")
+    limit = kwargs.get("timeout", timedelta(minutes=30))
+    return (find(address, int(rank), int(world_size), None, limit) for _ in range(1))
 
 
 def find(
@@ -44,12 +84,18 @@ def find(
         return store, rank, world_size
     method = "env://" if init_method is None else init_method
     kind = urlparse(method)
+    if kind.scheme in _handlers:
+        if rank >= 0 or world_size >= 0:
+            given = {"rank": rank, "world_size": world_size}
+            own = "&".join(f"{name}={n}" for name, n in given.items() if n >= 0)
+            method += ("&" if kind.query else "?") + own
+        return next(_handlers[kind.scheme](method, timeout=timeout))
     if kind.scheme == "env":
         rank = rank if rank >= 0 else int(_variable("RANK"))
         world_size = world_size if world_size >= 0 else int(_variable("WORLD_SIZE"))
         _check_rank(rank, world_size)
         if world_size == 1:
-            return Store(), rank, world_size
+            return HashStore(), rank, world_size
         host, port = _variable("MASTER_ADDR"), int(_variable("MASTER_PORT"))
         return _by_tcp(host, port, rank, world_size, timeout), rank, world_size
     said = {name: values[0] for name, values in parse_qs(kind.query).items()}
@@ -68,7 +114,7 @@ def find(
                 "Error initializing torch.distributed using tcp:// rendezvous: port number missing"
             )
         if world_size == 1:
-            return Store(), rank, world_size
+            return HashStore(), rank, world_size
         return _by_tcp(kind.hostname, kind.port, rank, world_size, timeout), rank, world_size
     if kind.scheme == "file":
         if not kind.path:

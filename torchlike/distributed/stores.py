@@ -1,18 +1,15 @@
 """Key-value stores: what processes tell each other by.
 
-``TCPStore`` is a thread of its master's process that the others ask, ``FileStore`` a file that
-processes of one machine lock, ``HashStore`` a table that threads share. Asking for a key waits
-until somebody has set it, or raises DistStoreError after the store's timeout.
+``TCPStore`` is a thread of its master's process that the others ask, ``HashStore`` a table that
+threads share, ``FileStore`` (file_stores.py) a file. Asking for a key waits until somebody has set
+it, or raises DistStoreError after the store's timeout.
 """
 
 from __future__ import annotations
 
-import fcntl
 import time
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from torchlike._runtime.meeting.errors import (
     DistBackendError,
@@ -22,14 +19,13 @@ from torchlike._runtime.meeting.errors import (
     QueueEmptyError,
 )
 from torchlike._runtime.meeting.server import Client, Server
-from torchlike._runtime.meeting.table import Table, names
+from torchlike._runtime.meeting.table import Table
 
 __all__ = [
     "DistBackendError",
     "DistError",
     "DistNetworkError",
     "DistStoreError",
-    "FileStore",
     "HashStore",
     "PrefixStore",
     "QueueEmptyError",
@@ -38,10 +34,12 @@ __all__ = [
 ]
 
 _DEFAULT_TIMEOUT = timedelta(minutes=5)
-_T = TypeVar("_T")
+#: The key by which the processes of a TCPStore are counted.
+_HERE = "init/"
 
 
-def _bytes(value: Any) -> bytes:
+def as_bytes(value: Any) -> bytes:
+    """A value as a store keeps it. TypeError for what is neither str nor bytes."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if not isinstance(value, str):
@@ -50,57 +48,69 @@ def _bytes(value: Any) -> bytes:
 
 
 class Store:
-    """Keys and values; base of the others. A subclass says ``set``, ``get`` and the rest; what it
-    leaves out acts on a table in this process."""
+    """Keys and values; base of the others, and of a script's own.
+
+    A subclass says ``set``, ``get``, ``add``, ``check``, ``wait`` and ``compare_set``; what acts on
+    several keys, and ``append``, is made of them. NotImplementedError for what it leaves out.
+    """
+
+    timeout = _DEFAULT_TIMEOUT
 
     def __init__(self) -> None:
-        self._table = Table()
         self.timeout = _DEFAULT_TIMEOUT
 
     def _seconds(self, timeout: timedelta | None = None) -> float:
         given = self.timeout if timeout is None else timeout
         return given.total_seconds() if isinstance(given, timedelta) else float(given)
 
+    def _absent(self, name: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__}.{name}: Not implemented. Define it in the class, or use "
+            "instead: a TCPStore"
+        )
+
     def set(self, key: str, value: Any) -> None:
         """Keep a value, str or bytes. TypeError for others."""
-        self._table.set(key, _bytes(value))
+        raise self._absent("set")
 
     def get(self, key: str) -> bytes:
         """The value of a key, once there is one. DistStoreError after the timeout."""
-        return self._table.get(key, self._seconds())
+        raise self._absent("get")
 
     def add(self, key: str, amount: int) -> int:
         """Raise a number, from 0, and give what it is now."""
-        return self._table.add(key, int(amount))
+        raise self._absent("add")
 
     def append(self, key: str, value: Any) -> None:
         """Put a value behind what there is."""
-        self._table.append(key, _bytes(value))
+        there, own = b"", as_bytes(value)
+        while (found := self.compare_set(key, there, there + own)) != there + own:
+            there = found
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Change the value if it is the expected one, or make it if "" is expected of a key that
         is not there; the value the key has then, or the expected one when there is none."""
-        return self._table.compare_set(key, _bytes(expected_value), _bytes(desired_value))
+        raise self._absent("compare_set")
 
     def check(self, keys: list[str]) -> bool:
         """Whether all keys are there."""
-        return not self._missing(keys)
+        raise self._absent("check")
 
     def _missing(self, keys: list[str]) -> list[str]:
-        return self._table.missing(keys)
+        return [key for key in keys if not self.check([key])]
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Return once all keys are there. DistStoreError after the timeout, naming those that are
         missing."""
-        self._table.wait(keys, self._seconds(timeout))
+        raise self._absent("wait")
 
     def delete_key(self, key: str) -> bool:
         """Forget a key; whether it was there."""
-        return self._table.delete(key)
+        raise self._absent("delete_key")
 
     def list_keys(self) -> list[str]:
         """The keys."""
-        return self._table.keys()
+        raise self._absent("list_keys")
 
     def num_keys(self) -> int:
         """How many keys there are."""
@@ -116,8 +126,8 @@ class Store:
             self.set(key, value)
 
     def has_extended_api(self) -> bool:
-        """True: there are ``append``, ``multi_get`` and ``multi_set``."""
-        return True
+        """Whether ``append``, ``multi_get`` and ``multi_set`` are more than calls of the others."""
+        return False
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Wait so long for keys from now on."""
@@ -125,16 +135,16 @@ class Store:
 
     def queue_push(self, key: str, value: Any) -> None:
         """Put a value at the end of a queue."""
-        self._table.push(key, _bytes(value))
+        raise self._absent("queue_push")
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value of a queue, once there is one; with ``block=False`` QueueEmptyError
         for an empty one."""
-        return self._table.pop(key, self._seconds() if block else 0.0)
+        raise self._absent("queue_pop")
 
     def queue_len(self, key: str) -> int:
         """How many values a queue has."""
-        return self._table.length(key)
+        raise self._absent("queue_len")
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None, *_: Any) -> None:
         """Wait until ``world_size`` processes are here. DistStoreError after the timeout."""
@@ -150,114 +160,64 @@ class Store:
 class HashStore(Store):
     """A store in this process' memory, for its threads."""
 
-
-class FileStore(Store):
-    """A store in a file that processes of one machine share. A file that another library wrote is
-    refused: DistStoreError.
-
-    Differs from PyTorch: the file stays when the last of ``world_size`` processes has gone.
-    """
-
-    def __init__(self, file_name: str, world_size: int = -1) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.path = file_name
-        Path(file_name).touch()
-
-    def _changing(self, change: Callable[[dict[str, bytes]], _T], writes: bool = True) -> _T:
-        """What ``change`` gives of the file's entries, which nobody else has meanwhile."""
-        with open(self.path, "a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX if writes else fcntl.LOCK_SH)
-            file.seek(0)
-            try:
-                values = _entries(file.read())
-            except ValueError as e:
-                raise DistStoreError(f"{self.path} is no store of torchlike's: {e}") from None
-            result = change(values)
-            if writes:
-                file.truncate(0)
-                file.write(b"".join(f"{k.encode().hex()} {v.hex()}\n".encode()
-                                    for k, v in values.items()))  # fmt: skip
-                file.flush()
-            return result
+        self._table = Table()
 
     def set(self, key: str, value: Any) -> None:
-        """Keep a value."""
-        raw = _bytes(value)
-        self._changing(lambda values: values.__setitem__(key, raw))
+        """Keep a value, str or bytes. TypeError for others."""
+        self._table.set(key, as_bytes(value))
 
     def get(self, key: str) -> bytes:
         """The value of a key, once there is one."""
-        self.wait([key])
-        return self._changing(lambda values: values[key], writes=False)
+        return self._table.get(key, self._seconds())
 
     def add(self, key: str, amount: int) -> int:
         """Raise a number, from 0."""
-
-        def raised(values: dict[str, bytes]) -> int:
-            now = int(values.get(key, b"0")) + int(amount)
-            values[key] = str(now).encode()
-            return now
-
-        return self._changing(raised)
+        return self._table.add(key, int(amount))
 
     def append(self, key: str, value: Any) -> None:
         """Put a value behind what there is."""
-        raw = _bytes(value)
-        self._changing(lambda values: values.__setitem__(key, values.get(key, b"") + raw))
+        self._table.append(key, as_bytes(value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Change the value if it is the expected one."""
-        table = Table()
+        return self._table.compare_set(key, as_bytes(expected_value), as_bytes(desired_value))
 
-        def changed(values: dict[str, bytes]) -> bytes:
-            table._values = values
-            return table.compare_set(key, _bytes(expected_value), _bytes(desired_value))
-
-        return self._changing(changed)
+    def check(self, keys: list[str]) -> bool:
+        """Whether all keys are there."""
+        return not self._missing(keys)
 
     def _missing(self, keys: list[str]) -> list[str]:
-        return self._changing(lambda values: [k for k in keys if k not in values], writes=False)
+        return self._table.missing(keys)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Return once all keys are there."""
-        seconds = self._seconds(timeout)
-        deadline, pause = time.monotonic() + seconds, 0.001
-        while missing := self._missing(keys):
-            if time.monotonic() > deadline:
-                raise DistStoreError(
-                    f"wait timeout after {seconds * 1000:.0f}ms, keys: {names(missing)} were set "
-                    "by no process"
-                )
-            time.sleep(pause)
-            pause = min(2 * pause, 0.05)
+        self._table.wait(keys, self._seconds(timeout))
 
     def delete_key(self, key: str) -> bool:
         """Forget a key."""
-        return self._changing(lambda values: values.pop(key, None) is not None)
+        return self._table.delete(key)
 
     def list_keys(self) -> list[str]:
         """The keys."""
-        return self._changing(list, writes=False)
+        return self._table.keys()
+
+    def has_extended_api(self) -> bool:
+        """True."""
+        return True
 
     def queue_push(self, key: str, value: Any) -> None:
-        """NotImplementedError: a file has no queues."""
-        raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
+        """Put a value at the end of a queue."""
+        self._table.push(key, as_bytes(value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """NotImplementedError: a file has no queues."""
-        raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
+        """Take the first value of a queue, once there is one."""
+        return self._table.pop(key, self._seconds() if block else 0.0)
 
     def queue_len(self, key: str) -> int:
-        """NotImplementedError: a file has no queues."""
-        raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
-
-
-def _entries(data: bytes) -> dict[str, bytes]:
-    found = {}
-    for line in data.decode("ascii").splitlines():
-        key, _, value = line.partition(" ")
-        found[bytes.fromhex(key).decode()] = bytes.fromhex(value)
-    return found
+        """How many values a queue has."""
+        return self._table.length(key)
 
 
 #: Servers of this process by port, for a second TCPStore with ``multi_tenant``.
@@ -269,8 +229,10 @@ class TCPStore(Store):
     the master takes a free one, which ``port`` says.
 
     Raises:
+        ValueError: a ``world_size`` of 0.
         DistNetworkError: the port is in use, or nobody answers there within the timeout.
-        DistStoreError: ``world_size`` processes have not come within the timeout.
+        DistStoreError: in the master, where ``world_size`` processes have not come within the
+            timeout. The others do not wait for each other.
     """
 
     def __init__(
@@ -279,6 +241,8 @@ class TCPStore(Store):
         multi_tenant: bool = False, master_listen_fd: int | None = None, use_libuv: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
+        if world_size == 0:
+            raise ValueError("TCPStore world size cannot be 0")
         self.host, self.timeout, self.libuvBackend = host_name, timeout, use_libuv
         self._server: Server | None = None
         if is_master:
@@ -298,21 +262,20 @@ class TCPStore(Store):
         return made
 
     def _meet(self, world_size: int) -> None:
-        here = self.add("init/arrived", 1)
-        if here >= world_size:
-            self.set("init/all", b"1")
-        try:
-            self.wait(["init/all"])
-        except DistStoreError:
-            came = self.add("init/arrived", 0)
-            raise DistStoreError(
-                f"Timed out after {self._seconds():.0f} seconds waiting for clients. "
-                f"{came}/{world_size} clients joined."
-            ) from None
+        came, pause = self.add(_HERE, 1), 0.001
+        deadline = time.monotonic() + self._seconds()
+        while self._server is not None and came < world_size:
+            if time.monotonic() > deadline:
+                raise DistStoreError(
+                    f"Timed out after {self._seconds():.0f} seconds waiting for clients. "
+                    f"{came}/{world_size} clients joined."
+                )
+            time.sleep(pause)
+            came, pause = self.add(_HERE, 0), min(2 * pause, 0.05)
 
     def set(self, key: str, value: Any) -> None:
         """Keep a value."""
-        self._client.set((key, _bytes(value)))
+        self._client.set((key, as_bytes(value)))
 
     def get(self, key: str) -> bytes:
         """The value of a key, once there is one."""
@@ -324,13 +287,17 @@ class TCPStore(Store):
 
     def append(self, key: str, value: Any) -> None:
         """Put a value behind what there is."""
-        self._client.on_key("append", key, _bytes(value))
+        self._client.on_key("append", key, as_bytes(value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Change the value if it is the expected one."""
         return self._client.on_key(
-            "compare_set", key, _bytes(expected_value), _bytes(desired_value)
+            "compare_set", key, as_bytes(expected_value), as_bytes(desired_value)
         )[0]
+
+    def check(self, keys: list[str]) -> bool:
+        """Whether all keys are there."""
+        return not self._missing(keys)
 
     def _missing(self, keys: list[str]) -> list[str]:
         return self._client.missing(keys)
@@ -345,7 +312,16 @@ class TCPStore(Store):
 
     def list_keys(self) -> list[str]:
         """The keys."""
-        return self._client.keys()
+        every = self._client.keys()
+        return [key for key in every if key != _HERE]
+
+    def num_keys(self) -> int:
+        """How many keys there are, and one by which processes are counted with a ``world_size``."""
+        return len(self._client.keys())
+
+    def has_extended_api(self) -> bool:
+        """True."""
+        return True
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """The values of several keys, once they are there."""
@@ -353,11 +329,11 @@ class TCPStore(Store):
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
         """Keep several values."""
-        self._client.set(*((k, _bytes(v)) for k, v in zip(keys, values, strict=True)))
+        self._client.set(*((k, as_bytes(v)) for k, v in zip(keys, values, strict=True)))
 
     def queue_push(self, key: str, value: Any) -> None:
         """Put a value at the end of a queue."""
-        self._client.on_key("push", key, _bytes(value))
+        self._client.on_key("push", key, as_bytes(value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value of a queue, once there is one."""
@@ -385,9 +361,16 @@ class PrefixStore(Store):
     """A store whose keys are those of another one behind a prefix and a slash."""
 
     def __init__(self, prefix: str, store: Store) -> None:
+        if store is None:
+            raise ValueError("store argument cannot be None")
         if not isinstance(store, Store):
             raise TypeError(f"PrefixStore: store must be a Store, not {type(store).__name__}")
         self.underlying_store, self._prefix = store, f"{prefix}/"
+
+    @property
+    def _underlying_non_prefix_store(self) -> Store:
+        below = self.underlying_store
+        return below._underlying_non_prefix_store if isinstance(below, PrefixStore) else below
 
     @property
     def timeout(self) -> timedelta:  # type: ignore[override]
@@ -400,7 +383,7 @@ class PrefixStore(Store):
 
     def set(self, key: str, value: Any) -> None:
         """Keep a value in the other store."""
-        self.underlying_store.set(self._prefix + key, value)
+        self.underlying_store.set(self._prefix + key, as_bytes(value))
 
     def get(self, key: str) -> bytes:
         """Its value there."""
@@ -412,11 +395,17 @@ class PrefixStore(Store):
 
     def append(self, key: str, value: Any) -> None:
         """Put a value behind what is there."""
-        self.underlying_store.append(self._prefix + key, value)
+        self.underlying_store.append(self._prefix + key, as_bytes(value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Change the value there if it is the expected one."""
-        return self.underlying_store.compare_set(self._prefix + key, expected_value, desired_value)
+        return self.underlying_store.compare_set(
+            self._prefix + key, as_bytes(expected_value), as_bytes(desired_value)
+        )
+
+    def check(self, keys: list[str]) -> bool:
+        """Whether all keys are there."""
+        return self.underlying_store.check([self._prefix + key for key in keys])
 
     def _missing(self, keys: list[str]) -> list[str]:
         found = self.underlying_store._missing([self._prefix + key for key in keys])
@@ -445,7 +434,12 @@ class PrefixStore(Store):
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
         """Keep several values there."""
-        self.underlying_store.multi_set([self._prefix + key for key in keys], values)
+        keys = [self._prefix + key for key in keys]
+        self.underlying_store.multi_set(keys, [as_bytes(value) for value in values])
+
+    def has_extended_api(self) -> bool:
+        """Whether the other store has it."""
+        return self.underlying_store.has_extended_api()
 
     def queue_push(self, key: str, value: Any) -> None:
         """Put a value at the end of a queue there."""

@@ -104,6 +104,7 @@ class Server:
         self.table = Table() if table is None else table
         if descriptor is not None:
             self._socket = socket.socket(fileno=os.dup(descriptor))
+            self._socket.listen(1024)  # whoever gives it may have bound it alone
         else:
             self._socket = _listening(host, port)
         self.port: int = self._socket.getsockname()[1]

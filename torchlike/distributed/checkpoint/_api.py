@@ -19,6 +19,8 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.checkpoint._nested import Leaf, leaves
+from torchlike.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from torchlike.distributed.checkpoint.default_planner import check as check_planner
 from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from torchlike.distributed.checkpoint.stateful import Stateful
 from torchlike.distributed.groups import get_rank, get_world_size, is_initialized
@@ -84,7 +86,7 @@ def save(
     A save into a folder that has a checkpoint replaces it in one step: killed before its end it
     leaves the former one whole. RuntimeError without a folder.
     """
-    _refuse_planner(planner)
+    check_planner(planner, DefaultSavePlanner)
     folder = _folder(checkpoint_id, storage_writer)
     rank, count = _processes(no_dist)
     snapshot = _Snapshot(state_dict)
@@ -103,7 +105,7 @@ def async_save(
     Nothing is copied: arrays do not change, and a step that comes before the end writes elsewhere.
     NotImplementedError in a world of several processes.
     """
-    _refuse_planner(planner)
+    check_planner(planner, DefaultSavePlanner)
     if storage_writer is not None and not storage_writer.can_be_async:
         raise NotImplementedError(f"async_save() by a {type(storage_writer).__name__}: use save()")
     folder = _folder(checkpoint_id, storage_writer)
@@ -119,13 +121,6 @@ def async_save(
     )  # fmt: skip
 
 
-def _refuse_planner(planner: Any) -> None:
-    if planner is not None:
-        raise NotImplementedError(
-            "planner=: checkpoints have one layout here; use the keys of the state dict"
-        )
-
-
 def load(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None,
     storage_reader: FileSystemReader | None = None, planner: Any = None, process_group: Any = None,
@@ -134,18 +129,21 @@ def load(
     """Fill a state dict from a folder, in place: tensors where they lie, on whatever mesh; other
     values are replaced; stateful objects are told theirs.
 
-    CheckpointException for a name that the checkpoint lacks and for another size, FileNotFoundError
-    where there is no checkpoint.
+    CheckpointException for a name that the checkpoint lacks (but for a planner with
+    ``allow_partial_load``) and for another size, FileNotFoundError where there is no checkpoint.
     """
-    _refuse_planner(planner)
+    check_planner(planner, DefaultLoadPlanner)
     folder = _folder(checkpoint_id, storage_reader)
     held = (storage_reader or FileSystemReader(folder)).find(folder)
     wanted = _states(state_dict)
     by_name = {leaf.name: leaf for leaf in leaves(wanted)}
     places: dict[str, NamedSharding | None] = {}
     objects: Mapping[str, Any] | None = None
+    partial = planner is not None and planner.allow_partial_load
     for name, leaf in by_name.items():
         if isinstance(leaf.value, Tensor):
+            if partial and name not in held.shapes:
+                continue
             _check(leaf, held.shapes.get(name))
             place = where(leaf.value)
             places[name] = None if place is None else place[0]
@@ -153,6 +151,8 @@ def load(
             places[name] = None
         else:
             objects = held.objects() if objects is None else objects
+            if partial and name not in objects:
+                continue
             if name not in objects:
                 raise CheckpointException(f"Missing key in checkpoint state_dict: {name}.")
             leaf.put(objects[name])
@@ -183,11 +183,17 @@ def _put(leaf: Leaf, found: Tensor) -> None:
         leaf.value.detach().copy_(found)
 
 
-def load_state_dict(state_dict: dict[str, Any], storage_reader: Any, *args: Any, **kw: Any) -> None:
+def load_state_dict(
+    state_dict: dict[str, Any], storage_reader: Any, process_group: Any = None,
+    coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None,
+) -> None:  # fmt: skip
     """The old name of ``load``."""
-    load(state_dict, storage_reader=storage_reader)
+    load(state_dict, storage_reader=storage_reader, planner=planner, no_dist=no_dist)
 
 
-def save_state_dict(state_dict: dict[str, Any], storage_writer: Any, *args: Any, **kw: Any) -> None:
+def save_state_dict(
+    state_dict: dict[str, Any], storage_writer: Any, process_group: Any = None,
+    coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None,
+) -> None:  # fmt: skip
     """The old name of ``save``."""
-    save(state_dict, storage_writer=storage_writer)
+    save(state_dict, storage_writer=storage_writer, planner=planner, no_dist=no_dist)

@@ -72,7 +72,7 @@ class _FromLocal(Function):
         sums: Sums,
     ) -> Tensor:  # fmt: skip
         ctx.back = back
-        ctx.count = math.prod([group.size() for op, group in sums if op is ReduceOp.AVG])
+        ctx.count = math.prod([group.size() for op, group in sums if op == ReduceOp.AVG])
         return wrap(_of_parts(summed(local, sums)._read(), sharding, shape))
 
     @staticmethod
