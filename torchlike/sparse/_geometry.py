@@ -68,5 +68,20 @@ class WithoutMemory(TensorOfParts):
                 found = found.select(dim, i)
         return found
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """TypeError: make another one, or write into its values."""
+        raise TypeError("Cannot assign to a sparse tensor")
+
+    def backward(
+        self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
+        inputs: Any = None,
+    ) -> None:  # fmt: skip
+        """From a gradient of this size, of which the places of this tensor count. RuntimeError
+        without one."""
+        if gradient is None:
+            super().backward()
+        held: Any = self._held
+        held.backward(gradient.sparse_mask(self)._held, retain_graph, create_graph, inputs)
+
     def _refuse_slice(self) -> None:
         raise NotImplementedError(self._refusal("indexing by slices"))

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, modes, trees
+from torchlike._core import dtypes, errors, memory_size, modes, trees
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
-from torchlike._core.sparse_array import SparseArray, refusal
+from torchlike._core.sparse_array import SparseArray
 from torchlike._core.storage import SparseStorage
-from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
@@ -118,6 +117,17 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         parts = self._parts_shown([("indices", self._at)], 8)
         return f"tensor({parts},\n       {', '.join(suffixes)})"
 
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            return super().__bool__()
+        return bool(self._held.sum() != 0)
+
+    def item(self) -> Any:
+        """The number that it is. RuntimeError where it has more elements than one."""
+        if self.numel() != 1:
+            raise RuntimeError(errors.NO_SCALAR.format(self.numel()))
+        return self._held.sum().item()
+
     # -- conversions -------------------------------------------------------------------------------
 
     def _of(self, parts: Sequence[Tensor], size: Any) -> SparseTensor:
@@ -142,8 +152,14 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
         dense_dim: Any = None,
     ) -> Any:  # fmt: skip
-        """Itself, or in a compressed layout."""
+        """Itself, or in a compressed layout. RuntimeError for another number of sparse
+        dimensions."""
         if layout in (None, sparse_coo):
+            if sparse_dim not in (None, self.sparse_dim()):
+                raise RuntimeError(
+                    "to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
+                    "!=self.sparse_dim() is not supported"
+                )
             return self
         return compressing[layout](self, blocksize, dense_dim)
 
@@ -164,17 +180,12 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         """A copy."""
         return SparseTensor(self._at.clone(), self._held.clone(), self.shape, self.is_coalesced())
 
-    def copy_(self, source: Any, non_blocking: Any = False) -> SparseTensor:
-        """Take over indices and values of another sparse tensor."""
-        if not isinstance(source, SparseTensor):
-            raise NotImplementedError(refusal("copy_() from a dense tensor to a sparse one"))
-        check_in_place(self)
-        self._storage.write(source.clone().to(self.dtype)._storage.cell)
-        return self
-
-    def new(self, indices: Any, values: Any = None, size: Any = None) -> SparseTensor:
-        """Another sparse tensor: ``sparse_coo_tensor`` by its old name."""
-        return sparse_coo_tensor(indices, values, size)
+    def new(self, *args: Any, device: Any = None) -> SparseTensor:
+        """Another sparse tensor: ``sparse_coo_tensor`` by its old name. Numbers, or nothing, are
+        the size of an empty one."""
+        if not any(isinstance(a, (Tensor, Sequence)) for a in args):
+            return self.new_zeros(args or (0,))
+        return sparse_coo_tensor(*args, device=device)
 
     def new_zeros(self, *size: Any, dtype: Any = None) -> SparseTensor:
         """An empty one, of any size."""
@@ -244,8 +255,11 @@ trees.register(
 # -- making them -----------------------------------------------------------------------------------
 
 
-def _without_elements(size: Sequence[int], dtype: Any, device: Any) -> SparseTensor:
-    return sparse_coo_tensor(size=size, dtype=dtype, device=device)
+def _without_elements(size: Sequence[int], dtype: Any, device: Any, like: Any) -> SparseTensor:
+    n = like.sparse_dim() if isinstance(like, SparseTensor) else len(size)
+    at = make_tensor(np.zeros((n, 0), np.int64))
+    held = _torch["zeros"]((0, *size[n:]), dtype=dtype, device=device)
+    return SparseTensor(at, held, size, True)
 
 
 WITHOUT_ELEMENTS[sparse_coo] = _without_elements
@@ -287,11 +301,10 @@ def sparse_coo_tensor(
     if size is None:
         if capture is not None:
             capture.refuse("sparse_coo_tensor without a size", "size=")
-        if not known.size and known.shape[0]:
-            raise RuntimeError("invalid indices: give the size of a tensor without elements")
-        shape = (*(int(n) + 1 for n in known.max(1)), *held.shape[1:])
+        shape = (*(int(n) + 1 for n in known.max(1, initial=-1)), *held.shape[1:])
     else:
         shape = ints(size)
+        memory_size.check_count(shape)
     n, m = at.shape[0], held.dim() - 1
     if len(shape) != n + m:
         raise RuntimeError(
@@ -312,8 +325,27 @@ def sparse_coo_tensor(
                     f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found "
                     f"index {known[d].max()}"
                 )
-    held = held.detach().requires_grad_() if requires_grad else held
+    held = own_values(held, requires_grad)
+    if is_coalesced and known is not None and not _is_sorted(known):
+        raise RuntimeError(
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+        )
     return SparseTensor(at, held, shape, bool(is_coalesced))
+
+
+def own_values(values: Any, requires_grad: bool) -> Tensor:
+    """The values of a new tensor: another leaf than the tensor given, which nothing said of the new
+    one changes; what has history keeps it."""
+    if requires_grad:
+        return values.detach().requires_grad_()
+    return values if values.requires_grad else values.detach()
+
+
+def _is_sorted(at: np.ndarray) -> bool:
+    """Whether indices (sparse_dim, nnz) are sorted and different."""
+    step = np.diff(at, axis=1)
+    first = np.argmax(step != 0, axis=0)  # the first dimension in which neighbours differ
+    return bool((np.take_along_axis(step, first[None], 0) > 0).all()) if len(at) else True
 
 
 @composite(namespaces=())

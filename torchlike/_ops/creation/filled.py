@@ -46,19 +46,19 @@ from torchlike._runtime.inlining import AT_ONCE
 _NOT_GIVEN: Any = object()
 #: In place of a value: whatever new memory is filled with.
 _UNWRITTEN: Any = object()
-#: Sparse layout -> ``make(size, dtype, device)``, a tensor without elements. Filled by the room of
-#: sparse tensors.
+#: Sparse layout -> ``make(size, dtype, device, like)``, a tensor without elements, with as many
+#: dense dimensions as ``like`` (a tensor or None). Filled by the room of sparse tensors.
 WITHOUT_ELEMENTS: dict[Any, Callable[..., Tensor]] = {}
 
 
 def _sparse_zeros(
     layout: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, requires_grad: Any,
-    value: Any,
+    value: Any, like: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
     """Zeros in a sparse layout; None for another layout, or where values are to be something."""
     if layout not in WITHOUT_ELEMENTS or not (value is _UNWRITTEN or value == 0):
         return None
-    made = WITHOUT_ELEMENTS[layout](shape, dtypes.from_numpy_dtype(dtype), device)
+    made = WITHOUT_ELEMENTS[layout](shape, dtypes.from_numpy_dtype(dtype), device, like)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -236,7 +236,7 @@ def _like(name: str, default: Any) -> None:
                 return made.requires_grad_() if requires_grad else made
         if layout is not None and default is not _NOT_GIVEN:
             size = tuple(input.shape)
-            found = _sparse_zeros(layout, size, target, device, requires_grad, default)
+            found = _sparse_zeros(layout, size, target, device, requires_grad, default, input)
             if found is not None:
                 return found
         if default is _NOT_GIVEN:
