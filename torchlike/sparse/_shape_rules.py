@@ -38,9 +38,9 @@ def _(tensors: Any, dim: int) -> SparseTensor:
             )
         if t.sparse_dim() != first.sparse_dim() or t.dense_dim() != first.dense_dim():
             raise RuntimeError(
-                "All tensors must have the same number of sparse and dense dimensions: "
-                f"{first.sparse_dim()}, {first.dense_dim()} at position 0, and {t.sparse_dim()}, "
-                f"{t.dense_dim()} at position {at}."
+                "All tensors must have the same sparse_dim and dense_dim: "
+                f"{first.sparse_dim()}, {first.dense_dim()}, but tensor at position {at} has "
+                f"{t.sparse_dim()}, {t.dense_dim()}."
             )
     dim = errors.wrap_dim(dim, first.dim())
     rest = [(*t.shape[:dim], *t.shape[dim + 1 :]) for t in tensors]

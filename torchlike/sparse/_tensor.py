@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, errors, memory_size, modes, trees
+from torchlike._core import devices, dtypes, errors, memory_size, modes, trees
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
 from torchlike._core.sparse_array import SparseArray
@@ -182,7 +182,17 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 
     def new(self, *args: Any, device: Any = None) -> SparseTensor:
         """Another sparse tensor: ``sparse_coo_tensor`` by its old name. Numbers, or nothing, are
-        the size of an empty one."""
+        the size of an empty one. TypeError for values or a list alone, RuntimeError for a device
+        of another type."""
+        if device is not None and devices.device(device).type != self.device.type:
+            raise RuntimeError(
+                f"legacy constructor expects device type: {self.device.type} but device type: "
+                f"{devices.device(device).type} was passed"
+            )
+        if len(args) == 1 and isinstance(args[0], (Tensor, list)):
+            raise TypeError(
+                "new() of a sparse tensor takes indices and values, or a size of numbers"
+            )
         if not any(isinstance(a, (Tensor, Sequence)) for a in args):
             return self.new_zeros(args or (0,))
         return sparse_coo_tensor(*args, device=device)

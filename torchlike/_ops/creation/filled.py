@@ -38,6 +38,7 @@ from torchlike._ops.creation.finishing import (
     out_dtype,
     preserve_strides,
 )
+from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
@@ -114,10 +115,12 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
+        if layout is None and isinstance(out, Tensor):
+            layout = _own_layout(out)
         if layout is not None:
             made = _sparse_zeros(layout, shape, kind, device, requires_grad, value)
             if made is not None:
-                return made
+                return made if out is None else given(out, made)
         fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
         return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
 
