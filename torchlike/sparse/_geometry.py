@@ -15,6 +15,12 @@ from torchlike._core.views import Alias, Conj, Permute, Select, SizeAlone, Step
 _VIEW = "an operation that makes a view"
 
 
+def own_method(t: Tensor, name: str) -> Any:
+    """The method of a tensor's class, for ``Tensor.name(t)``; None where it is Tensor's."""
+    found = getattr(type(t), name)
+    return None if found is getattr(Tensor, name) else found
+
+
 class WithoutMemory(TensorOfParts):
     """A tensor of parts whose dimensions can be reordered, selected and added."""
 

@@ -134,7 +134,9 @@ def _(input: SparseTensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tenso
             "norm_sparse currently only supports full reductions, so 'dim' must either be empty or "
             "contain all dimensions of the input"
         )
-    return _torch["norm"](input.coalesce()._held, p, dtype=dtype)
+    if dtype is not None:
+        raise RuntimeError("norm_sparse currently does not support 'dtype' argument")
+    return _torch["norm"](input.coalesce()._held, p)
 
 
 # -- products --------------------------------------------------------------------------------------
@@ -208,8 +210,15 @@ def _product(input: Any, other: Any) -> Tensor:
 
 
 _ONLY_MATRICES = "a product with a sparse tensor takes a sparse matrix; call to_dense() first"
-for _name in ("matmul", "mm", "mv"):
+for _name in ("matmul", "mm"):
     rule(_name)(_product)
+
+
+@rule("mv")
+def _(input: Any, vec: Any) -> Tensor:
+    if input.shape[-1] != vec.shape[-1]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    return _product(input, vec)
 
 
 @rule("addmm")

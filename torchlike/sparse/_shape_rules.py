@@ -150,7 +150,9 @@ def _chosen(
 
 def _narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
     """``length`` indices of a dimension from ``start`` on. RuntimeError out of range."""
-    d, n = errors.wrap_dim(dim, input.dim()), input.sparse_dim()
+    if not 0 <= dim < input.dim():
+        raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {input.dim()}.")
+    d, n = dim, input.sparse_dim()
     begin = start + input.shape[d] if start < 0 else start
     if length < 0 or begin < 0 or begin + length > input.shape[d]:
         raise RuntimeError(
@@ -171,7 +173,11 @@ def _narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spar
 
 
 def _sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
-    """Another size, with the elements there are. RuntimeError where they would not fit."""
+    """Another size, with the elements there are. RuntimeError where they would not fit.
+
+    Differs from PyTorch: values grow by zeros behind them in each dense dimension. PyTorch moves
+    them, in the order of their memory, to other places, and the rest is what memory holds.
+    """
     shape = ints(size)
     if sparse_dim + dense_dim != len(shape):
         raise RuntimeError(

@@ -22,7 +22,7 @@ from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
-from torchlike.sparse._geometry import WithoutMemory
+from torchlike.sparse._geometry import WithoutMemory, own_method
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
@@ -363,6 +363,8 @@ def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksiz
               dense_dim: Any = None) -> SparseTensor:  # fmt: skip
     """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
     less than all, or in a compressed ``layout``. JitCaptureError under a jit."""
+    if own := own_method(self, "to_sparse"):
+        return own(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
     if layout not in (None, sparse_coo):
         return compressing[layout](self, blocksize, dense_dim)
     n = self.dim() if sparse_dim is None else int(sparse_dim)
@@ -394,6 +396,8 @@ def sparse_mask(self: Any, mask: Any) -> Any:
 
 def _to_dense(self: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
     """Itself (in another dtype)."""
+    if own := own_method(self, "to_dense"):
+        return own(self, dtype, masked_grad=masked_grad)
     return self if dtype is None else self.to(dtype)
 
 

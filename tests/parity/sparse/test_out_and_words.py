@@ -51,9 +51,12 @@ RESULTS = [
     "into(t.zeros, 2, 4, out=s)", "empty().copy_(s)",
     "t.sparse_coo_tensor([[0]], [3.0], (1,)).item()",
     "t.sparse_coo_tensor([[0]], [0.0], (1,)).is_nonzero()",
+    "t.mv(s, v[:3])",
     "bool(t.sparse_coo_tensor([[0, 0]], [1.0, -1], (1,)))", "s.norm(2, [0, 1])",
     "t.autograd.gradcheck(lambda x: x.to_dense(), s.double().requires_grad_(), masked=True)",
-    "t.testing.assert_close(csr, csr * 1)",
+    "t.testing.assert_close(csr, csr * 1)", "t.Tensor.to_sparse(s)", "t.Tensor.to_dense(s)",
+    "t.Tensor.values(s)", "t.Tensor.sparse_dim(hybrid)", "t.Tensor.dense_dim(csr)",
+    "t.Tensor.crow_indices(csr)", "t.Tensor.to_sparse(csr)", "t.Tensor.to_sparse(dense)",
 ]  # fmt: skip
 
 
@@ -73,6 +76,8 @@ REFUSED = {
     "s.to_sparse(1)": 99, "t.sparse_coo_tensor(at, v, (2**40, 2**40))": 99,
     "t.sparse_coo_tensor(at[:, [0, 0]], v[:2], (3, 3), is_coalesced=True, check_invariants=True)":
         70,
+    "t.Tensor.crow_indices(s)": 60, "t.mv(s, t.ones(5))": 99, "s.narrow_copy(10, 0, 1)": 99,
+    "s.narrow_copy(-1, 0, 1)": 99, "t.native_norm(s, 2, (0, 1), False, t.float64)": 99,
     "t.cat([s, hybrid])": 99, "s.new(v)": 0, "s.new([6])": 0,
     "t.cat([s, row], 1)": 99, "dense + row": 99, "s + row": 99, "s + hybrid": 99,
     "s.__setitem__(0, 1)": 99, "csr.__setitem__(0, 1)": 99, "s.item()": 99,
