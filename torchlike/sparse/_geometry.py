@@ -86,6 +86,7 @@ class WithoutMemory(TensorOfParts):
         without one."""
         if gradient is None:
             super().backward()
+            return
         held: Any = self._held
         held.backward(gradient.sparse_mask(self)._held, retain_graph, create_graph, inputs)
 

@@ -175,7 +175,9 @@ def _product_of_both(input: SparseTensor, other: SparseTensor) -> SparseTensor:
 def _places(t: SparseTensor, shape: tuple[int, ...]) -> np.ndarray:
     """The indices of each element as one number, in their order."""
     at = t._at._value("mul")
-    return np.ravel_multi_index(tuple(at), shape) if len(at) else np.zeros(at.shape[1], np.int64)
+    if not len(at):
+        return np.zeros(at.shape[1], np.int64)
+    return np.asarray(np.ravel_multi_index(tuple(at), shape))
 
 
 @rule("div_op")

@@ -165,8 +165,8 @@ def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -
     """Places, then values, as they are held: duplicates are not added up."""
     _compare_counts(actual, expected, "COO", where)
     for name in ("_indices", "_values"):
-        parts = [getattr(t, name)() for t in (actual, expected)]
-        _compare_tensors(*parts, options, where, f"Sparse COO {name[1:]}")
+        ours, theirs = (getattr(t, name)() for t in (actual, expected))
+        _compare_tensors(ours, theirs, options, where, f"Sparse COO {name[1:]}")
 
 
 def _compare_compressed(actual: Any, expected: Any, options: _Options, where: str) -> None:
@@ -177,8 +177,8 @@ def _compare_compressed(actual: Any, expected: Any, options: _Options, where: st
     by_rows = layout in (sparse_csr, sparse_bsr)
     names = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
     for name in (*names, "values"):
-        parts = [getattr(t, name)() for t in (actual, expected)]
-        _compare_tensors(*parts, options, where, f"Sparse {kind} {name}")
+        ours, theirs = (getattr(t, name)() for t in (actual, expected))
+        _compare_tensors(ours, theirs, options, where, f"Sparse {kind} {name}")
 
 
 def _compare_counts(actual: Any, expected: Any, kind: str, where: str) -> None:
