@@ -634,6 +634,10 @@ def _shape_as_tensor(input: Tensor) -> Tensor:
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, grad_input: Any = None) -> Tensor:
     """The gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""
 
+def _sparse_broadcast_to(input: Any, size: Any) -> Any:
+    """A sparse tensor broadcast to a size: sparse in the dimensions that come before its own.
+RuntimeError for a size that it does not fit, and under a jit where elements are repeated."""
+
 def _sparse_semi_structured_linear(*args: Any, **kwargs: Any) -> Any:
     """Not supported: it is not written for sparse tensors. Use instead: x.to_dense() and the dense function."""
 
@@ -1518,6 +1522,10 @@ and the edges: a named pair."""
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
     """A histogram of points (..., N): an N-dimensional tensor, and N tensors of edges."""
 
+def hsmm(mat1: Any, mat2: Any) -> Any:
+    """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
+sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
+
 def hsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
     """``tensor_split`` along a fixed dimension, into equal sections."""
 
@@ -2262,6 +2270,11 @@ def rsqrt_(input: Tensor) -> Tensor:
 
 def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """``other - alpha * input``."""
+
+def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
+all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
+a jit."""
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
     """A 0-dim tensor of a number, in the default float dtype."""

@@ -154,3 +154,9 @@ def test_gradchecks_fast_mode_runs_a_function_few_times():
     assert gradcheck(counted, (x, y), fast_mode=True, check_undefined_grad=False)
     assert len(calls) < 12
     assert gradgradcheck(torch.sin, (x,), fast_mode=True)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_inputs_without_elements_have_no_derivative(fast):
+    empty = torch.zeros(0, 2, dtype=torch.float64).requires_grad_()
+    assert gradcheck(lambda x, y: x.sum(0) + y**2, (empty, double(2)), fast_mode=fast)

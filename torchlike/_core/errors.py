@@ -177,6 +177,8 @@ NUMPY_NEGATED = (
     "Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() "
     "instead."
 )
+NO_SCALAR = "a Tensor with {} elements cannot be converted to Scalar"
+UNCASTABLE = "result type {} can't be cast to the desired output type {}"
 AMBIGUOUS_BOOL = "Boolean value of Tensor with {what} is ambiguous"
 DEEPCOPY_NON_LEAF = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "

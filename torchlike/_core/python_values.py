@@ -80,9 +80,7 @@ class PythonValues(TensorMethods):
     def item(self: Any) -> Any:
         """The single element as a Python number. RuntimeError unless there is exactly one."""
         if self.numel() != 1:
-            raise RuntimeError(
-                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
-            )
+            raise RuntimeError(errors.NO_SCALAR.format(self.numel()))
         try:
             return self._value(".item()").item()
         except ValueError:

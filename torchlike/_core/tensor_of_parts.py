@@ -35,7 +35,9 @@ class TensorOfParts(Tensor):
 
     def __bool__(self) -> bool:
         raise RuntimeError(
-            errors.AMBIGUOUS_BOOL.format(what="more than one value")
+            errors.AMBIGUOUS_BOOL.format(
+                what="more than one value" if self.numel() else "no values"
+            )
             if self.numel() != 1 else f"bool() of {self._called}: call {self._instead} first"
         )  # fmt: skip
 

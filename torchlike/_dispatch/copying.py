@@ -59,7 +59,7 @@ def copy_(
         name = "torch::autograd::CopyBackwards"
         shape = source._geometry.size
         if shape != geometry.size:
-            _check_expandable(shape, geometry.size)
+            check_expandable(shape, geometry.size)
     if modes.current.levels or (recorded and modes.current.grad_enabled):
         if recorded and modes.current.grad_enabled:
             check_in_place(target, True)
@@ -113,7 +113,8 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
     assign(target, execute(exe, [target._read(), value], [target, source]))
 
 
-def _check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
+def check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
+    """RuntimeError, in PyTorch's words, where a shape does not broadcast to another."""
     lead = len(to) - len(shape)
     fits = lead >= 0 and all(a in (1, b) for a, b in zip(shape, to[lead:], strict=True))
     if not fits and not (lead < 0 and all(n == 1 for n in shape[:-lead])):

@@ -162,9 +162,11 @@ def _on_sparse(spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: A
     if result.dtype is target.dtype:
         return result
     if not dtypes.can_cast(result.dtype, target.dtype):
+        from_, to = map(dtypes.scalar_type, (result.dtype, target.dtype))
+        if sum(isinstance(t, Tensor) and t.layout is not strided for t in operands) < 2:
+            raise RuntimeError(errors.UNCASTABLE.format(from_, to))
         raise RuntimeError(
-            f"Can't convert result type {dtypes.scalar_type(result.dtype)} to output "
-            f"{dtypes.scalar_type(target.dtype)} in {spec.name} operation"
+            f"Can't convert result type {from_} to output {to} in {spec.name} operation"
         )
     return result.to(target.dtype)
 
@@ -205,10 +207,7 @@ def _cast_result(out: Any, dtype: Any) -> Any:
         return out
     from_, to = dtypes.from_numpy_dtype(out.dtype), dtypes.from_numpy_dtype(dtype)
     if not dtypes.can_cast(from_, to):
-        raise RuntimeError(
-            f"result type {dtypes.scalar_type(from_)} can't be cast to the desired output type "
-            f"{dtypes.scalar_type(to)}"
-        )
+        raise RuntimeError(errors.UNCASTABLE.format(*map(dtypes.scalar_type, (from_, to))))
     return casts.convert(out, dtype)
 
 

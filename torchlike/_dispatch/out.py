@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from torchlike._core import boxes, casts, dtypes, errors, modes, protocol, views
+from torchlike._core.layouts import strided
 from torchlike._core.tape import check_inference
 from torchlike._core.tensor import Tensor
 from torchlike._runtime.first_calls.program import host
@@ -71,6 +72,8 @@ def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) ->
         _check_levels(targets, operands, name)
     for target in targets:
         check_inference(target)
+        if target.layout is not strided:
+            continue  # no memory that could overlap
         views.check_writable(target._geometry)
         for o in operands:
             for t in o if isinstance(o, (tuple, list)) else (o,):
@@ -144,6 +147,10 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
     if modes.current.grad_enabled and (target.requires_grad or value.requires_grad):
         raise RuntimeError(_RECORDED.format(name))
     value = installed.into_out(name, target, value)
+    if target.layout is not value.layout:
+        raise RuntimeError(
+            f"{name}(): expected a result tensor of layout {value.layout}, got {target.layout}"
+        )
     if not host().is_default and target.device != value.device:
         raise RuntimeError(errors.several_devices((value.device, target.device)))
     if target.dtype is not value.dtype:
@@ -170,10 +177,11 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
                     "torch.cat(): input types can't be cast to the desired output type "
                     f"{dtypes.scalar_type(target.dtype)}"
                 )
-            raise RuntimeError(
-                f"result type {dtypes.scalar_type(value.dtype)} can't be cast to the desired "
-                f"output type {dtypes.scalar_type(target.dtype)}"
-            )
+            kinds = map(dtypes.scalar_type, (value.dtype, target.dtype))
+            raise RuntimeError(errors.UNCASTABLE.format(*kinds))
+    if target.layout is not strided:
+        target.data = value.to(target.dtype)
+        return
     if target.shape != value.shape:
         if target.numel() and not resizes:
             warnings.warn(

@@ -16,7 +16,9 @@ import jax
 import numpy as np
 
 from torchlike._core.boxes import Dual
+from torchlike._core.layouts import strided
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd import forward_ad
 from torchlike.autograd.backward import grad
@@ -34,9 +36,19 @@ from torchlike.random import Generator
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 _torch = NAMESPACES[""]
-#: ``by_values(func, inputs, masked)`` of the room of sparse tensors: the same as a function of
-#: dense values.
-of_sparse: list[Callable[[Any, tuple[Any, ...], bool], tuple[Any, tuple[Any, ...]]]] = []
+#: ``convert(func, inputs, masked)``: a function of the values of inputs without memory of their
+#: own, and those values. Filled by the room of sparse tensors.
+of_values: list[Callable[..., tuple[Callable[..., Any], tuple[Any, ...]]]] = []
+
+
+def _with_memory(
+    func: Callable[..., Any], inputs: Any, masked: Any
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function and its inputs, as what can be varied one number after another."""
+    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    for convert in of_values:
+        func, given = convert(func, given, bool(masked))
+    return func, given
 
 
 def _checked_inputs(inputs: tuple[Any, ...]) -> list[int]:
@@ -69,6 +81,11 @@ def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Tensor,
     PyTorch, for one that is no tensor."""
     result = func(*inputs)
     many = result if isinstance(result, (tuple, list)) else (result,)
+    if any(isinstance(o, TensorOfParts) and o.layout is not strided for o in many):
+        raise ValueError(
+            "Sparse output is not supported at gradcheck yet. Please call "
+            "to_dense(masked_grad=...) on the output of fn for gradcheck."
+        )
     return tuple(o for o in many if o.requires_grad or o.is_floating_point() or o.is_complex())
 
 
@@ -345,12 +362,13 @@ def gradcheck(
       GradcheckError: on a mismatch, unless ``raise_exception`` is False.
       ValueError: when no input requires grad.
 
-    ``fast_mode`` compares one number of each Jacobian, its product with two random vectors.
+    ``fast_mode`` compares one number of each Jacobian, its product with two random vectors. Of
+    sparse inputs the elements that are there vary where ``masked``, else all places.
 
     Differs from PyTorch: ``fast_mode`` compares whole Jacobians where a tensor is complex or
     forward mode is checked. Undefined gradients are handed to custom Functions alone (the engine
     runs no operator without one), and gradients' dtypes are not looked at (the engine converts
-    them). Of sparse tensors the values are varied: those that are there with ``masked``, else all.
+    them).
     """
     for held, words in (
         (check_forward_ad or check_backward_ad,
@@ -362,9 +380,7 @@ def gradcheck(
     ):  # fmt: skip
         if not held:
             raise AssertionError(words)
-    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    for by_values in of_sparse:
-        func, given = by_values(func, given, bool(masked))
+    func, given = _with_memory(func, inputs, masked)
     try:
         with enable_grad():
             _Checked(func, given, eps, atol, rtol, nondet_tol).check(
@@ -401,7 +417,7 @@ def gradgradcheck(
     ):  # fmt: skip
         if not held:
             raise AssertionError(words)
-    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    func, given = _with_memory(func, inputs, masked)
     if grad_outputs is None:
         outputs = [o for o in _outputs(func, given) if o.requires_grad]
         starts = tuple(_random_like(o, 7 + i) for i, o in enumerate(outputs))

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlike._core.layouts import sparse_coo
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike.autograd.gradcheck import of_sparse
+from torchlike.autograd.gradcheck import of_values as converters
 from torchlike.sparse._geometry import WithoutMemory
 
 _torch = NAMESPACES[""]
@@ -68,49 +68,51 @@ class check_sparse_tensor_invariants:
 
 
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
-    """``gradcheck`` for functions of sparse tensors.
+    """``gradcheck`` for functions of sparse tensors, whose sparse results are compared densely.
 
     Numbers are varied in the values of each sparse input: at all places of the tensor, or with
-    ``masked=True`` at those that it has elements at. Sparse results are compared densely. Errors
-    are gradcheck's.
+    ``masked=True`` at those that it has elements at. Errors are gradcheck's.
     """
 
     def with_sparse_support(func: Callable[..., Any], inputs: Any, **kwargs: Any) -> Any:
-        masked = kwargs.pop("masked", False)
         given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-        of_values, leaves = by_values(func, given, masked)
-        return gradcheck(of_values, leaves, **kwargs)
+        converted, leaves = _of_values(func, given, kwargs.pop("masked", False))
+
+        def dense(*values: Any) -> Any:
+            found = converted(*values)
+            if isinstance(found, (tuple, list)):
+                return tuple(map(_densely, found))
+            return _densely(found)
+
+        return gradcheck(dense, leaves, **kwargs)
 
     return with_sparse_support
 
 
-def by_values(
+def _densely(t: Any) -> Any:
+    return t.to_dense() if isinstance(t, WithoutMemory) else t
+
+
+def _of_values(
     func: Callable[..., Any], given: tuple[Any, ...], masked: bool
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The function and its inputs with the values of each sparse one in its place; sparse results
-    are dense."""
+    """A function of the values of sparse inputs, and these."""
     patterns = [_pattern(t, masked) for t in given]
     if not any(pattern is not None for pattern in patterns):
         return func, given
-    leaves = [
+    leaves = tuple(
         t if pattern is None
         else pattern._held.detach().clone().requires_grad_(t.requires_grad)
         for t, pattern in zip(given, patterns, strict=True)
-    ]  # fmt: skip
+    )  # fmt: skip
 
     def of_values(*values: Any) -> Any:
-        found = func(*(
+        return func(*(
             value if pattern is None else pattern._with(value)
             for value, pattern in zip(values, patterns, strict=True)
         ))  # fmt: skip
-        results = found if isinstance(found, (tuple, list)) else (found,)
-        dense = tuple(r.to_dense() if isinstance(r, WithoutMemory) else r for r in results)
-        return dense if isinstance(found, (tuple, list)) else dense[0]
 
-    return of_values, tuple(leaves)
-
-
-of_sparse.append(by_values)
+    return of_values, leaves
 
 
 def _pattern(t: Any, masked: bool) -> Any:
@@ -128,3 +130,6 @@ def _pattern(t: Any, masked: bool) -> Any:
             layout=t.layout, blocksize=of_rows.blocksize(), dense_dim=t.dense_dim() or None
         )
     return t.detach().to_dense().sparse_mask(everywhere)
+
+
+converters.append(_of_values)

@@ -26,7 +26,7 @@ from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike.sparse._geometry import WithoutMemory
 from torchlike.sparse._invariants import check_indices, check_shapes
 from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
-from torchlike.sparse._tensor import SparseTensor, compressing
+from torchlike.sparse._tensor import SparseTensor, compressing, own_values
 
 _torch = NAMESPACES[""]
 
@@ -237,6 +237,11 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
             raise RuntimeError(
                 "copy of sparse compressed tensors having different layouts is not supported"
             )
+        if tuple(source.shape) != tuple(self.shape) or source._nnz() != self._nnz():
+            raise RuntimeError(
+                "torch.copy_: only sparse compressed tensors with the same number of specified "
+                "elements are supported."
+            )
         check_in_place(self)
         self._storage.write(source.clone().to(self.dtype)._storage.cell)
         return self
@@ -329,8 +334,7 @@ def sparse_compressed_tensor(
         n_inner = shape[outer.dim() - 1 + kind.by_rows] // max(block[kind.by_rows], 1)
         known = [index._value(kind.function) for index in (outer, inner)]
         check_indices(kind, known[0], known[1], n_inner)
-    if requires_grad:
-        held = held.detach().requires_grad_()
+    held = own_values(held, requires_grad)
     return CompressedTensor(outer, inner, held, shape, layout)
 
 
@@ -386,7 +390,7 @@ for _kind in KINDS.values():
 def _without_elements(kind: Kind) -> None:
     """Let ``zeros(layout=…)`` and kin make tensors of one layout."""
 
-    def make(size: Sequence[int], dtype: Any, device: Any) -> CompressedTensor:
+    def make(size: Sequence[int], dtype: Any, device: Any, like: Any) -> CompressedTensor:
         if kind.in_blocks:
             raise RuntimeError(
                 "zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but "

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core import dtypes
 from torchlike._core.layouts import sparse_coo, sparse_csc, sparse_csr
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.from_data import tensor as make_tensor
+from torchlike.sparse._kinds import name_of
 from torchlike.sparse._tensor import SparseTensor
 
 
@@ -18,7 +20,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     for column j is ``diagonals[i, j]``.
 
     ``layout``: coordinate form by default, CSR or CSC. RuntimeError for diagonals that are no
-    matrix, another number of offsets, repeated offsets, another layout or a shape that is not 2-D.
+    matrix, another number of offsets, repeated offsets, offsets that are not int64,
+    another layout or a shape that is not 2-D.
     """
     if diagonals.dim() not in (1, 2):
         raise RuntimeError("Diagonals must be vector or matrix")
@@ -26,7 +29,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
         raise RuntimeError("Offsets must be scalar or vector")
     if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
         raise RuntimeError(
-            f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout!r}"
+            f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got "
+            f"{name_of(layout)}"
         )
     size = ints(shape)
     if len(size) != 2:
@@ -37,6 +41,10 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
         raise RuntimeError(
             f"Number of diagonals ({rows_of.shape[0]}) does not match the number of offsets "
             f"({known.size})"
+        )
+    if offsets.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"Offset Tensor must have dtype Long but got {dtypes.scalar_type(offsets.dtype)}"
         )
     if np.unique(known).size != known.size:
         raise RuntimeError("Offset tensor contains duplicate values")

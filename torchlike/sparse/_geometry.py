@@ -18,6 +18,12 @@ from torchlike._core.views import Alias, Conj, Permute, Select, SizeAlone, Step
 _VIEW = "an operation that makes a view"
 
 
+def own_method(t: Tensor, name: str) -> Any:
+    """The method of a tensor's class, for ``Tensor.name(t)``; None where it is Tensor's."""
+    found = getattr(type(t), name)
+    return None if found is getattr(Tensor, name) else found
+
+
 class WithoutMemory(TensorOfParts):
     """A tensor of parts whose dimensions can be reordered, selected and added."""
 
@@ -103,6 +109,22 @@ class WithoutMemory(TensorOfParts):
             else:
                 found = found.select(dim, i)
         return found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """TypeError: make another one, or write into its values."""
+        raise TypeError("Cannot assign to a sparse tensor")
+
+    def backward(
+        self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
+        inputs: Any = None,
+    ) -> None:  # fmt: skip
+        """From a gradient of this size, of which the places of this tensor count. RuntimeError
+        without one."""
+        if gradient is None:
+            super().backward()
+            return
+        held: Any = self._held
+        held.backward(gradient.sparse_mask(self)._held, retain_graph, create_graph, inputs)
 
     def _refuse_slice(self) -> None:
         raise NotImplementedError(self._refusal("indexing by slices"))

@@ -9,12 +9,15 @@ from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
+from torchlike.sparse._geometry import own_method
 from torchlike.sparse._kinds import name_of
 from torchlike.sparse._tensor import SparseTensor
 
 
 def _refusing(name: str, layout: str) -> Callable[[Tensor], Any]:
     def method(self: Tensor) -> Any:
+        if own := own_method(self, name):
+            return own(self)
         raise RuntimeError(f"{name} expected {layout} tensor layout but got {name_of(self.layout)}")
 
     method.__name__ = method.__qualname__ = name
@@ -40,13 +43,15 @@ def to_sparse_coo(self: Tensor) -> SparseTensor:
 @composite(namespaces=())
 def sparse_dim(self: Tensor) -> int:
     """0: a dense tensor has no dimension with indices."""
-    return 0
+    own = own_method(self, "sparse_dim")
+    return own(self) if own else 0
 
 
 @composite(namespaces=())
 def dense_dim(self: Tensor) -> int:
     """How many dimensions it has."""
-    return self.dim()
+    own = own_method(self, "dense_dim")
+    return own(self) if own else self.dim()
 
 
 @composite(aliases=("dsmm",), method=False)

@@ -30,7 +30,7 @@ def _rows_with_elements(t: SparseTensor, name: str) -> np.ndarray:
     return np.unique(t._at[0]._value(name, _INSTEAD)).astype(np.int64)
 
 
-@composite(method=False)
+@composite(aliases=("hsmm",), method=False)
 def hspmm(mat1: Any, mat2: Any) -> SparseTensor:
     """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
     sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
@@ -41,7 +41,7 @@ def hspmm(mat1: Any, mat2: Any) -> SparseTensor:
     return SparseTensor(rows.unsqueeze(0), product.index_select(0, rows), size, True)
 
 
-@composite()
+@composite(aliases=("saddmm",))
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> SparseTensor:
     """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
     all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under

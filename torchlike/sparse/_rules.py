@@ -10,17 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from torchlike._core import errors, modes
 from torchlike._core.extension import add_method
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
+from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg import scipy_products
 from torchlike._ops.linalg.sparse_products import sparse_matmul
 from torchlike._ops.shape.joining import cat
 from torchlike.sparse._rule_table import OF_ELEMENTS, OF_TERMS, functions, rule
+from torchlike.sparse._shape_rules import broadcast_sparse
 from torchlike.sparse._tensor import SparseTensor
+
+_torch = NAMESPACES[""]
 
 
 def _number(x: Any) -> bool:
@@ -28,6 +34,21 @@ def _number(x: Any) -> bool:
 
 
 # -- sums ------------------------------------------------------------------------------------------
+
+
+def _check_size(name: str, input: Any, other: Any) -> None:
+    if other.shape == input.shape:
+        return
+    if isinstance(input, SparseTensor):
+        raise RuntimeError(
+            f"{name}: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != "
+            f"{list(other.shape)}"
+        )
+    raise RuntimeError(
+        f"{name}: expected 'self' and 'other' to have same size, but self has size "
+        f"{list(input.shape)} while other has size {list(other.shape)} (FYI: dense-sparse addition "
+        "does not currently support broadcasting)"
+    )
 
 
 def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Tensor:
@@ -38,11 +59,7 @@ def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Tensor:
         )
     if _number(input):
         raise NotImplementedError(f"{name}(number, sparse): call to_dense() first")
-    if other.shape != input.shape:
-        raise RuntimeError(
-            f"{name}: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != "
-            f"{list(other.shape)}"
-        )
+    _check_size(name, input, other)
     # Promoted first: of bytes there are no negative ones to be added.
     common = common_dtype((input, other))
     held = other._held.to(common)
@@ -52,6 +69,16 @@ def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Tensor:
         if not other.sparse_dim() or not other._nnz():
             return whole + other._with(scaled).to_dense()
         return whole.index_put(tuple(other._at), scaled, accumulate=True)
+    if not other._nnz():  # however many of its dimensions have indices
+        return input.clone().to(common)
+    if not input._nnz():
+        return other._with(scaled.clone())
+    if input.sparse_dim() != other.sparse_dim():
+        raise RuntimeError(
+            f"{name}: expected 'self' and 'other' to have same density, but 'self' has "
+            f"{input.sparse_dim()} sparse dimensions while 'other' has {other.sparse_dim()} sparse "
+            "dimensions"
+        )
     if input._at is other._at:
         return input._with(input._held.to(common) + scaled)
     joined = SparseTensor(
@@ -76,8 +103,12 @@ def _sum(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """Dense over all dimensions, else with the sparse dimensions that are left."""
     values = input._held if dtype is None else cast_op(input._held, dtype)
     n, every = input.sparse_dim(), range(input.dim())
-    over = {errors.wrap_dim(d, input.dim()) for d in (
-        every if dim is None else (dim,) if isinstance(dim, int) else ints(dim))}  # fmt: skip
+    named = every if dim is None else (dim,) if isinstance(dim, int) else ints(dim)
+    over: set[int] = set()
+    for d in (errors.wrap_dim(d, input.dim()) for d in named):
+        if d in over:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+        over.add(d)
     if keepdim and dim is not None:
         summed = _sum(input, dim, False, dtype)
         for d in sorted(over):
@@ -95,9 +126,17 @@ def _sum(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 
 @rule("norm_op")
 def _(input: SparseTensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
-    if dim is not None or keepdim:
-        raise NotImplementedError("norm(dim=…) of a sparse tensor: call to_dense() first")
-    return NAMESPACES[""]["norm"](input.coalesce()._held, p, dtype=dtype)
+    if keepdim:
+        raise RuntimeError("norm_sparse currently does not support keepdim=True")
+    named = range(input.dim()) if dim in (None, ()) else (dim,) if isinstance(dim, int) else dim
+    if len({errors.wrap_dim(d, input.dim()) for d in named}) != input.dim():
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or "
+            "contain all dimensions of the input"
+        )
+    if dtype is not None:
+        raise RuntimeError("norm_sparse currently does not support 'dtype' argument")
+    return _torch["norm"](input.coalesce()._held, p)
 
 
 # -- products --------------------------------------------------------------------------------------
@@ -105,21 +144,40 @@ def _(input: SparseTensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tenso
 
 @rule("mul")
 def _(input: Any, other: Any) -> SparseTensor:
-    """Times a number, a dense tensor that broadcasts to this, or a sparse one of this size."""
+    """Times a number, a dense tensor that broadcasts to this, or a sparse one."""
     if not isinstance(input, SparseTensor):
         input, other = other, input
     if isinstance(other, SparseTensor):
-        if other.shape != input.shape:
-            raise RuntimeError(
-                f"mul: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != "
-                f"{list(other.shape)}"
-            )
-        tidy: Any = input.coalesce()
-        return tidy * other.to_dense()
+        return _product_of_both(input, other)
     if _number(other) or not other.dim():
         return input._with(input._held * other)
     whole: Any = other.expand(tuple(input.shape))
     return input._with(input._held * whole[tuple(input._at)])
+
+
+def _product_of_both(input: SparseTensor, other: SparseTensor) -> SparseTensor:
+    """Of two sparse tensors, broadcast: where both have elements."""
+    if other.shape != input.shape:
+        size = _torch["broadcast_shapes"](input.shape, other.shape)
+        input, other = (t if t.shape == size else broadcast_sparse(t, size) for t in (input, other))
+    tidy: Any = input.coalesce()
+    if input.sparse_dim() != other.sparse_dim() or modes.current.capture is not None:
+        return tidy * other.to_dense()
+    of_other: Any = other.coalesce()
+    shape = tuple(input.shape[: input.sparse_dim()])
+    keys = [_places(t, shape) for t in (tidy, of_other)]
+    _, *chosen = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    mine, others = (make_tensor(x.astype(np.int64)) for x in chosen)
+    held = tidy._held[mine] * of_other._held[others]
+    return SparseTensor(tidy._at[:, mine], held, input.shape, True)
+
+
+def _places(t: SparseTensor, shape: tuple[int, ...]) -> np.ndarray:
+    """The indices of each element as one number, in their order."""
+    at = t._at._value("mul")
+    if not len(at):
+        return np.zeros(at.shape[1], np.int64)
+    return np.asarray(np.ravel_multi_index(tuple(at), shape))
 
 
 @rule("div_op")
@@ -154,8 +212,15 @@ def _product(input: Any, other: Any) -> Tensor:
 
 
 _ONLY_MATRICES = "a product with a sparse tensor takes a sparse matrix; call to_dense() first"
-for _name in ("matmul", "mm", "mv"):
+for _name in ("matmul", "mm"):
     rule(_name)(_product)
+
+
+@rule("mv")
+def _(input: Any, vec: Any) -> Tensor:
+    if input.shape[-1] != vec.shape[-1]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    return _product(input, vec)
 
 
 @rule("addmm")
@@ -186,7 +251,7 @@ def _(input: Any, mat2: Any) -> Tensor:
             f"{list(mat2.shape)}"
         )
     which, row, column = input._at
-    at = NAMESPACES[""]["stack"]([which * rows + row, which * columns + column])
+    at = _torch["stack"]([which * rows + row, which * columns + column])
     dense = mat2.reshape(batch * columns, width)
     found = sparse_matmul(at, input._held, dense, batch * rows, batch * columns)
     return found.reshape(batch, rows, width)

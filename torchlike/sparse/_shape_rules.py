@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,15 @@ from torchlike._core import errors
 from torchlike._core.extension import add_method
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.copying import check_expandable
+from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.sparse._rule_table import rule
 from torchlike.sparse._tensor import SparseTensor
 
+_torch = NAMESPACES[""]
 _INSTEAD = "the operation outside the jit"
 
 
@@ -34,14 +38,19 @@ def _(tensors: Any, dim: int) -> SparseTensor:
             )
         if t.sparse_dim() != first.sparse_dim() or t.dense_dim() != first.dense_dim():
             raise RuntimeError(
-                "All tensors must have the same number of sparse and dense dimensions: "
-                f"{first.sparse_dim()}, {first.dense_dim()} at position 0, and {t.sparse_dim()}, "
-                f"{t.dense_dim()} at position {at}."
+                "All tensors must have the same sparse_dim and dense_dim: "
+                f"{first.sparse_dim()}, {first.dense_dim()}, but tensor at position {at} has "
+                f"{t.sparse_dim()}, {t.dense_dim()}."
             )
     dim = errors.wrap_dim(dim, first.dim())
     rest = [(*t.shape[:dim], *t.shape[dim + 1 :]) for t in tensors]
     if len(set(rest)) > 1:
-        raise RuntimeError("Sizes of tensors must match except in dimension " + str(dim))
+        at = next(i for i, r in enumerate(rest) if r != rest[0])
+        raise RuntimeError(
+            f"All tensors must have the same shape: {list(first.shape)} (except in the "
+            f"concatenating dimension), but found shape: {list(tensors[at].shape)} at position "
+            f"{at}."
+        )
     size = [*first.shape]
     size[dim] = sum(t.shape[dim] for t in tensors)
     n = first.sparse_dim()
@@ -71,6 +80,31 @@ def _(tensors: Any, dim: int) -> SparseTensor:
     at = errors.wrap_dim(dim, first.dim() + 1)
     joined: Any = cat([t.unsqueeze(at) for t in tensors], at)
     return joined
+
+
+@composite("_sparse_broadcast_to", method=False)
+def broadcast_sparse(input: Any, size: Any) -> SparseTensor:
+    """A sparse tensor broadcast to a size: sparse in the dimensions that come before its own.
+    RuntimeError for a size that it does not fit, and under a jit where elements are repeated."""
+    shape = ints(size)
+    check_expandable(tuple(input.shape), shape)
+    n, lead = input.sparse_dim(), len(shape) - input.dim()
+    held = input._held
+    wanted = (held.shape[0], *shape[lead + n :])
+    held = held if tuple(held.shape) == wanted else held.expand(wanted)
+    before = (1,) * lead + tuple(input.shape[:n])
+    repeats = [a if b != a else 1 for a, b in zip(shape[: lead + n], before, strict=True)]
+    known = input._at._value("_sparse_broadcast_to", _INSTEAD)
+    at = np.concatenate([np.zeros((lead, held.shape[0]), np.int64), known])
+    times = math.prod(repeats)
+    if times == 1:
+        return SparseTensor(make_tensor(at), held, shape, input.is_coalesced())
+    # Each element stands once for every place along the dimensions that are broadcast.
+    offsets = np.indices(repeats).reshape(len(repeats), 1, times)
+    whole = (at[:, :, None] + offsets).reshape(len(at), -1)
+    values = held.repeat_interleave(times, 0)
+    made = SparseTensor(make_tensor(whole.astype(np.int64)), values, shape, False)
+    return made.coalesce() if input.is_coalesced() else made
 
 
 # -- cut -------------------------------------------------------------------------------------------
@@ -116,7 +150,9 @@ def _chosen(
 
 def _narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
     """``length`` indices of a dimension from ``start`` on. RuntimeError out of range."""
-    d, n = errors.wrap_dim(dim, input.dim()), input.sparse_dim()
+    if not 0 <= dim < input.dim():
+        raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {input.dim()}.")
+    d, n = dim, input.sparse_dim()
     begin = start + input.shape[d] if start < 0 else start
     if length < 0 or begin < 0 or begin + length > input.shape[d]:
         raise RuntimeError(
@@ -137,7 +173,11 @@ def _narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spar
 
 
 def _sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
-    """Another size, with the elements there are. RuntimeError where they would not fit."""
+    """Another size, with the elements there are. RuntimeError where they would not fit.
+
+    Differs from PyTorch: values grow by zeros behind them in each dense dimension. PyTorch moves
+    them, in the order of their memory, to other places, and the rest is what memory holds.
+    """
     shape = ints(size)
     if sparse_dim + dense_dim != len(shape):
         raise RuntimeError(
@@ -208,6 +248,19 @@ def _without_elements(like: SparseTensor, shape: tuple[int, ...], sparse_dim: in
     return SparseTensor(at, like._held.new_empty((0, *shape[sparse_dim:])), shape, True)
 
 
+def _copy_(self: SparseTensor, source: Any, non_blocking: Any = False) -> SparseTensor:
+    """Take over indices, values and size of another sparse tensor. RuntimeError for a dense one,
+    and where the elements there are would not fit."""
+    if not isinstance(source, SparseTensor):
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+            f"{self.type()} and src type = {source.type()}"
+        )
+    if self._nnz() and source is not self:
+        _check_resized(self, tuple(source.shape), source.sparse_dim(), source.dense_dim())
+    return _become(self, source.clone().to(self.dtype))
+
+
 def _become(t: SparseTensor, other: SparseTensor) -> SparseTensor:
     check_in_place(t)
     t._storage.write(other._storage.cell)
@@ -215,6 +268,7 @@ def _become(t: SparseTensor, other: SparseTensor) -> SparseTensor:
 
 
 for _name, _method in (
+    ("copy_", _copy_),
     ("narrow_copy", _narrow_copy),
     ("sparse_resize_", _sparse_resize_),
     ("sparse_resize_and_clear_", _sparse_resize_and_clear_),

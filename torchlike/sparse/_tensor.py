@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, modes, trees
+from torchlike._core import devices, dtypes, errors, memory_size, modes, trees
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
-from torchlike._core.sparse_array import SparseArray, refusal
+from torchlike._core.sparse_array import SparseArray
 from torchlike._core.storage import SparseStorage
-from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
-from torchlike.sparse._geometry import WithoutMemory
+from torchlike.sparse._geometry import WithoutMemory, own_method
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
@@ -122,6 +121,17 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         parts = self._parts_shown([("indices", self._at)], 8)
         return f"tensor({parts},\n       {', '.join(suffixes)})"
 
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            return super().__bool__()
+        return bool(self._held.sum() != 0)
+
+    def item(self) -> Any:
+        """The number that it is. RuntimeError where it has more elements than one."""
+        if self.numel() != 1:
+            raise RuntimeError(errors.NO_SCALAR.format(self.numel()))
+        return self._held.sum().item()
+
     # -- conversions -------------------------------------------------------------------------------
 
     def _of(self, parts: Sequence[Tensor], size: Any) -> SparseTensor:
@@ -146,8 +156,14 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
         dense_dim: Any = None,
     ) -> Any:  # fmt: skip
-        """Itself, or in a compressed layout."""
+        """Itself, or in a compressed layout. RuntimeError for another number of sparse
+        dimensions."""
         if layout in (None, sparse_coo):
+            if sparse_dim not in (None, self.sparse_dim()):
+                raise RuntimeError(
+                    "to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
+                    "!=self.sparse_dim() is not supported"
+                )
             return self
         return compressing[layout](self, blocksize, dense_dim)
 
@@ -168,17 +184,22 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         """A copy."""
         return SparseTensor(self._at.clone(), self._held.clone(), self.shape, self.is_coalesced())
 
-    def copy_(self, source: Any, non_blocking: Any = False) -> SparseTensor:
-        """Take over indices and values of another sparse tensor."""
-        if not isinstance(source, SparseTensor):
-            raise NotImplementedError(refusal("copy_() from a dense tensor to a sparse one"))
-        check_in_place(self)
-        self._storage.write(source.clone().to(self.dtype)._storage.cell)
-        return self
-
-    def new(self, indices: Any, values: Any = None, size: Any = None) -> SparseTensor:
-        """Another sparse tensor: ``sparse_coo_tensor`` by its old name."""
-        return sparse_coo_tensor(indices, values, size)
+    def new(self, *args: Any, device: Any = None) -> SparseTensor:
+        """Another sparse tensor: ``sparse_coo_tensor`` by its old name. Numbers, or nothing, are
+        the size of an empty one. TypeError for values or a list alone, RuntimeError for a device
+        of another type."""
+        if device is not None and devices.device(device).type != self.device.type:
+            raise RuntimeError(
+                f"legacy constructor expects device type: {self.device.type} but device type: "
+                f"{devices.device(device).type} was passed"
+            )
+        if len(args) == 1 and isinstance(args[0], (Tensor, list)):
+            raise TypeError(
+                "new() of a sparse tensor takes indices and values, or a size of numbers"
+            )
+        if not any(isinstance(a, (Tensor, Sequence)) for a in args):
+            return self.new_zeros(args or (0,))
+        return sparse_coo_tensor(*args, device=device)
 
     def new_zeros(self, *size: Any, dtype: Any = None) -> SparseTensor:
         """An empty one, of any size."""
@@ -248,8 +269,11 @@ trees.register(
 # -- making them -----------------------------------------------------------------------------------
 
 
-def _without_elements(size: Sequence[int], dtype: Any, device: Any) -> SparseTensor:
-    return sparse_coo_tensor(size=size, dtype=dtype, device=device)
+def _without_elements(size: Sequence[int], dtype: Any, device: Any, like: Any) -> SparseTensor:
+    n = like.sparse_dim() if isinstance(like, SparseTensor) else len(size)
+    at = make_tensor(np.zeros((n, 0), np.int64))
+    held = _torch["zeros"]((0, *size[n:]), dtype=dtype, device=device)
+    return SparseTensor(at, held, size, True)
 
 
 WITHOUT_ELEMENTS[sparse_coo] = _without_elements
@@ -291,11 +315,10 @@ def sparse_coo_tensor(
     if size is None:
         if capture is not None:
             capture.refuse("sparse_coo_tensor without a size", "size=")
-        if not known.size and known.shape[0]:
-            raise RuntimeError("invalid indices: give the size of a tensor without elements")
-        shape = (*(int(n) + 1 for n in known.max(1)), *held.shape[1:])
+        shape = (*(int(n) + 1 for n in known.max(1, initial=-1)), *held.shape[1:])
     else:
         shape = ints(size)
+        memory_size.check_count(shape)
     n, m = at.shape[0], held.dim() - 1
     if len(shape) != n + m:
         raise RuntimeError(
@@ -316,8 +339,27 @@ def sparse_coo_tensor(
                     f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found "
                     f"index {known[d].max()}"
                 )
-    held = held.detach().requires_grad_() if requires_grad else held
+    held = own_values(held, requires_grad)
+    if is_coalesced and known is not None and not _is_sorted(known):
+        raise RuntimeError(
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+        )
     return SparseTensor(at, held, shape, bool(is_coalesced))
+
+
+def own_values(values: Any, requires_grad: bool) -> Tensor:
+    """The values of a new tensor: another leaf than the tensor given, which nothing said of the new
+    one changes; what has history keeps it."""
+    if requires_grad:
+        return values.detach().requires_grad_()
+    return values if values.requires_grad else values.detach()
+
+
+def _is_sorted(at: np.ndarray) -> bool:
+    """Whether indices (sparse_dim, nnz) are sorted and different."""
+    step = np.diff(at, axis=1)
+    first = np.argmax(step != 0, axis=0)  # the first dimension in which neighbours differ
+    return bool((np.take_along_axis(step, first[None], 0) > 0).all()) if len(at) else True
 
 
 @composite(namespaces=())
@@ -325,6 +367,8 @@ def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksiz
               dense_dim: Any = None) -> SparseTensor:  # fmt: skip
     """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
     less than all, or in a compressed ``layout``. JitCaptureError under a jit."""
+    if own := own_method(self, "to_sparse"):
+        return own(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
     if layout not in (None, sparse_coo):
         return compressing[layout](self, blocksize, dense_dim)
     n = self.dim() if sparse_dim is None else int(sparse_dim)
@@ -356,6 +400,8 @@ def sparse_mask(self: Any, mask: Any) -> Any:
 
 def _to_dense(self: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
     """Itself (in another dtype)."""
+    if own := own_method(self, "to_dense"):
+        return own(self, dtype, masked_grad=masked_grad)
     return self if dtype is None else self.to(dtype)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
+from torchlike._core.layouts import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import as_tensor
 
@@ -20,6 +21,8 @@ TOLERANCES = {
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
+
+_COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 
 
 def assert_close(
@@ -160,15 +163,34 @@ def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) 
 
 def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -> None:
     """Places, then values, as they are held: duplicates are not added up."""
+    _compare_counts(actual, expected, "COO", where)
+    for name in ("_indices", "_values"):
+        ours, theirs = (getattr(t, name)() for t in (actual, expected))
+        _compare_tensors(ours, theirs, options, where, f"Sparse COO {name[1:]}")
+
+
+def _compare_compressed(actual: Any, expected: Any, options: _Options, where: str) -> None:
+    """Indices, then values."""
+    layout = actual.layout
+    kind = str(layout).removeprefix("torch.sparse_").upper()
+    _compare_counts(actual, expected, kind, where)
+    by_rows = layout in (sparse_csr, sparse_bsr)
+    names = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
+    for name in (*names, "values"):
+        ours, theirs = (getattr(t, name)() for t in (actual, expected))
+        _compare_tensors(ours, theirs, options, where, f"Sparse {kind} {name}")
+
+
+def _compare_counts(actual: Any, expected: Any, kind: str, where: str) -> None:
     counts = actual._nnz(), expected._nnz()
     if counts[0] != counts[1]:
-        _fail("The number of specified values in sparse COO tensors does not match: "
+        _fail(f"The number of specified values in sparse {kind} tensors does not match: "
               f"{counts[0]} != {counts[1]}", where)  # fmt: skip
-    _compare_tensors(actual._indices(), expected._indices(), options, where)
-    _compare_tensors(actual._values(), expected._values(), options, where)
 
 
-def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where: str) -> None:
+def _compare_tensors(
+    actual: Tensor, expected: Tensor, options: _Options, where: str, called: str = "Tensor-likes"
+) -> None:
     if actual.shape != expected.shape:
         _mismatch("shape", actual.shape, expected.shape, where)
     for name, wanted in options.checks.items():
@@ -180,7 +202,10 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where:
     if actual.is_sparse and expected.is_sparse:
         _compare_sparse(actual, expected, options, where)
         return
-    if actual.is_sparse or expected.is_sparse:  # of another layout, which is allowed to differ
+    if actual.layout in _COMPRESSED and actual.layout is expected.layout:
+        _compare_compressed(actual, expected, options, where)
+        return
+    if actual.layout is not expected.layout:  # which is allowed
         actual, expected = actual.to_dense(), expected.to_dense()  # type: ignore[operator]
     rtol, atol = options.tolerances(actual.dtype, expected.dtype)
     raw = [t.detach().cpu()._value("assert_close") for t in (actual, expected)]
@@ -200,7 +225,7 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where:
     difference[close] = relative[close] = 0
     bad, total = int((~close).sum()), close.size
     exact = rtol == atol == 0
-    lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", ""]
+    lines = [f"{called} are not {'equal' if exact else 'close'}!", ""]
     lines.append(f"Mismatched elements: {bad} / {total} ({100 * bad / total:.1f}%)")
     for name, values, allowed in (("absolute", difference, atol), ("relative", relative, rtol)):
         index = tuple(int(i) for i in np.unravel_index(values.argmax(), values.shape))

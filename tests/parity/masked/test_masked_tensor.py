@@ -138,3 +138,40 @@ def test_warnings():
         t.masked.masked_tensor(t.ones(2, requires_grad=True), t.tensor([True, False]))
 
     oracle.compare(function, warned=60)
+
+
+IN_PLACE = (
+    "acos_", "atan_", "bitwise_not_", "cosh_", "deg2rad_", "digamma_", "erfinv_", "expm1_", "frac_",
+    "i0_", "lgamma_", "log1p_", "nan_to_num_", "sgn_", "sinc_", "tan_",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_unary_functions_in_place(name):
+    def function(t):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            whole = name == "bitwise_not_"
+            data = t.tensor([3, 5, -7, 9] if whole else [0.25, 0.5, -0.75, 0.125])
+            mask = t.tensor([True, False, True, True])
+            m = t.masked.masked_tensor(data, mask)
+            returned = getattr(m, name)()
+        return m.get_data()[mask], m.get_mask(), returned is m
+
+    oracle.compare(function)
+
+
+def test_private_comparisons_of_masked_tensors():
+    def function(t):
+        from_core = t.masked.maskedtensor.core
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            a, b = t.tensor([1.0, 2]), t.tensor([1.0, 2 + 1e-7])
+            m, n = (t.masked.masked_tensor(a, t.tensor([True, s])) for s in (True, False))
+        return (
+            from_core._tensors_match(a, a), from_core._tensors_match(a, b * 2),
+            from_core._tensors_match(a, b, exact=False), from_core._masks_match(m, n),
+            from_core._masks_match(m, m), from_core._masks_match(a, m),
+        )  # fmt: skip
+
+    oracle.compare(function)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlike._aten.handlers import composite, unhandled
 from torchlike._aten.packets import aten
-from torchlike._core import devices, dtypes
+from torchlike._core import devices, dtypes, errors
 from torchlike._core.layouts import contiguous_format, memory_format, preserve_format, strided
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
@@ -119,7 +119,7 @@ def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tenso
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element."""
     if self.numel() != 1:
-        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        raise RuntimeError(errors.NO_SCALAR.format(self.numel()))
     return aten._local_scalar_dense.default(self)
 
 

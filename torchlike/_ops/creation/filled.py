@@ -38,6 +38,7 @@ from torchlike._ops.creation.finishing import (
     out_dtype,
     preserve_strides,
 )
+from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
@@ -46,19 +47,19 @@ from torchlike._runtime.inlining import AT_ONCE
 _NOT_GIVEN: Any = object()
 #: In place of a value: whatever new memory is filled with.
 _UNWRITTEN: Any = object()
-#: Sparse layout -> ``make(size, dtype, device)``, a tensor without elements. Filled by the room of
-#: sparse tensors.
+#: Sparse layout -> ``make(size, dtype, device, like)``, a tensor without elements, with as many
+#: dense dimensions as ``like`` (a tensor or None). Filled by the room of sparse tensors.
 WITHOUT_ELEMENTS: dict[Any, Callable[..., Tensor]] = {}
 
 
 def _sparse_zeros(
     layout: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, requires_grad: Any,
-    value: Any,
+    value: Any, like: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
     """Zeros in a sparse layout; None for another layout, or where values are to be something."""
     if layout not in WITHOUT_ELEMENTS or not (value is _UNWRITTEN or value == 0):
         return None
-    made = WITHOUT_ELEMENTS[layout](shape, dtypes.from_numpy_dtype(dtype), device)
+    made = WITHOUT_ELEMENTS[layout](shape, dtypes.from_numpy_dtype(dtype), device, like)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -114,10 +115,12 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
+        if layout is None and isinstance(out, Tensor):
+            layout = _own_layout(out)
         if layout is not None:
             made = _sparse_zeros(layout, shape, kind, device, requires_grad, value)
             if made is not None:
-                return made
+                return made if out is None else given(out, made)
         fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
         return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
 
@@ -236,7 +239,7 @@ def _like(name: str, default: Any) -> None:
                 return made.requires_grad_() if requires_grad else made
         if layout is not None and default is not _NOT_GIVEN:
             size = tuple(input.shape)
-            found = _sparse_zeros(layout, size, target, device, requires_grad, default)
+            found = _sparse_zeros(layout, size, target, device, requires_grad, default, input)
             if found is not None:
                 return found
         if default is _NOT_GIVEN:

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes
+from torchlike._core import dtypes, errors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.inplace import twin_of
 from torchlike._dispatch.registry import composite, op
@@ -67,10 +67,8 @@ def _bitwise(name: str, fn: Any) -> None:
         # PyTorch asks whether the result fits before it asks for a kernel.
         kind = common_dtype((input, other))
         if not dtypes.can_cast(kind, input.dtype):
-            raise RuntimeError(
-                f"result type {dtypes.scalar_type(kind)} can't be cast to the desired output type "
-                f"{dtypes.scalar_type(input.dtype)}"
-            )
+            kinds = map(dtypes.scalar_type, (kind, input.dtype))
+            raise RuntimeError(errors.UNCASTABLE.format(*kinds))
         return twin(input, other)
 
     in_place.__doc__ = f"``{name}`` in place."

@@ -39,14 +39,29 @@ def is_masked_tensor(obj: Any, /) -> TypeIs[MaskedTensor]:
     return isinstance(obj, MaskedTensor)
 
 
-def tensors_match(a: Any, b: Any) -> bool:
-    """Whether two tensors of one layout are the same. ValueError for others."""
+def _tensors_match(
+    a: Any, b: Any, exact: bool = True, rtol: float = 1e-05, atol: float = 1e-08
+) -> bool:
+    """Whether two tensors of one layout are the same, or unless ``exact``, close. ValueError for
+    tensors of several layouts or, if exact, dtypes."""
     if a.layout is not b.layout:
         raise ValueError(f"`a` and `b` must have the same layout. Got {a.layout} and {b.layout}")
+    dtype = a.dtype
+    if exact and dtype is not b.dtype:
+        raise ValueError(f"`a` and `b` must have the same dtype. Got {dtype} and {b.dtype}")
+    b = b.to(dtype)
     return a.dim() == b.dim() and all(
-        tuple(x.shape) == tuple(y.shape) and bool((x == y).all().item())
+        tuple(x.shape) == tuple(y.shape)
+        and bool((x == y).all().item() if exact else x.allclose(y, rtol, atol, equal_nan=True))
         for x, y in zip(_places(a, True), _places(b, True), strict=True)
     )
+
+
+def _masks_match(a: Any, b: Any) -> bool:
+    """Whether two tensors have one mask, where both have any."""
+    if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
+        return _tensors_match(a._masked_mask, b._masked_mask)
+    return True
 
 
 def _places(t: Any, values: bool = False) -> tuple[Any, ...]:

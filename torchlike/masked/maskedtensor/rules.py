@@ -11,9 +11,32 @@ from torchlike._core.layouts import sparse_coo, sparse_csr, strided
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.masked import _ops
-from torchlike.masked.maskedtensor.core import RULES, MaskedTensor, tensors_match
+from torchlike.masked.maskedtensor.core import RULES, MaskedTensor, _masks_match
 
 _torch = NAMESPACES[""]
+
+
+_UNARY = """
+    abs acos acosh angle asin asinh atan atanh bitwise_not ceil clamp clip conj_physical cos cosh
+    deg2rad digamma erf erfc erfinv exp exp2 expm1 trunc floor frac lgamma log log10 log1p log2
+    logit i0 isnan nan_to_num neg positive rad2deg reciprocal round rsqrt sigmoid sign sgn signbit
+    sin sinc sinh sqrt square tan tanh relu logical_not isinf isfinite absolute fix negative
+    __invert__ __neg__ __pos__"""
+_BINARY = """
+    add atan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div
+    floor_divide fmod logaddexp logaddexp2 mul nextafter remainder sub eq ne le ge gt lt maximum
+    minimum fmax fmin pow true_divide number_divided rsub logical_and logical_or logical_xor
+    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __pow__ __rpow__ __rsub__ __rtruediv__ __floordiv__
+    __rfloordiv__ __mod__ __rmod__ __and__ __or__ __xor__ divide multiply subtract"""
+
+
+def _in_place_names() -> str:
+    """What PyTorch has of these in place, and what writes into the data as well."""
+    names = [f"{n}_" for n in f"{_UNARY} {_BINARY}".split() if not n.startswith("_")]
+    return " ".join([n for n in names if hasattr(Tensor, n)]) + " zero_ fill_"
+
+
+_IN_PLACE = _in_place_names()
 
 
 def _rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -57,22 +80,12 @@ def _on_values(func: Callable[..., Any], data: Any, *args: Any) -> Any:
     return data._with(func(data._held, *rest))
 
 
-@_rule("""
-    abs acos acosh angle asin asinh atan atanh bitwise_not ceil clamp clip conj_physical cos cosh
-    deg2rad digamma erf erfc erfinv exp exp2 expm1 trunc floor frac lgamma log log10 log1p log2
-    logit i0 isnan nan_to_num neg positive rad2deg reciprocal round rsqrt sigmoid sign sgn signbit
-    sin sinc sinh sqrt square tan tanh relu logical_not isinf isfinite absolute fix negative
-    __invert__ __neg__ __pos__""")
+@_rule(_UNARY)
 def unary(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs: Any) -> Tensor:
     return input._with(_on_values(lambda d: func(d, *args, **kwargs), input._held))
 
 
-@_rule("""
-    add atan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div
-    floor_divide fmod logaddexp logaddexp2 mul nextafter remainder sub eq ne le ge gt lt maximum
-    minimum fmax fmin pow true_divide number_divided rsub logical_and logical_or logical_xor
-    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __pow__ __rpow__ __rsub__ __rtruediv__ __floordiv__
-    __rfloordiv__ __mod__ __rmod__ __and__ __or__ __xor__ divide multiply subtract""")
+@_rule(_BINARY)
 def binary(func: Callable[..., Any], input: Any, other: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Of two masked tensors with one mask, or of one beside a tensor or number. ValueError for
     masks that differ."""
@@ -94,8 +107,7 @@ def _ordered(input: Any, other: Any) -> tuple[Any, Any]:
 
 def _check_masks(first: MaskedTensor, more: list[MaskedTensor]) -> None:
     for t in more:
-        mask = t._masked_mask
-        if mask is not first._masked_mask and not tensors_match(mask, first._masked_mask):
+        if t._masked_mask is not first._masked_mask and not _masks_match(t, first):
             raise ValueError("Input masks must match. If you need support for this, please open "
                              "an issue on Github.")  # fmt: skip
 
@@ -109,10 +121,7 @@ def _check_places(a: Any, b: Any) -> None:
                          "issue on Github.")  # fmt: skip
 
 
-@_rule("""
-    add_ sub_ mul_ div_ abs_ sqrt_ exp_ sin_ cos_ tanh_ sigmoid_ log_ neg_ clamp_ square_ floor_
-    ceil_ round_ trunc_ pow_ zero_ fill_ remainder_ fmod_ floor_divide_ reciprocal_ rsqrt_ eq_ ne_
-    lt_ le_ gt_ ge_ relu_""")
+@_rule(_IN_PLACE)
 def in_place(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs: Any) -> Tensor:
     """Written into the data. ValueError for masks that differ."""
     _check_masks(input, [a for a in args if isinstance(a, MaskedTensor)])
@@ -123,9 +132,7 @@ def in_place(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs
 @_rule("copy_")
 def copy_(func: Callable[..., Any], input: MaskedTensor, source: Any) -> Tensor:
     """ValueError for masks that differ."""
-    if isinstance(source, MaskedTensor) and not tensors_match(
-        input._masked_mask, source._masked_mask
-    ):
+    if not _masks_match(input, source):
         raise ValueError("args[0] mask and args[1] mask must match but do not")
     func(input._held, _data(source))
     return input

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from torchlike._core import errors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, op
@@ -220,10 +221,8 @@ def bce_with_logits_op(
 ):
     """Cross entropy of logits: no logarithm of a rounded probability."""
     if target.dtype.kind in "iub":
-        raise RuntimeError(
-            f"result type {scalar_type_of(input)} can't be cast to the desired output type "
-            f"{scalar_type_of(target)}"
-        )
+        kinds = map(scalar_type_of, (input, target))
+        raise RuntimeError(errors.UNCASTABLE.format(*kinds))
     x, y = promoted(input, target)
     negative = in_float32(lambda x: -jax.nn.log_sigmoid(x))(x)  # log(1 + exp(-x))
     if pos_weight is not None:
