@@ -87,3 +87,15 @@ def conj(input: Tensor) -> Tensor:
     if not input.dtype.is_complex:
         return input
     return make_view(input, step(views.Conj), (), "ConjBackward0")
+
+
+@composite()
+def _conj(input: Tensor) -> Tensor:
+    """``conj()``, as a view of a complex tensor."""
+    return conj(input)
+
+
+@composite()
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative as a view: what is written to it is written, negated, to ``input``."""
+    return make_view(input, step(views.Neg), (), "NegViewBackward0")
