@@ -158,14 +158,27 @@ def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) 
     _fail("\n".join(lines), where)
 
 
+#: By layout: the names of what says where values are.
+_PLACES = {
+    "coo": ("indices",), "csr": ("crow_indices", "col_indices"),
+    "bsr": ("crow_indices", "col_indices"), "csc": ("ccol_indices", "row_indices"),
+    "bsc": ("ccol_indices", "row_indices"),
+}  # fmt: skip
+
+
 def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -> None:
     """Places, then values, as they are held: duplicates are not added up."""
+    kind = str(actual.layout).rpartition("_")[2]
+    name = f"sparse {kind.upper()}"
     counts = actual._nnz(), expected._nnz()
     if counts[0] != counts[1]:
-        _fail("The number of specified values in sparse COO tensors does not match: "
+        _fail(f"The number of specified values in {name} tensors does not match: "
               f"{counts[0]} != {counts[1]}", where)  # fmt: skip
-    _compare_tensors(actual._indices(), expected._indices(), options, where)
-    _compare_tensors(actual._values(), expected._values(), options, where)
+    for part in (*_PLACES[kind], "values"):
+        asked = f"_{part}" if kind == "coo" else part
+        a, e = (getattr(t, asked)() for t in (actual, expected))
+        tolerances = None if part == "values" else (0.0, 0.0)
+        _compare_values(a, e, options, where, f"S{name[1:]} {part}", tolerances)
 
 
 def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where: str) -> None:
@@ -177,12 +190,20 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where:
             a, e = (v() if name.endswith("()") else v for v in values)
             if a != e:
                 _mismatch(name, a, e, where)
-    if actual.is_sparse and expected.is_sparse:
+    if actual.layout is expected.layout and str(actual.layout).startswith("torch.sparse"):
         _compare_sparse(actual, expected, options, where)
         return
-    if actual.is_sparse or expected.is_sparse:  # of another layout, which is allowed to differ
+    if actual.layout is not expected.layout:  # which is allowed
         actual, expected = actual.to_dense(), expected.to_dense()  # type: ignore[operator]
-    rtol, atol = options.tolerances(actual.dtype, expected.dtype)
+    _compare_values(actual, expected, options, where)
+
+
+def _compare_values(
+    actual: Tensor, expected: Tensor, options: _Options, where: str, what: str = "Tensor-likes",
+    tolerances: tuple[float, float] | None = None,
+) -> None:  # fmt: skip
+    """Elements of dense tensors, which a message calls ``what``."""
+    rtol, atol = tolerances or options.tolerances(actual.dtype, expected.dtype)
     raw = [t.detach().cpu()._value("assert_close") for t in (actual, expected)]
     a, e = (_wide(values) for values in raw)
     with np.errstate(all="ignore"):
@@ -200,7 +221,7 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where:
     difference[close] = relative[close] = 0
     bad, total = int((~close).sum()), close.size
     exact = rtol == atol == 0
-    lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", ""]
+    lines = [f"{what} are not {'equal' if exact else 'close'}!", ""]
     lines.append(f"Mismatched elements: {bad} / {total} ({100 * bad / total:.1f}%)")
     for name, values, allowed in (("absolute", difference, atol), ("relative", relative, rtol)):
         index = tuple(int(i) for i in np.unravel_index(values.argmax(), values.shape))
