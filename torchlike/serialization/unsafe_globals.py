@@ -41,6 +41,7 @@ def _globals(code: bytes) -> Iterator[str]:
     texts: list[str] = []
     memo: dict[int, Any] = {}
     last: Any = None
+    argument: Any
     for opcode, argument, _ in pickletools.genops(code):
         kind = opcode.name
         if kind == "GLOBAL":
