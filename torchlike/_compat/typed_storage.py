@@ -170,7 +170,7 @@ class TypedStorage:
     def resize_(self, size: int) -> None:
         """Give it ``size`` elements; new ones are as ``empty`` has them."""
         memory, dtype = self.untyped(), self.dtype
-        memory.resize_(size * self.element_size())
+        UntypedStorage.resize_(memory, size * self.element_size())
         self._flat = TypedStorage(wrap_storage=memory, dtype=dtype)._flat
 
     @classmethod
