@@ -97,6 +97,7 @@ FLOORS = [
         "sparse._rules",
         "sparse._tensor",
         "sparse._types",
+        "_compat.storage_methods",
         "_compat.storage_types",
         "_compat.tensor_types",
         "_compat.typed_storage",

@@ -77,6 +77,23 @@ def test_default_tensor_type():
     assert torch.ones(1).dtype is torch.float32
     with pytest.raises(TypeError, match="only floating-point"):
         torch.set_default_tensor_type("torch.LongTensor")
+    with pytest.raises(TypeError, match="invalid type object"):
+        torch.set_default_tensor_type(torch.float32)
+
+
+@pytest.mark.parametrize("kind", ["torch.cuda.FloatTensor", torch.cuda.DoubleTensor])
+@pytest.mark.skipif(jax.default_backend() == "gpu", reason="answers of a machine without one")
+def test_default_tensor_type_of_a_missing_gpu(kind):
+    with pytest.raises(TypeError, match="not available"):
+        torch.set_default_tensor_type(kind)
+    assert torch.get_default_dtype() is torch.float32
+
+
+@pytest.mark.parametrize(("mode", "warn_only"), [(1, False), (True, 1), (None, False)])
+def test_determinism_is_a_bool(mode, warn_only):
+    with pytest.raises(TypeError, match="must be bool, not"):
+        torch.use_deterministic_algorithms(mode, warn_only=warn_only)
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="answers of a machine without one")

@@ -32,6 +32,7 @@ _tracebacks.install()
 from torchlike import _ops as _ops  # noqa: E402 - registers the ops
 from torchlike import ops, storage  # noqa: E402
 from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
+from torchlike._compat import storage_methods as _storage_methods  # noqa: E402 - of UntypedStorage
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
 from torchlike._compat.settings import (  # noqa: E402

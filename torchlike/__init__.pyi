@@ -255,6 +255,10 @@ def _assert(condition: Any, message: Any) -> None:
 def _assert_async(input: Tensor, assert_msg: _str | None = None) -> None:
     """RuntimeError unless a tensor's one value is not zero."""
 
+def _assert_tensor_metadata(a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None) -> None:
+    """RuntimeError unless a tensor has the size, strides, dtype, device and layout that are
+given."""
+
 def _cast_Byte(input: Tensor, non_blocking: _bool = False) -> Tensor:
     """``input.to(torch.uint8)``: a function from before ``to``."""
 
@@ -309,6 +313,9 @@ def _check_with(error_type: Any, cond: Any, message: Any = None) -> None:
 def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int, *, out: Any = None) -> Tensor:
     """Each tensor padded with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
 number are flattened and joined: (*leading, num_chunks, total)."""
+
+def _conj(input: Tensor) -> Tensor:
+    """``conj()``, as a view of a complex tensor."""
 
 def _convert_indices_from_coo_to_csr(input: Any, size: _int, *, out_int32: _bool = False) -> Tensor:
     """Where each of ``size`` rows begins in sorted row indices (nnz,): (size + 1,)."""
@@ -603,11 +610,23 @@ having memory of its own or none."""
 def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix of int8 or uint8 and one of int8, summed in int32."""
 
+def _is_all_true(input: Tensor) -> Tensor:
+    """``all()`` of a bool tensor. RuntimeError for another dtype."""
+
+def _is_any_true(input: Tensor) -> Tensor:
+    """``any()`` of a bool tensor. RuntimeError for another dtype."""
+
+def _is_zerotensor(input: Tensor) -> _bool:
+    """False: no tensor is zero without memory."""
+
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, out: Any = None) -> Tensor:
     """The gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
 
 def _native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, *rest: Any, out: Any = None, **named: Any) -> _tuple[Tensor, Tensor, Tensor]:
     """``native_batch_norm``; the two running statistics may be left out."""
+
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative as a view: what is written to it is written, negated, to ``input``."""
 
 def _nested_tensor_from_mask(*args: Any, **kwargs: Any) -> Any:
     """Not supported: XLA compiles for fixed shapes, so there are no nested (ragged) tensors. Use instead: torch.nn.utils.rnn.pad_sequence and a mask."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class Future(Generic[T]):
@@ -50,7 +52,17 @@ class Future(Generic[T]):
             self._there.set()
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
+            self._call(callback)
+
+    def _call(self, callback: Callable[[Future[T]], Any]) -> None:
+        """Run a callback; its error is logged and reaches nobody else, as in PyTorch."""
+        try:
             callback(self)
+        except Exception:
+            _log.exception("a callback of a Future failed")
+
+    def __reduce__(self) -> Any:
+        raise RuntimeError("Can not pickle torch.futures.Future")
 
     def set_result(self, result: T) -> None:
         """Give the result, and run the callbacks. RuntimeError the second time."""
@@ -63,12 +75,12 @@ class Future(Generic[T]):
         self._complete(None, result)
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
-        """Call it with this Future when that is done, or at once."""
+        """Call it with this Future when that is done, or at once. An error in it is logged."""
         with self._lock:
             if not self.done():
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        self._call(callback)
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
         """A Future of what the callback gives when this one is done. An exception in it becomes

@@ -15,8 +15,8 @@ import numpy as np
 from jax._src.xla_bridge import backends_are_initialized
 
 from torchlike._compat.tensor_types import TENSOR_TYPES, TensorType
-from torchlike._core import determinism, dtypes, modes
-from torchlike._core.errors import warn_once
+from torchlike._core import determinism, devices, dtypes, modes
+from torchlike._core.errors import type_name, warn_once
 from torchlike._runtime import targets, xla_flags
 
 
@@ -69,20 +69,31 @@ def set_float32_convolution_precision(precision: str) -> None:
 # -- determinism -----------------------------------------------------------------------------------
 
 
-def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
+def _require_bool(value: Any, argument: str) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(
+            f"_set_deterministic_algorithms(): argument {argument} must be bool, not "
+            f"{type_name(value)}"
+        )
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for the same result from the same input, and for new memory that shows: NaN in ``empty``
     (``torch.utils.deterministic.fill_uninitialized_memory``).
 
     XLA's CPU and TPU programs always are deterministic. On GPUs scatters may not be; JAX wants to
     know before it starts, by ``XLA_FLAGS=--xla_gpu_deterministic_ops=true``. RuntimeError where a
-    GPU is in use and that flag is not set (a warning's worth with ``warn_only``).
+    GPU is in use and that flag is not set (a warning's worth with ``warn_only``); TypeError for
+    what is no bool.
     """
+    _require_bool(mode, "'mode' (position 1)")
+    _require_bool(warn_only, "'warn_only'")
     flag = "--xla_gpu_deterministic_ops=true"
     if mode and not warn_only and flag not in os.environ.get("XLA_FLAGS", "") and (
         targets.name() == "gpu"
     ):  # fmt: skip
         raise RuntimeError(f"set XLA_FLAGS={flag} in the environment before Python starts")
-    determinism.set_algorithms(bool(mode), bool(warn_only))
+    determinism.set_algorithms(mode, warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -216,8 +227,27 @@ def _check_threads(name: str, num: Any) -> None:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """The old form of ``set_default_dtype``: a floating tensor type, ``torch.DoubleTensor``."""
-    found = TENSOR_TYPES.get(t.rpartition(".")[2]) if isinstance(t, str) else t
-    if not isinstance(found, TensorType) or not found.dtype.is_floating_point:
-        raise TypeError(f"invalid type object: {t!r}; only floating-point types are supported")
-    dtypes.set_default_dtype(found.dtype)
+    """The old form of ``set_default_dtype`` and ``set_default_device``: a floating tensor type,
+    ``torch.DoubleTensor`` or ``"torch.cuda.FloatTensor"``.
+
+    TypeError for another object, and for a type of the GPU's where there is none.
+    """
+    kind, on_gpu = t, getattr(t, "device_type", "cpu") == "cuda"
+    if isinstance(t, str):
+        package, _, name = t.rpartition(".")
+        kind, on_gpu = TENSOR_TYPES.get(name), package == "torch.cuda"
+        if kind is None or package not in ("torch", "torch.cuda"):
+            raise TypeError(f"invalid type: '{t}'")
+    floating = "only floating-point types are supported as the default type"
+    if not isinstance(kind, TensorType):
+        raise TypeError(f"invalid type object: {floating}")
+    if not kind.dtype.is_floating_point:
+        raise TypeError(floating)
+    if on_gpu and not devices.available("cuda"):
+        raise TypeError(f"type torch.cuda.{kind.__name__} not available. Torch not compiled with "
+                        "CUDA enabled.")  # fmt: skip
+    dtypes.set_default_dtype(kind.dtype)
+    if on_gpu:
+        devices.set_default_device("cuda")
+    elif devices.get_default_device().type == "cuda":
+        devices.set_default_device(None)

@@ -37,10 +37,15 @@ class StorageType(type):
 
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         """A copy of a Python buffer's elements (see ``UntypedStorage.from_buffer``)."""
+        if "dtype" in kwargs or len(args) == 5:
+            raise RuntimeError(
+                "from_buffer: 'dtype' can only be specified in UntypedStorage.from_buffer and "
+                "TypedStorage.from_buffer"
+            )
         memory = UntypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
         return cls(wrap_storage=memory)
 
-    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+    def from_file(cls, filename: str, shared: bool, size: int) -> TypedStorage:
         """The first elements of a file (see ``UntypedStorage.from_file``)."""
         count = size * cls.dtype.numpy.itemsize
         return cls(wrap_storage=UntypedStorage.from_file(filename, shared, count))

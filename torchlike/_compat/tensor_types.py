@@ -31,6 +31,8 @@ class TensorType(type):
     ``isinstance`` asks for that dtype."""
 
     dtype: dtypes.dtype
+    #: The type of the device on which its tensors are.
+    device_type = "cpu"
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         """``LongTensor(2, 3)`` (a size), ``LongTensor([1, 2])`` or ``LongTensor(range(3))`` (data:

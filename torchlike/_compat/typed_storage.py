@@ -9,6 +9,7 @@ import numpy as np
 
 from torchlike._core import devices, dtypes
 from torchlike._core.errors import warn_once
+from torchlike._core.extension import add_method
 from torchlike._core.homes import are_also_in
 from torchlike._core.tensor import Tensor
 from torchlike._core.untyped_storage import UntypedStorage
@@ -24,6 +25,11 @@ _DEPRECATED = (
 )
 
 
+def on_bytes(storage: UntypedStorage) -> Tensor:
+    """The bytes of a storage as a tensor on the same memory."""
+    return asarray(storage, dtype=dtypes.uint8)
+
+
 class TypedStorage:
     """The memory of a tensor as a flat sequence of numbers: read, written, asked for its size.
 
@@ -32,7 +38,7 @@ class TypedStorage:
     one on memory that is there. Most have a class by their dtype (``torch.FloatStorage``).
     """
 
-    is_sparse = False
+    is_sparse = is_hpu = False
 
     def __init__(
         self, data: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
@@ -93,6 +99,9 @@ class TypedStorage:
         """Bytes of all."""
         return self.size() * self.element_size()
 
+    # What libraries call in order to hear nothing of the class's deprecation.
+    _size, _nbytes, _element_size, _data_ptr = size, nbytes, element_size, data_ptr
+
     def _place(self, index: Any) -> int:
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
@@ -138,6 +147,45 @@ class TypedStorage:
         """On the host."""
         return TypedStorage(self._flat.cpu())
 
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """On the GPU. RuntimeError without one."""
+        return TypedStorage(self._flat.cuda(device, non_blocking))
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """On a device; on the memory that it has, if that lies there."""
+        return TypedStorage(self._flat.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        """As ``Tensor.pin_memory``."""
+        return TypedStorage(self._flat.pin_memory(device))
+
+    def get_device(self) -> int | None:
+        """The accelerator's number; None on the CPU."""
+        return self.device.index
+
+    def resizable(self) -> bool:
+        """Whether it may grow: not where NumPy sees the memory."""
+        return self.untyped().resizable()
+
+    def resize_(self, size: int) -> None:
+        """Give it ``size`` elements; new ones are as ``empty`` has them."""
+        memory, dtype = self.untyped(), self.dtype
+        UntypedStorage.resize_(memory, size * self.element_size())
+        self._flat = TypedStorage(wrap_storage=memory, dtype=dtype)._flat
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+        """A copy of a Python buffer's elements (see ``UntypedStorage.from_buffer``)."""
+        dtype = dtype or dtypes.get_default_dtype()
+        memory = UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs)
+        return TypedStorage(wrap_storage=memory, dtype=dtype)
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool, size: int) -> TypedStorage:
+        """RuntimeError: only classes of a dtype (``torch.FloatStorage``) know how large elements
+        are."""
+        raise RuntimeError("from_file can only be called on derived classes")
+
     def type(self, dtype: Any = None) -> Any:
         """The name of its class in PyTorch, or the elements as another dtype."""
         if dtype is None:
@@ -179,16 +227,25 @@ class TypedStorage:
 
 
 def _converting(dtype: dtypes.dtype) -> Any:
-    def method(self: TypedStorage) -> TypedStorage:
-        return TypedStorage(self._flat.to(dtype))
+    def method(self: TypedStorage | UntypedStorage) -> TypedStorage:
+        flat = self._flat if isinstance(self, TypedStorage) else on_bytes(self)
+        return TypedStorage(flat.to(dtype, copy=True))
 
-    method.__doc__ = f"The elements as {dtype}."
+    method.__doc__ = f"A copy of the elements (of an UntypedStorage: the bytes) as {dtype}."
     return method
 
 
-for _dtype in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64,
-               dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8, dtypes.bool):  # fmt: skip
-    setattr(TypedStorage, dtypes.scalar_type(_dtype).lower(), _converting(_dtype))
+_CASTS = {
+    "bfloat16": dtypes.bfloat16, "bool": dtypes.bool, "byte": dtypes.uint8, "char": dtypes.int8,
+    "complex_double": dtypes.complex128, "complex_float": dtypes.complex64,
+    "double": dtypes.float64, "float": dtypes.float32, "half": dtypes.float16,
+    "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16,
+    **{name: getattr(dtypes, name) for name in
+       ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")},
+}  # fmt: skip
+for _name, _dtype in _CASTS.items():
+    for _class in (TypedStorage, UntypedStorage):
+        add_method(_name, _converting(_dtype), of=_class)
 
 
 @composite(namespaces=())

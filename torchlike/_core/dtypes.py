@@ -6,6 +6,7 @@ PyTorch's integers are 64-bit by default, so importing torchlike turns on JAX's 
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 from collections.abc import Sequence
@@ -50,9 +51,15 @@ class dtype:
         return {complex64: float32, complex128: float64}.get(self, self)
 
     def to_complex(self) -> dtype:
-        """The complex dtype with components of this width (float32 and narrower: complex64)."""
+        """The complex dtype with components of this width (float32 and narrower: complex64).
+        RuntimeError for integers and bool.
+
+        Differs from PyTorch: float16 gives complex64, for there is no complex32.
+        """
         if self.is_complex:
             return self
+        if not self.is_floating_point:
+            raise RuntimeError(f"Unknown Complex ScalarType for {scalar_type(self)}")
         return complex128 if self is float64 else complex64
 
     @property
@@ -298,8 +305,18 @@ def can_cast(from_: dtype, to: dtype) -> Any:
 # -- limits ----------------------------------------------------------------------------------------
 
 
+def _of_limits(given: Any, asked: str) -> dtype:
+    if not is_argument(given):
+        raise TypeError(
+            f"{asked}(): argument 'type' (position 1) must be torch.dtype, not "
+            f"{type(given).__name__}"
+        )
+    return from_argument(given)
+
+
 class finfo:
-    """Limits of a floating-point dtype (the default dtype when none is given)."""
+    """Limits of a floating-point dtype (the default dtype when none is given); of a complex one,
+    those of its parts."""
 
     __module__ = "torchlike"
     dtype: str
@@ -313,13 +330,11 @@ class finfo:
     resolution: float
 
     def __new__(cls, type: dtype | None = None) -> finfo:
-        d = from_argument(type) if is_argument(type) else _default if type is None else type
-        if not isinstance(d, dtype):
-            raise TypeError("torch.finfo() requires a floating point input type.")
+        d = _default if type is None else _of_limits(type, "finfo")
         if d.category < 2:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
-                f"'{d.name}'"
+                "'torch.finfo'"
             )
         found = _finfos.get(d)
         if found is None:
@@ -332,13 +347,19 @@ class finfo:
         info = ml_dtypes.finfo(real.numpy)
         normal = float(info.smallest_normal)
         vars(self).update(
-            dtype=d.name, bits=real.itemsize * 8, eps=float(info.eps), max=float(info.max),
+            dtype=real.name, bits=real.itemsize * 8, eps=float(info.eps), max=float(info.max),
             min=float(info.min), tiny=normal, smallest_normal=normal,
             resolution=10.0 ** -int(info.nmant * math.log10(2)),
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch.finfo' objects is not writable")
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, finfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return finfo, (globals()[self.dtype],)
@@ -361,16 +382,25 @@ class iinfo:
     __module__ = "torchlike"
 
     def __init__(self, type: dtype) -> None:
-        if is_argument(type):
-            type = from_argument(type)
-        if not isinstance(type, dtype) or type.category != 1:
-            what = f" Use torch.finfo to handle '{type.name}'" if isinstance(type, dtype) else ""
-            raise TypeError(f"torch.iinfo() requires an integer input type.{what}")
-        info = np.iinfo(type.numpy)
-        self.dtype = type.name
-        self.bits = type.itemsize * 8
+        d = _of_limits(type, "iinfo")
+        if d is bool:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if d.category != 1:
+            raise TypeError(
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
+            )
+        info = np.iinfo(d.numpy)
+        self.dtype = d.name
+        self.bits = d.itemsize * 8
         self.max = int(info.max)
         self.min = int(info.min)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, iinfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes, dtypes, errors, literals, modes, views
+from torchlike._core import boxes, dtypes, errors, layouts, literals, modes, views
 from torchlike._core.meta import MetaArray
 from torchlike._core.methods import TensorMethods
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
@@ -180,8 +180,15 @@ class PythonValues(TensorMethods):
             raise BufferError("Can't export tensors with the conjugate bit set")
         if self.is_meta:
             raise ValueError("Unknown device type meta for Dlpack")
-        if kwargs.get("stream") == -1:  # PyTorch's word for "do not wait"
+        if self.layout is not layouts.strided:
+            raise BufferError("Can't export tensors with layout other than torch.strided")
+        stream = kwargs.get("stream")
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be ``int`` or ``none``")
+        if stream == -1:  # PyTorch's word for "do not wait"
             kwargs["stream"] = None
+        elif stream is not None and self.is_cpu:
+            raise AssertionError("stream should be None on cpu.")
         if self.is_cpu and self.dtype.numpy not in _NOT_IN_NUMPY:
             return self.resolve_neg().numpy().__dlpack__(**kwargs)
         return self._read().__dlpack__(**kwargs)

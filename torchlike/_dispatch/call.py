@@ -348,5 +348,6 @@ def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) ->
         if statics[at] is None:
             statics = (*statics[:at], out.dtype.numpy, *statics[at + 1 :])
     runner = run_with_sequences if spec.schema.has_sequence else run
-    outputs.store_all(out, runner(spec, operands, statics), spec.name, casts)
-    return out
+    results = runner(spec, operands, statics)
+    outputs.store_all(out, results, spec.name, casts)
+    return type(results)(*out) if hasattr(results, "_fields") else out

@@ -153,6 +153,11 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
         )
     if not host().is_default and target.device != value.device:
         raise RuntimeError(errors.several_devices((value.device, target.device)))
+    if target.is_meta is not value.is_meta:  # the values would be lost
+        raise RuntimeError(
+            f"Attempting to copy from device {value.device} to device {target.device}, but "
+            "cross-device copies are not allowed!"
+        )
     if target.dtype is not value.dtype:
         if cast == "truth":
             if target.dtype.name not in ("bool", "uint8"):

@@ -12,6 +12,8 @@ from torchlike.cuda._device import is_available
 class CudaTensorType(TensorType):
     """As TensorType, on the GPU. TypeError without one."""
 
+    device_type = "cuda"
+
     def __call__(cls, *args: Any, device: Any = None) -> Any:
         if not is_available():
             raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled "

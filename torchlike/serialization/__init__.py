@@ -19,14 +19,17 @@ from torchlike.serialization.load import load
 from torchlike.serialization.locations import default_restore_location
 from torchlike.serialization.options import (
     LoadEndianness,
+    get_crc32_options,
     get_default_load_endianness,
     get_default_mmap_options,
+    set_crc32_options,
     set_default_load_endianness,
     set_default_mmap_options,
     skip_data,
 )
 from torchlike.serialization.safe import load_safetensors, save_safetensors
 from torchlike.serialization.save import save
+from torchlike.serialization.unsafe_globals import get_unsafe_globals_in_checkpoint
 
 #: What ``map_location`` may be.
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | Any | str | dict[str, str] | None
@@ -37,14 +40,17 @@ __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",
+    "get_crc32_options",
     "get_default_load_endianness",
     "get_default_mmap_options",
     "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
     "load",
     "load_safetensors",
     "safe_globals",
     "save",
     "save_safetensors",
+    "set_crc32_options",
     "set_default_load_endianness",
     "set_default_mmap_options",
     "skip_data",

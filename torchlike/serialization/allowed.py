@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _compat_pickle
 from typing import Any
 
 #: What users allowed: the name a file may call it by -> (the object, as they gave it).
@@ -11,6 +12,20 @@ user_globals: dict[str, tuple[Any, Any]] = {}
 def in_pytorch(name: str) -> str:
     """A dotted name as PyTorch's files spell it: ``torch.nn…`` for what is ours."""
     return "torch" + name[len("torchlike") :] if name.startswith("torchlike.") else name
+
+
+#: Modules that no file may use: what is in them runs programs.
+BLOCKED_MODULES = ("sys", "os", "posix", "nt")
+
+
+def global_name(module: str, name: str) -> str:
+    """What a pickle calls by a module and a name, as a dotted name of Python 3's and PyTorch's:
+    protocol 2 writes the names of Python 2, ``__builtin__.xrange``."""
+    if (module, name) in _compat_pickle.NAME_MAPPING:
+        module, name = _compat_pickle.NAME_MAPPING[module, name]
+    else:
+        module = _compat_pickle.IMPORT_MAPPING.get(module, module)
+    return in_pytorch(f"{module}.{name}")
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:

@@ -19,7 +19,7 @@ from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.nested_tensor import NestedTensor, _rebuild_njt
 from torchlike.nn.parameter import Parameter
 from torchlike.serialization import legacy
-from torchlike.serialization.allowed import in_pytorch, user_globals
+from torchlike.serialization.allowed import BLOCKED_MODULES, global_name, user_globals
 from torchlike.serialization.names import STORAGES
 from torchlike.serialization.options import SHARED, get_default_mmap_options
 from torchlike.serialization.rebuild import (
@@ -49,7 +49,14 @@ _REFUSED = (
 )
 
 
-def _allowed() -> dict[str, Any]:
+_BLOCKED = (
+    "Weights only load failed. This file can still be loaded, if you trust it, with "
+    "weights_only=False. WeightsUnpickler error: Trying to load unsupported GLOBAL {what} whose "
+    "module {module} is blocked."
+)
+
+
+def allowed() -> dict[str, Any]:
     table: dict[str, Any] = {
         "torch._utils._rebuild_tensor_v2": rebuild_tensor,
         "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
@@ -72,9 +79,7 @@ def _allowed() -> dict[str, Any]:
         "collections.Counter": collections.Counter,
         "builtins.set": set, "builtins.frozenset": frozenset, "builtins.complex": complex,
         "builtins.bytearray": bytearray, "builtins.slice": slice, "builtins.dict": dict,
-        # Protocol 2 writes builtins under the name that Python 2 gave their module.
-        "__builtin__.set": set, "__builtin__.dict": dict, "__builtin__.complex": complex,
-        "__builtin__.bytearray": bytearray, "__builtin__.bytes": bytes,
+        "builtins.bytes": bytes,
         "_codecs.encode": _encode,
     }  # fmt: skip
     table.update({f"torch.{d.name}": d for d in dtypes.ALL})
@@ -112,7 +117,7 @@ class _Checkpoint:
         super().__init__(file, **options)  # type: ignore[call-arg]
         self._archive = archive
         self._weights_only = weights_only
-        self._table = _allowed()
+        self._table = allowed()
 
     def persistent_load(self, pid: Any) -> Any:
         if pid[0] == "module":  # a class with its source, in the legacy format
@@ -120,13 +125,15 @@ class _Checkpoint:
         return self._archive.storage(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        full = in_pytorch(f"{module}.{name}")
+        full = global_name(module, name)
         if full in self._table:
             return self._table[full]
+        if self._weights_only and (at := full.partition(".")[0]) in BLOCKED_MODULES:
+            raise pickle.UnpicklingError(_BLOCKED.format(what=full, module=at))
         if full in user_globals:
             return user_globals[full][0]
         if self._weights_only:
-            raise pickle.UnpicklingError(_REFUSED.format(what=full))
+            raise pickle.UnpicklingError(_REFUSED.format(what=full.removeprefix("builtins.")))
         if module.split(".")[0] == "torch":
             module = "torchlike" + module[len("torch") :]
         return super().find_class(module, name)  # type: ignore[misc]
@@ -163,7 +170,7 @@ def _weights_only(given: Any, pickle_module: Any) -> Any:
     if never and given is None:
         warnings.warn(
             "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected: weights_only was not "
-            "passed to torch.load, and is False.",
+            "passed to torch.load, forcing weights_only=False.",
             UserWarning,
             stacklevel=3,
         )
@@ -171,7 +178,7 @@ def _weights_only(given: Any, pickle_module: Any) -> Any:
     return pickle_module is None if given is None else given
 
 
-def _is_zip(file: Any) -> bool:
+def is_zip(file: Any) -> bool:
     """Whether a zip archive begins where ``file`` stands, and the file stays there."""
     start = file.tell()
     head = file.read(4)
@@ -288,7 +295,7 @@ def _load(
         seek(start)
     except (AttributeError, io.UnsupportedOperation) as error:
         raise type(error)(f"{error}. {_SEEKABLE}") from error
-    if mmap and (old or not _is_zip(f)):
+    if mmap and (old or not is_zip(f)):
         named = f"{given}, " if isinstance(given, str) else ""
         raise RuntimeError(
             f"mmap can only be used with files saved with `torch.save({named}"
@@ -297,7 +304,7 @@ def _load(
         )
     if mmap and not isinstance(given, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
-    if not old and not _is_zip(f):
+    if not old and not is_zip(f):
         raise _no_checkpoint(f.read(), weights_only)
     try:
         if old:
@@ -312,7 +319,7 @@ def _load(
             return unpickler(code, opened, weights_only, **options).load()
     except zipfile.BadZipFile as error:
         f.seek(start)
-        if _is_zip(f) and "not a zip file" in str(error):
+        if is_zip(f) and "not a zip file" in str(error):
             raise RuntimeError(
                 "PytorchStreamReader failed reading zip archive: failed finding central directory. "
                 "The checkpoint is damaged: it was not written, or not copied, to its end."

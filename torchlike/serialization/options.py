@@ -75,6 +75,23 @@ class set_default_mmap_options:
         _map_flags = self._before
 
 
+_computes_crc32 = True
+
+
+def get_crc32_options() -> bool:
+    """What ``set_crc32_options`` was told; True before."""
+    return _computes_crc32
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Say whether files that ``torch.save`` writes need checksums.
+
+    Differs from PyTorch: they always have them.
+    """
+    global _computes_crc32
+    _computes_crc32 = compute_crc32
+
+
 class _Skipping(threading.local):
     is_on = False
 

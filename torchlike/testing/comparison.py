@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.layouts import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import as_tensor
 
@@ -21,8 +20,6 @@ TOLERANCES = {
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
-
-_COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 
 
 def assert_close(
@@ -161,31 +158,27 @@ def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) 
     _fail("\n".join(lines), where)
 
 
+#: By layout: the names of what says where values are.
+_PLACES = {
+    "coo": ("indices",), "csr": ("crow_indices", "col_indices"),
+    "bsr": ("crow_indices", "col_indices"), "csc": ("ccol_indices", "row_indices"),
+    "bsc": ("ccol_indices", "row_indices"),
+}  # fmt: skip
+
+
 def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -> None:
     """Places, then values, as they are held: duplicates are not added up."""
-    _compare_counts(actual, expected, "COO", where)
-    for name in ("_indices", "_values"):
-        ours, theirs = (getattr(t, name)() for t in (actual, expected))
-        _compare_tensors(ours, theirs, options, where, f"Sparse COO {name[1:]}")
-
-
-def _compare_compressed(actual: Any, expected: Any, options: _Options, where: str) -> None:
-    """Indices, then values."""
-    layout = actual.layout
-    kind = str(layout).removeprefix("torch.sparse_").upper()
-    _compare_counts(actual, expected, kind, where)
-    by_rows = layout in (sparse_csr, sparse_bsr)
-    names = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
-    for name in (*names, "values"):
-        ours, theirs = (getattr(t, name)() for t in (actual, expected))
-        _compare_tensors(ours, theirs, options, where, f"Sparse {kind} {name}")
-
-
-def _compare_counts(actual: Any, expected: Any, kind: str, where: str) -> None:
+    kind = str(actual.layout).rpartition("_")[2]
+    name = f"sparse {kind.upper()}"
     counts = actual._nnz(), expected._nnz()
     if counts[0] != counts[1]:
-        _fail(f"The number of specified values in sparse {kind} tensors does not match: "
+        _fail(f"The number of specified values in {name} tensors does not match: "
               f"{counts[0]} != {counts[1]}", where)  # fmt: skip
+    for part in (*_PLACES[kind], "values"):
+        asked = f"_{part}" if kind == "coo" else part
+        a, e = (getattr(t, asked)() for t in (actual, expected))
+        tolerances = None if part == "values" else (0.0, 0.0)
+        _compare_values(a, e, options, where, f"S{name[1:]} {part}", tolerances)
 
 
 def _compare_tensors(
@@ -199,15 +192,20 @@ def _compare_tensors(
             a, e = (v() if name.endswith("()") else v for v in values)
             if a != e:
                 _mismatch(name, a, e, where)
-    if actual.is_sparse and expected.is_sparse:
+    if actual.layout is expected.layout and str(actual.layout).startswith("torch.sparse"):
         _compare_sparse(actual, expected, options, where)
-        return
-    if actual.layout in _COMPRESSED and actual.layout is expected.layout:
-        _compare_compressed(actual, expected, options, where)
         return
     if actual.layout is not expected.layout:  # which is allowed
         actual, expected = actual.to_dense(), expected.to_dense()  # type: ignore[operator]
-    rtol, atol = options.tolerances(actual.dtype, expected.dtype)
+    _compare_values(actual, expected, options, where)
+
+
+def _compare_values(
+    actual: Tensor, expected: Tensor, options: _Options, where: str, what: str = "Tensor-likes",
+    tolerances: tuple[float, float] | None = None,
+) -> None:  # fmt: skip
+    """Elements of dense tensors, which a message calls ``what``."""
+    rtol, atol = tolerances or options.tolerances(actual.dtype, expected.dtype)
     raw = [t.detach().cpu()._value("assert_close") for t in (actual, expected)]
     a, e = (_wide(values) for values in raw)
     with np.errstate(all="ignore"):
@@ -225,7 +223,7 @@ def _compare_tensors(
     difference[close] = relative[close] = 0
     bad, total = int((~close).sum()), close.size
     exact = rtol == atol == 0
-    lines = [f"{called} are not {'equal' if exact else 'close'}!", ""]
+    lines = [f"{what} are not {'equal' if exact else 'close'}!", ""]
     lines.append(f"Mismatched elements: {bad} / {total} ({100 * bad / total:.1f}%)")
     for name, values, allowed in (("absolute", difference, atol), ("relative", relative, rtol)):
         index = tuple(int(i) for i in np.unravel_index(values.argmax(), values.shape))

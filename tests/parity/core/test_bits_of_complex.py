@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
+from tests.parity.oracle import compare  # noqa: E402
 
 _REALS = [[1.0, 2.0, 3.0, -4.0], [0.0, 0.5, -1.0, 0.0]]
 _FROM = ("complex64", "complex128", "float32", "float64", "int64", "uint8")
@@ -51,3 +52,17 @@ def test_without_dimensions(target: str) -> None:
         except RuntimeError as error:
             found.append(str(error))
     assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_no_gradient_passes(dtype: str) -> None:
+    """Not even where the dtype stays what it is."""
+
+    def behaviour(T: Any) -> Any:
+        x = T.ones(2, 4, dtype=getattr(T, dtype), requires_grad=True)
+        return [
+            (v.requires_grad, v.grad_fn is None, v._base is x)
+            for v in (x.view(x.dtype), x.view(T.float32), x.view(T.int32))
+        ]
+
+    compare(behaviour)

@@ -11,6 +11,10 @@ import torchlike
 torch = pytest.importorskip("torch")
 
 CASES = """
+t.ones(2).__dlpack__(stream="x")
+t.ones(2).__dlpack__(stream=1)
+str(t.ones(2).__dlpack__(stream=-1))[:9]
+t.eye(2).to_sparse().__dlpack__()
 x = t.arange(6.).reshape(2, 3).t(); y = t.from_dlpack(x); y[0, 0] = 9; (x, y)
 x = t.arange(3.); y = t.from_dlpack(x); x[0] = 9; y
 x = t.tensor(2.); y = t.from_dlpack(x); y.fill_(3.); x

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
+from tests.parity.oracle import compare  # noqa: E402
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "conj": lambda x: x.conj(),
@@ -66,3 +67,26 @@ def test_arrays_share_memory(view: str, before: bool) -> None:
         x[1] = 7 + 8j
         found.append((x.tolist(), array.tolist()))
     assert found[0] == found[1]
+
+
+def _of_a_negated(t: Any) -> Any:
+    y = t._neg_view(t.ones(2))
+    return y, y[1:], y.clone(), t._neg_view(y), y.resolve_neg()
+
+
+NEGATED: dict[str, Callable[[Any], Any]] = {
+    "values": lambda t: t._neg_view(t.tensor([1.0, -2.0])),
+    "bits": lambda t: [v.is_neg() for v in _of_a_negated(t)],
+    "written through": lambda t: (lambda x: (t._neg_view(x).mul_(3), x))(t.arange(3.0)),
+    "complex": lambda t: t._neg_view(t.tensor([1 + 2j])).conj().imag,
+    "gradient": lambda t: (
+        lambda w: t.autograd.grad(t._neg_view(w).exp().sum(), w)
+    )(t.arange(3.0, requires_grad=True)),
+    "as another dtype": lambda t: t._neg_view(t.tensor([1])).view(t.float64),
+    "conj": lambda t: (t._conj(t.tensor([1 + 2j])), t._conj(t.tensor([1 + 2j])).is_conj()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEGATED)
+def test_negated(name: str) -> None:
+    compare(NEGATED[name])

@@ -3,6 +3,7 @@ there, numbers in place of symbols."""
 
 # ruff: noqa: UP006, UP007, UP045 - the older spellings of types are tested
 
+import pickle
 import typing
 from importlib import import_module
 
@@ -200,7 +201,18 @@ def called_back(t):
     return seen, waiting, after.wait(), future.done()
 
 
+def called_back_with_errors(t):
+    seen, future = [], t.futures.Future()
+    for callback in (lambda: 1, lambda f: 1 / 0, lambda f: seen.append(f.value())):
+        future.add_done_callback(callback)
+    future.set_result(7)
+    future.add_done_callback(lambda: 1)
+    return seen, future.wait()
+
+
 FUTURES = {
+    "errors of callbacks": called_back_with_errors,
+    "pickled": lambda t: pickle.dumps(done(t, 3)),
     "result": lambda t: (done(t, 3).wait(), done(t, 3).value(), done(t, 3).done()),
     "twice": lambda t: done(t, 3).set_result(4),
     "callbacks": called_back,

@@ -137,6 +137,13 @@ REFUSALS = {
     "einsum: dots twice": lambda t: t.einsum("...i...->i", t.ones(2, 3)),
     "einsum: dots": lambda t: t.einsum("...ij,...jk->...ik", t.ones(4, 2, 3), t.ones(5, 3, 2)),
     "einsum: dtypes": lambda t: t.einsum("ij,jk->ik", t.ones(2, 3), t.ones(3, 2).double()),
+    "mask: none": lambda t: filled(t, t.ones(3, 4) > 0, t.zeros(0, dtype=t.int64)),
+    "mask: too few of another dtype": lambda t: filled(t, t.ones(3, 4) > 0, t.tensor([1, 2])),
+    "index: too many of another dtype": lambda t: filled(t, t.tensor([0, 1]), t.ones(3, 4).int()),
+    "out: meta": lambda t: t.exp(t.ones(3), out=t.empty(3, device="meta")),
+    "out: of meta": lambda t: t.add(*[t.ones(3, device="meta")] * 2, out=t.empty(3)),
+    "out: cat to meta": lambda t: t.cat([t.ones(3)] * 2, out=t.empty(6, device="meta")),
+    "view_as_complex: 0-dim": lambda t: t.view_as_complex(t.tensor(1.0)),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import dtypes, modes
+from torchlike._core import devices, dtypes, layouts, modes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 
@@ -99,3 +99,36 @@ def check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any =
 def check_tensor_all(cond: Any, message: Any = None) -> None:
     """RuntimeError unless all elements of a tensor of bools are true."""
     check_tensor_all_with(RuntimeError, cond, message)
+
+
+@composite("_assert_tensor_metadata", method=False)
+def assert_tensor_metadata(
+    a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None,
+    layout: Any = None,
+) -> None:  # fmt: skip
+    """RuntimeError unless a tensor has the size, strides, dtype, device and layout that are
+    given."""
+    is_strided = a.layout is layouts.strided
+    for name, expected, found in (
+        ("sizes", size if size is None else list(size), list(a.shape)),
+        ("strides", stride if stride is None else list(stride),
+         list(a.stride()) if is_strided else None),
+        ("dtype", dtype, a.dtype),
+        ("device", device if device is None else devices.device(device), a.device),
+        ("layout", layout, a.layout),
+    ):  # fmt: skip
+        if expected is not None and expected != found:
+            raise RuntimeError(
+                f"Tensor {name} mismatch! Expected: {_said(expected)}, Got: {_said(found, True)}"
+            )
+
+
+def _said(what: Any, found: bool = False) -> str:
+    """A size, dtype, device or layout, as the message names it."""
+    if isinstance(what, dtypes.dtype):
+        return dtypes.c_name(what) if found else dtypes.scalar_type(what)
+    if isinstance(what, layouts.layout):
+        return "".join(part.capitalize() for part in repr(what)[6:].split("_")[:2]).replace(
+            "SparseCoo", "Sparse"
+        )
+    return str(what)

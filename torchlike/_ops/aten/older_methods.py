@@ -159,5 +159,4 @@ def _set_grad_dtype(self: Tensor, dtype: Any) -> None:
 
 add_method("volatile", property(_volatile, _set_volatile))
 add_method("name", property(lambda self: None, doc="None: tensors have no names."))
-add_method("_grad_fn", property(lambda self: self.grad_fn, doc="``grad_fn``."))
 add_method("grad_dtype", property(_grad_dtype, _set_grad_dtype))

@@ -95,3 +95,27 @@ def _has_compatible_shallow_copy_type(input: Tensor, other: Tensor) -> bool:
     having memory of its own or none."""
     kinds = {(t.layout, t.device.type, protocol.dispatches(type(t))) for t in (input, other)}
     return len(kinds) == 1
+
+
+@composite()
+def _is_all_true(input: Tensor) -> Tensor:
+    """``all()`` of a bool tensor. RuntimeError for another dtype."""
+    return _of_bool(input, "_is_all_true").all()
+
+
+@composite()
+def _is_any_true(input: Tensor) -> Tensor:
+    """``any()`` of a bool tensor. RuntimeError for another dtype."""
+    return _of_bool(input, "_is_any_true").any()
+
+
+def _of_bool(input: Tensor, name: str) -> Tensor:
+    if input.dtype is not dtypes.bool:
+        raise RuntimeError(f"{name}() takes a tensor of torch.bool, not of {input.dtype}")
+    return input
+
+
+@composite()
+def _is_zerotensor(input: Tensor) -> bool:
+    """False: no tensor is zero without memory."""
+    return False

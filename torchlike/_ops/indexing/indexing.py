@@ -80,20 +80,26 @@ def _poison(x: Any) -> float | None:
 def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
     """``input`` with ``values`` written (or added) at index tensors."""
     at = _as_numpy_index(indices, layout)
+    rank = _check_fits(values.shape, input, indices, layout)
+    values = values.reshape(values.shape[max(values.ndim - rank, 0) :]).astype(input.dtype)
+    return add_at(input, at, values) if accumulate else overwrite(input, at, values)
+
+
+def _check_fits(shape: tuple[int, ...], input: Any, indices: Any, layout: Any) -> int:
+    """RuntimeError unless values of ``shape`` fill what the indices choose, whose rank this gives.
+    Leading dimensions of size 1 may be in excess."""
     region = jax.eval_shape(lambda x, i: x[_as_numpy_index(i, layout)], input, indices).shape
-    shape = values.shape
     while len(shape) > len(region) and shape[0] == 1:
-        values, shape = values[0], shape[1:]
+        shape = shape[1:]
     fits = len(shape) <= len(region) and all(
         a in (1, b) for a, b in zip(reversed(shape), reversed(region), strict=False)
     )
     if not fits:
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to "
             f"indexing result of shape {list(region)}"
         )
-    values = values.astype(input.dtype)
-    return add_at(input, at, values) if accumulate else overwrite(input, at, values)
+    return len(region)
 
 
 # -- taking an index apart -------------------------------------------------------------------------
@@ -471,6 +477,8 @@ def _to_fill_with(view: Tensor, indices: Any, value: Tensor) -> Tensor:
 def put_in_place(view: Tensor, used: list[Tensor], value: Tensor, layout: Any, add: Any) -> None:
     """The in-place index_put on a view. RuntimeError when the dtypes differ."""
     if value.dtype is not view.dtype:
+        shapes = [jax.ShapeDtypeStruct(t.shape, t.dtype.numpy) for t in (view, *used)]
+        _check_fits(value.shape, shapes[0], shapes[1:], layout)
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{dtypes.scalar_type(view.dtype)} for the destination and "

@@ -40,7 +40,9 @@ def view_as_complex(input: Tensor) -> Tensor:
             f"tensor of scalar type: {dtypes.scalar_type(input.dtype)}"
         )
     size, stride, _ = input._geometry
-    if not size or size[-1] != 2:
+    if not size:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if size[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if stride[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
@@ -85,3 +87,15 @@ def conj(input: Tensor) -> Tensor:
     if not input.dtype.is_complex:
         return input
     return make_view(input, step(views.Conj), (), "ConjBackward0")
+
+
+@composite()
+def _conj(input: Tensor) -> Tensor:
+    """``conj()``, as a view of a complex tensor."""
+    return conj(input)
+
+
+@composite()
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative as a view: what is written to it is written, negated, to ``input``."""
+    return make_view(input, step(views.Neg), (), "NegViewBackward0")

@@ -109,8 +109,8 @@ def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
         raise RuntimeError(
             f"torch.Tensor.view is not supported for {lazy} when converting to a different dtype."
         )
-    if dtype is t.dtype:
-        return make_view(t, step(views.Alias), (), "ViewBackward0")
+    if dtype is t.dtype:  # no gradient passes, as through a view of another dtype
+        return make_view(t, step(views.Alias), (), "ViewBackward0", differentiable=False)
     if old != new:
         _check_bits(t, dtype, size, stride, offset)
     if old < new:
