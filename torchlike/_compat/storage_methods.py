@@ -27,6 +27,7 @@ class _Methods:
     def copy_(self: Any, source: Any, non_blocking: bool = False) -> UntypedStorage:
         """Take another storage's bytes. TypeError for what is no storage, RuntimeError for one of
         another size."""
+        self._check_memory("call copy_()")
         if not hasattr(source, "untyped"):
             raise TypeError(
                 "copy_(): argument 'src' (position 1) must be torch.Storage, not "
@@ -43,6 +44,7 @@ class _Methods:
 
     def fill_(self: Any, value: int) -> UntypedStorage:
         """Write one byte everywhere: the lowest of ``value``. RuntimeError for what is no int."""
+        self._check_memory("call fill_()")
         if not isinstance(value, int):
             raise RuntimeError(f"fill_ expects int, but got {type_name(value)}")
         on_bytes(self).fill_(value & 0xFF)

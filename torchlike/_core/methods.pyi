@@ -1495,6 +1495,11 @@ another number of elements."""
     def rsub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """``other - alpha * input``."""
 
+    def saddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
+all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
+a jit."""
+
     def scatter(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
         """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
 ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines

@@ -97,31 +97,6 @@ class UntypedStorage:
             )
         return host.reshape(-1).view(np.uint8)
 
-    def copy_(self, source: UntypedStorage, non_blocking: object = None) -> UntypedStorage:
-        """Take over the bytes of a storage of the same size. TypeError for what is no storage,
-        RuntimeError for another size."""
-        self._check_memory("call copy_()")
-        if not isinstance(source, UntypedStorage):
-            raise TypeError(
-                "copy_(): argument 'src' (position 1) must be torch.Storage, not "
-                f"{type(source).__name__}"
-            )
-        if source.nbytes() != self.nbytes():
-            raise RuntimeError(
-                f"size does not match, self was {self.nbytes()} bytes but src was "
-                f"{source.nbytes()} bytes"
-            )
-        self.memory()[...] = source.memory()
-        return self
-
-    def fill_(self, value: int) -> UntypedStorage:
-        """Set each byte to the lowest byte of a number. RuntimeError for what is no int."""
-        self._check_memory("call fill_()")
-        if not isinstance(value, int):
-            raise RuntimeError(f"fill_ expects int, but got {type_name(value)}")
-        self.memory()[...] = value & 0xFF
-        return self
-
     def _write_file(self, *args: object) -> None:
         self._check_memory("call _write_file()")
         raise NotImplementedError("UntypedStorage._write_file(): use torch.save")
