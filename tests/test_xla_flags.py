@@ -10,6 +10,7 @@ import pytest
 from torchlike._runtime import platforms, xla_flags
 
 TILES = "--xla_backend_extra_options=xla_cpu_disable_tiled_emitter"
+UNMERGED = f"{TILES},--combiner-store-merging=false"
 EIGEN = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
 
 
@@ -19,11 +20,11 @@ def on_two_threads(monkeypatch, version, plugin=None):
     monkeypatch.setattr(xla_flags.jaxlib.version, "__version__", version)
 
 
-@pytest.mark.parametrize("version", ["0.10.2", "0.12.0.1"])
-def test_ours_stand_behind_the_users(monkeypatch, version):
+@pytest.mark.parametrize(("version", "extra"), [("0.10.2", UNMERGED), ("0.12.0.1", TILES)])
+def test_ours_stand_behind_the_users(monkeypatch, version, extra):
     on_two_threads(monkeypatch, version)
-    assert xla_flags.extended("") == f"{TILES} {EIGEN}"
-    assert xla_flags.extended("--xla_dump_to=here") == f"--xla_dump_to=here {TILES} {EIGEN}"
+    assert xla_flags.extended("") == f"{extra} {EIGEN}"
+    assert xla_flags.extended("--xla_dump_to=here") == f"--xla_dump_to=here {extra} {EIGEN}"
     assert xla_flags.extended("--xla_backend_extra_options=other") == (
         f"--xla_backend_extra_options=other {EIGEN}"
     )
@@ -34,17 +35,34 @@ def test_a_file_of_flags_is_left_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("version", "plugin"), [("0.11.0", None), ("0.12.1", None), ("0.10.2", "libtpu")]
+    ("version", "plugin", "extra"),
+    [("0.11.0", None, UNMERGED), ("0.12.1", None, TILES), ("0.10.2", "libtpu", TILES)],
 )
-def test_eigen_convolves_only_where_that_was_measured(monkeypatch, version, plugin):
+def test_eigen_convolves_only_where_that_was_measured(monkeypatch, version, plugin, extra):
     on_two_threads(monkeypatch, version, plugin)
-    assert xla_flags.extended("") == TILES
+    assert xla_flags.extended("") == extra
 
 
 def test_one_thread_is_left_to_ynnpack(monkeypatch):
     on_two_threads(monkeypatch, "0.10.2")
     monkeypatch.setenv("NPROC", "1")
-    assert xla_flags.extended("") == TILES
+    assert xla_flags.extended("") == UNMERGED
+
+
+def test_joined_parts_at_a_computed_place_are_right(tmp_path):
+    """Sizes with which LLVM's merging of stores made wrong code where there is AVX-512."""
+    code = (
+        "import torchlike, jax, jax.numpy as jnp, numpy as np;"
+        "x, y = np.sin(np.arange(120.0)).reshape(2, 3, 4, 5);"
+        "joined = lambda a, b, xp: xp.concatenate([a, a + a * b], 1);"
+        "part = lambda x, i: jax.lax.dynamic_index_in_dim(x, i, keepdims=False);"
+        "step = jax.jit(lambda x, y, i: joined(part(x, i), part(y, i), jnp));"
+        "assert all(np.allclose(step(x, y, i), joined(x[i], y[i], np)) for i in range(3))"
+    )
+    env = {**os.environ, "XLA_FLAGS": "", "TORCHLIKE_CACHE_DIR": str(tmp_path)}
+    env.pop("TORCHLIKE_XLA_FLAGS", None)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
