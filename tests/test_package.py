@@ -35,6 +35,7 @@ FLOORS = [
         "_core.size",
         "_core.subclasses",
         "_compat.symbolic",
+        "_compile",
         "_core.tracebacks",
         "_core.trees",
     },
@@ -73,7 +74,7 @@ FLOORS = [
     {"_dispatch"},
     {"random"},
     {"_ops"},
-    {"autograd", "_compat.functions"},
+    {"autograd", "_compat.functions", "_compat.symbolic_asking"},
     {"_aten"},
     {"_decomp"},
     {

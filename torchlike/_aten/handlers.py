@@ -62,6 +62,8 @@ def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> p
             "make it a plain method"
         )
     result = answer(overload, types, args, kwargs)
+    if overload.namespace == "torchlike":  # which declares no results
+        return result
     if not isinstance(result, Tensor) and result is not None and result is not NotImplemented:
         returns = overload._schema.returns
         given = (result,) if len(returns) == 1 else result
