@@ -43,7 +43,8 @@ def test_what_they_may_say(variable, text, said):
         (
             LOGS,
             "recompile",
-            "TORCHLIKE_LOGS is 'recompile'; it must be one of recompiles, first_calls, kernels, rolled",
+            "TORCHLIKE_LOGS is 'recompile'; it must be one of recompiles, first_calls, "
+            "kernels, rolled",
         ),
         (
             LOGS,
