@@ -160,3 +160,30 @@ def test_gradchecks_fast_mode_runs_a_function_few_times():
 def test_inputs_without_elements_have_no_derivative(fast):
     empty = torch.zeros(0, 2, dtype=torch.float64).requires_grad_()
     assert gradcheck(lambda x, y: x.sum(0) + y**2, (empty, double(2)), fast_mode=fast)
+
+
+class Drifting(Function):
+    """A product whose gradient is another one at each backward pass, by so much."""
+
+    by = 0.0
+    passes = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        Drifting.passes += 1
+        return grad * (2 + Drifting.by * (Drifting.passes % 2))
+
+
+@pytest.mark.parametrize(("by", "is_reentrant"), [(0.0, True), (1e-14, True), (1e-9, False)])
+def test_backward_is_reentrant_but_for_rounding(monkeypatch, by, is_reentrant):
+    monkeypatch.setattr(Drifting, "by", by)
+    if is_reentrant:
+        assert gradcheck(Drifting.apply, double(3))
+        return
+    with pytest.raises(RuntimeError, match="Backward is not reentrant"):
+        gradcheck(Drifting.apply, double(3))
+    assert gradcheck(Drifting.apply, double(3), nondet_tol=1e-8)
