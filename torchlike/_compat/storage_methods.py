@@ -120,6 +120,10 @@ class _Methods:
         return self.device.type == "cuda"
 
 
+class _Empty:
+    """What every class has; newer Pythons give it more."""
+
+
 for _name, _method in vars(_Methods).items():
-    if _name not in ("__dict__", "__doc__", "__module__", "__weakref__"):
+    if _name not in vars(_Empty):
         add_method(_name, _method, of=UntypedStorage)
