@@ -500,15 +500,6 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         node = self._present_node()
         return None if node is None else node.shown()
 
-    @property
-    def _grad_fn(self) -> Any:
-        """The same as ``grad_fn``."""
-        return self.grad_fn
-
-    @_grad_fn.deleter
-    def _grad_fn(self) -> None:
-        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
-
     def _present_node(self) -> Any:
         base = self._base
         if base is not None and self._history != base._history:

@@ -157,6 +157,12 @@ def _set_grad_dtype(self: Tensor, dtype: Any) -> None:
         )
 
 
+def _refuse_deletion(self: Tensor) -> None:
+    raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+
+_grad_fn = property(lambda self: self.grad_fn, None, _refuse_deletion, "The same as ``grad_fn``.")
+add_method("_grad_fn", _grad_fn)
 add_method("volatile", property(_volatile, _set_volatile))
 add_method("name", property(lambda self: None, doc="None: tensors have no names."))
 add_method("grad_dtype", property(_grad_dtype, _set_grad_dtype))
