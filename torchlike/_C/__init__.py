@@ -192,6 +192,11 @@ def _is_alias_of(x: Tensor, y: Tensor) -> bool:
     return x._storage is y._storage
 
 
+def _set_grad_enabled(enabled: bool) -> None:
+    """Whether gradients are recorded from now on."""
+    _modes.current.grad_enabled = bool(enabled)
+
+
 def _current_autograd_node() -> Any:
     """The node whose backward runs in this thread, or None."""
     running = _modes.current.backward_pass

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from torchlike._aten import arguments, composites, recording, schemas
+from torchlike._aten import (
+    arguments,
+    composites,
+    pre_dispatch,
+    recording,
+    schemas,
+    whole_operators,
+)
 from torchlike._aten.handlers import COMPOSITES
 from torchlike._aten.packets import OwnOperator, aten
 from torchlike._core import protocol
@@ -18,6 +25,7 @@ from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.aten import custom
 
 assert composites  # importing it fills the table of rules
+assert whole_operators
 
 #: Where functions are that may be operators.
 _SPACES = frozenset(("", "Tensor", "nn.functional", "linalg", "special", "fft"))
@@ -44,8 +52,16 @@ _NO_OPERATORS = frozenset(("backward", "retain_grad", "requires_grad_", "size", 
                            "data_ptr"))  # fmt: skip
 
 
+#: What Python is told of a tensor: no node of a graph that is traced above autograd.
+_ASKED = frozenset(("is_floating_point", "is_complex", "is_signed", "is_conj", "is_neg",
+                    "is_inference", "is_same_size", "is_distributed", "get_device",
+                    "result_type", "can_cast"))  # fmt: skip
+
+
 def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
     """A call of ``torch.ops.….overload`` that a class or mode is to handle."""
+    if pre_dispatch.is_on():
+        return pre_dispatch.recorded(overload, args, kwargs)
     if overload.operator.name in COMPOSITES and rule_for(overload) is not None:
         return COMPOSITES[overload.operator.name](*args, **kwargs)
     return recording.recorded(overload, args, kwargs)
@@ -143,15 +159,35 @@ def _called_as_own(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) -> 
     return call(_own_overload(name, plain), args, kwargs)
 
 
+def _whole_rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
+    """What stands for a public function above autograd; None for its own code."""
+    space, name = _name(public)
+    if space not in _SPACES or (space == "Tensor" and name in _NO_OPERATORS):
+        return None
+    marked = {"nn.functional": "F.", "Tensor": "Tensor."}.get(space, "") + name
+    own = _PREFIXES.get(space, "") + name
+    if own in _ASKED:
+        return None
+    names = (marked if "." in marked else own, own, _OTHER_NAMES.get(own, own))
+    return pre_dispatch.rule_of(names, _rule_of(public, plain))
+
+
+#: What stands for public functions, below autograd and above it.
 _rules: dict[Any, Any] = {}
+_whole_rules: dict[Any, Any] = {}
 
 
 def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
     """A call of a public function that a class or mode is to handle."""
-    if public in _rules:
-        rule = _rules[public]
+    if pre_dispatch.is_on():
+        protocol.state.dispatch_modes[-1].note_function(*_name(public))
+        rules, rule_of = _whole_rules, _whole_rule_of
     else:
-        rule = _rules[public] = _rule_of(public, plain)
+        rules, rule_of = _rules, _rule_of
+    if public in rules:
+        rule = rules[public]
+    else:
+        rule = rules[public] = rule_of(public, plain)
     if rule is not None:
         return rule(plain, args, kwargs)
     try:

@@ -123,6 +123,16 @@ def _weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, 
     return v * (g / norms), norms
 
 
+@kernel("_native_batch_norm_legit_functional")
+def _native_batch_norm_legit_functional(
+    input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor,
+    training: bool, momentum: float, eps: float,
+) -> Any:  # fmt: skip
+    mean, var = running_mean.clone(), running_var.clone()
+    found = _torch["native_batch_norm"](input, weight, bias, mean, var, training, momentum, eps)
+    return (*found, mean, var)
+
+
 @kernel("_native_batch_norm_legit_no_training")
 def _native_batch_norm_legit_no_training(
     input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor,

@@ -113,12 +113,16 @@ def _node_name(overload: Any) -> str:
     return "".join(part.capitalize() for part in base.split("_")) + "Backward0"
 
 
+def has_no_gradient(overload: Any) -> bool:
+    """Whether an operator's results have no gradient, whatever its arguments."""
+    return overload.operator.name.rstrip("_") in _NO_GRADIENT
+
+
 def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
     """The operator's result, with its place in the graph where an argument requires grad."""
-    name = overload.operator.name
     if (
         not modes.current.grad_enabled
-        or name.rstrip("_") in _NO_GRADIENT
+        or has_no_gradient(overload)
         or not any(t.requires_grad for t in tensors_of((*args, *kwargs.values())))
     ):
         return handlers.handled(overload, args, kwargs)

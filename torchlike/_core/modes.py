@@ -21,6 +21,8 @@ class _Modes(threading.local):
         self.multithreading: bool = True
         #: The torchlike.jit capture that runs in this thread, or None.
         self.capture: RunningCapture | None = None
+        #: Whether torch.export traces a module in this thread.
+        self.exporting: bool = False
         #: The accelerator that the captured function has met (a torchlike.device), where everything
         #: in its program is; None where it has met none.
         self.place: Any = None

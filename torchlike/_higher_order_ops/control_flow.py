@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._core import dtypes, modes
+from torchlike._core import dtypes, modes, protocol
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.registry import NAMESPACES, composite
@@ -59,6 +59,12 @@ def _held(fn: Any) -> Iterator[Tensor]:
         elif hasattr(value, "named_parameters"):
             yield from value.parameters()
             yield from value.buffers()
+
+
+def _recording() -> Any:
+    """The innermost mode of operators where it makes a graph (make_fx), else None."""
+    running = protocol.state.dispatch_modes
+    return running[-1] if running and getattr(running[-1], "makes_graph", False) else None
 
 
 class _Unwritten:
@@ -126,6 +132,9 @@ def cond(
             f"of tensor leaves, but got {operands}."
         )
     leaves, _ = _tensors(operands, "operands")
+    recording = _recording()
+    if recording is not None and isinstance(pred, Tensor):
+        return recording.cond(pred, true_fn, false_fn, operands)
     known = not isinstance(pred, Tensor) and not is_device(pred)
     if modes.current.capture is None or known:
         unwritten = _Unwritten("torch.cond", (true_fn, false_fn), leaves)
@@ -187,6 +196,9 @@ def while_loop(
                 "carried_inputs must only contain tensor, int, float or bool leaves, but got "
                 f"{type(leaf).__name__}"
             )
+    recording = _recording()
+    if recording is not None:
+        return recording.while_loop(cond_fn, body_fn, carried_inputs)
     if modes.current.capture is not None:
         return _captured_loop(cond_fn, body_fn, leaves, structure)
     unwritten = _Unwritten("torch.while_loop", (cond_fn, body_fn), leaves)

@@ -274,6 +274,12 @@ class FakeTensorMode(TorchDispatchMode):
     def _faked(self, tensor: Tensor, constant: Any) -> FakeTensor:
         return FakeTensor(self, _on_meta(tensor), tensor.device, constant)
 
+    def _copied(self, fake: FakeTensor) -> FakeTensor:
+        """A fake like another, with memory of its own."""
+        made = FakeTensor(self, _on_meta(fake.meta()), fake.fake_device, fake.constant)
+        made.symbolic_size = fake.symbolic_size
+        return made
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> protocol.Result:
@@ -294,7 +300,9 @@ class FakeTensorMode(TorchDispatchMode):
             return getattr(args[0], _OF_SIZES[name].__name__)(*args[1:])
         if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
             given = args[0]
-            return given if isinstance(given, FakeTensor) else self._faked(given, given)
+            if not isinstance(given, FakeTensor):
+                return self._faked(given, given)
+            return given if func is aten.lift_fresh.default else self._copied(given)
         if name in _OF_VALUES:
             if isinstance(args[0], FakeTensor) and args[0].constant is not None:
                 return func(*pytree.tree_map(

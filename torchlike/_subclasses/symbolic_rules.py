@@ -38,6 +38,13 @@ def _twice(a: dict[str, Any]) -> list[Sizes]:
     return [_first(a)] * 2
 
 
+@_rule("""native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_no_training
+    _native_batch_norm_legit_functional""")
+def _normed(a: dict[str, Any]) -> list[Sizes]:
+    size = _first(a)
+    return [size, *[size[1:2]] * 4]  # the functional form gives the statistics, too
+
+
 @_rule("""zeros ones empty full rand randn randint empty_strided new_zeros new_ones new_empty
     new_full new_empty_strided""")
 def _asked(a: dict[str, Any]) -> list[Sizes]:

@@ -56,11 +56,16 @@ _default_backend: Any = None
 
 
 def is_compiling() -> bool:
-    """Whether this code runs while ``torchlike.jit`` captures it."""
-    return modes.current.capture is not None
+    """Whether this code runs while ``torchlike.jit`` captures it, or torch.export traces it."""
+    return modes.current.capture is not None or modes.current.exporting
 
 
-is_dynamo_compiling = is_exporting = is_compiling
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """Whether this code runs while torch.export traces it."""
+    return modes.current.exporting
 
 
 def disable(

@@ -1,194 +1,29 @@
-"""``torch.export``: a module's graph as an object that can be saved and run elsewhere."""
+"""``torch.export.export``, ``save`` and ``load``."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from jax import export as jax_export
-
 from torchlike import nn
+from torchlike._compat.symbolic import is_symbolic
 from torchlike._core.tensor import Tensor
-from torchlike._core.trees import flatten_call
-from torchlike._runtime import targets
-from torchlike.export import archive
-from torchlike.export.artifact import Artifact, Unexportable
-from torchlike.export.loaded import LoadedModule, about_state, state_of
+from torchlike.export import archive, graph_files
+from torchlike.export.dynamic_shapes import arguments_of
+from torchlike.export.exported_program import (
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+)
+from torchlike.export.graph_signature import ExportGraphSignature
+from torchlike.export.guards import InputGuards, plain
+from torchlike.export.older_files import OlderProgram
+from torchlike.export.sizes import Sizes
+from torchlike.export.tracing import Traced, trace
+from torchlike.utils import _pytree as pytree
 
-
-class _DimType(type):
-    AUTO = STATIC = DYNAMIC = None
-
-
-class Dim(metaclass=_DimType):
-    """A dimension whose size may differ from call to call, named, at least ``min``, at most
-    ``max``. ``2 * dim`` and ``dim + 1`` are derived dimensions."""
-
-    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
-        if not name.isidentifier():
-            raise ValueError(f"a dimension's name must be an identifier, not {name!r}")
-        self.__name__ = name
-        self.min, self.max = min, max
-        self._text = name
-        self._root = self
-
-    def _derived(self, text: str) -> Dim:
-        new = object.__new__(Dim)
-        new.__name__ = new._text = text
-        new.min = new.max = None
-        new._root = self._root
-        return new
-
-    def __mul__(self, k: int) -> Dim:
-        return self._derived(f"{k}*({self._text})")
-
-    __rmul__ = __mul__
-
-    def __add__(self, k: int) -> Dim:
-        return self._derived(f"({self._text})+{k}")
-
-    __radd__ = __add__
-
-    def __sub__(self, k: int) -> Dim:
-        return self._derived(f"({self._text})-{k}")
-
-    def __repr__(self) -> str:
-        return f"Dim({self._text!r}, min={self.min}, max={self.max})"
-
-
-class _Hint:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"Dim.{self.name}"
-
-
-for _name in ("AUTO", "STATIC", "DYNAMIC"):
-    setattr(Dim, _name, _Hint(_name))
-
-
-def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Several dimensions of one range."""
-    return tuple(Dim(name, min=min, max=max) for name in names)
-
-
-class ExportedProgram:
-    """An exported graph with the state it was exported with.
-
-    Attributes: ``state_dict``, ``graph`` (its jaxpr-like StableHLO text), ``example_inputs``,
-    ``range_constraints``.
-    """
-
-    def __init__(
-        self, artifact: Artifact, tensors: dict[str, Tensor], about: dict[str, Any],
-        example_inputs: Any,
-    ) -> None:  # fmt: skip
-        self._artifact = artifact
-        self._about = about
-        self.example_inputs = example_inputs
-        self.range_constraints = about.get("constraints", [])
-        self._module = LoadedModule([artifact], tensors, about)
-
-    def module(self, check_guards: bool = True) -> LoadedModule:
-        """A module that runs the program; it has the state under its old names."""
-        return self._module
-
-    @property
-    def state_dict(self) -> dict[str, Tensor]:
-        return self._module.state_dict()
-
-    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        return self._module.named_parameters()
-
-    def parameters(self) -> Iterator[Tensor]:
-        return self._module.parameters()
-
-    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        return self._module.named_buffers()
-
-    def buffers(self) -> Iterator[Tensor]:
-        return self._module.buffers()
-
-    @property
-    def graph(self) -> str:
-        """The program as StableHLO text."""
-        return str(self._artifact.forward.mlir_module())
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            "Unable to call ExportedProgram directly. You should use `exported_program.module()` "
-            "instead."
-        )
-
-    def run_decompositions(self, *args: Any, **kwargs: Any) -> ExportedProgram:
-        """The program itself: StableHLO is what every op is decomposed to."""
-        return self
-
-    def __str__(self) -> str:
-        return f"ExportedProgram:\n{self.graph}"
-
-
-def symbols(spec: Any, fn: Any, args: Any, kwargs: Any) -> tuple[list[Any] | None, list[str]]:
-    """Shapes with symbolic dimensions for each tensor among the arguments, and the constraints."""
-    leaves, _ = flatten_call(args, kwargs)
-    tensors = [x for x in leaves if isinstance(x, Tensor)]
-    if spec is None:
-        return None, []
-    if isinstance(spec, Mapping):
-        parameters = list(inspect.signature(fn).parameters)
-        unknown = set(spec) - set(parameters)
-        if unknown:
-            raise ValueError(f"dynamic_shapes names arguments that do not exist: {sorted(unknown)}")
-        named = dict(zip(parameters, args, strict=False)) | dict(kwargs)
-        pairs = [(named[n], spec.get(n)) for n in [*parameters[: len(args)], *kwargs]]
-    else:
-        pairs = list(zip(args, spec, strict=True)) + [(v, None) for v in kwargs.values()]
-    wanted: list[Any] = []
-    for value, of_value in pairs:
-        wanted += _of_leaves(value, of_value)
-    roots: dict[str, Dim] = {}
-    texts = []
-    automatic = 0
-    for t, of_tensor in zip(tensors, wanted, strict=True):
-        row = [str(n) for n in t.shape]
-        entries = (
-            of_tensor.items() if isinstance(of_tensor, Mapping) else enumerate(of_tensor or ())
-        )
-        for i, d in entries:
-            if isinstance(d, Dim):
-                roots[d._root.__name__] = d._root
-                row[i] = d._text
-            elif isinstance(d, _Hint) and d.name != "STATIC":
-                automatic += 1
-                row[i] = f"_d{automatic}"
-        texts.append(row)
-    constraints = []
-    for name, d in roots.items():
-        if d.min is not None and d.min > 1:
-            constraints.append(f"{name} >= {d.min}")
-        if d.max is not None:
-            constraints.append(f"{name} <= {d.max}")
-    if not roots and not automatic:
-        return None, []
-    scope = jax_export.SymbolicScope(constraints)
-    return [
-        jax_export.symbolic_shape(", ".join(row) + ("," if len(row) == 1 else ""), scope=scope)
-        if row else () for row in texts
-    ], constraints  # fmt: skip
-
-
-def _of_leaves(value: Any, spec: Any) -> list[Any]:
-    """The entry of each tensor within one argument."""
-    if isinstance(value, Tensor):
-        return [spec]
-    if isinstance(value, (list, tuple)):
-        specs = spec if spec is not None else [None] * len(value)
-        return [x for v, s in zip(value, specs, strict=True) for x in _of_leaves(v, s)]
-    if isinstance(value, dict):
-        return [x for k, v in value.items() for x in _of_leaves(v, (spec or {}).get(k))]
-    return []
+#: What kind of file it is.
+KIND = "torch.export"
 
 
 def export(
@@ -200,17 +35,19 @@ def export(
 
     Args:
       mod: an nn.Module, in the mode (train, eval) that the program is to have.
-      args, kwargs: example arguments: tensors, plain values, and tuples, lists, dicts of them.
+      args, kwargs: example arguments: tensors, plain values, and containers of them.
       dynamic_shapes: for each argument (by name or position) None, or for each dimension that
-        varies a ``Dim``, as a dict or a list.
+        varies a ``Dim`` or ``Dim.AUTO``, as a dict or a list; a ``ShapesCollection``, or
+        ``AdditionalInputs``.
 
     Raises:
-      ValueError: ``mod`` is no module, or dynamic_shapes do not match the arguments.
-      Unexportable: it draws random numbers, binds attributes, or uses shapes in a way that needs
-        their numbers.
+      ValueError: ``mod`` is no module, or dynamic_shapes do not match the arguments; a tensor is
+        bound to an attribute that is no buffer.
+      UserError: a size that is to differ is taken for one number.
+      RuntimeError: Python asks for a value that the graph computes.
 
-    Differs from PyTorch: the graph is StableHLO, for CPU, CUDA and TPU, with a backward of its
-    own, and no torch.fx graph; ``strict`` has no effect.
+    Differs from PyTorch: ``strict`` has no effect, modules are always run, not read. The
+    signatures of submodules are not kept.
     """
     if not isinstance(mod, nn.Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
@@ -219,51 +56,91 @@ def export(
             f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}"
         )
     kwargs = dict(kwargs or {})
-    shapes, constraints = symbols(dynamic_shapes, mod.forward, args, kwargs)
-    state = state_of(mod)
-    artifact = built(mod, args, kwargs, state, shapes)
-    artifact.about.update(training=bool(mod.training), modeless=False)
-    tensors = {n: _copied(t) for n, t in state.items()}
-    about = {**about_state(mod), "constraints": constraints}
-    return ExportedProgram(artifact, tensors, about, (args, kwargs))
+    sizes = Sizes(dynamic_shapes, mod, args, kwargs)
+    traced = trace(mod, args, kwargs, sizes)
+    fixed = sizes.fixed_by_the_trace()
+    if fixed:
+        sizes = Sizes(dynamic_shapes, mod, args, kwargs, fixed)
+        traced = trace(mod, args, kwargs, sizes)
+        sizes.fixed_by_the_trace()
+    return _program(mod, args, kwargs, sizes, traced)
 
 
-def built(fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None) -> Artifact:
-    """An artifact for every platform; for the CPU alone where an op has no other lowering."""
-    try:
-        return Artifact.build(fn, args, kwargs, state, shapes)
-    except NotImplementedError:
-        return Artifact.build(fn, args, kwargs, state, shapes, (targets.name(),))
-    except Exception as error:
-        if shapes is None or not any(s in str(error) for s in ("ymbolic dimension", "_DimExpr")):
-            raise
-        raise Unexportable(
-            f"a dynamic dimension is used where its number is needed: {error}"
-        ) from error
+def _program(
+    mod: nn.Module, args: Any, kwargs: dict[str, Any], sizes: Sizes, traced: Traced
+) -> ExportedProgram:
+    signature = ExportGraphSignature(traced.inputs, traced.outputs)
+    state: dict[str, Any] = {
+        **dict(mod.named_parameters(remove_duplicate=False)),
+        **dict(mod.named_buffers(remove_duplicate=False)),
+    }
+    constants = dict(traced.constants)
+    constants |= {n: state.pop(n) for n in signature.non_persistent_buffers}
+    names = [a.label for a in arguments_of(mod, args, kwargs)]
+    in_spec = pytree.tree_structure((args, kwargs))
+    whole = ModuleCallSignature([], [], in_spec, traced.out_spec, names)
+    entries = [ModuleCallEntry("", whole)]
+    entries += [
+        ModuleCallEntry(name) for name, _ in mod.named_modules(remove_duplicate=False) if name
+    ]
+    return ExportedProgram(
+        traced.graph_module,
+        traced.graph_module.graph,
+        signature,
+        state,
+        sizes.ranges(),
+        entries,
+        (args, kwargs),
+        constants,
+        guards=_guards(args, kwargs, sizes),
+    )
 
 
-def _copied(t: Tensor) -> Tensor:
-    copy = t.detach().clone()
-    return nn.Parameter(copy, t.requires_grad) if isinstance(t, nn.Parameter) else copy
+def _guards(args: Any, kwargs: dict[str, Any], sizes: Sizes) -> InputGuards:
+    """What a trace took for granted of the arguments."""
+    leaves: list[tuple[str, Any]] = []
+    flat = pytree.tree_leaves((args, kwargs))
+    for leaf, name, wanted in zip(flat, sizes.names, sizes.of_leaves, strict=True):
+        if isinstance(leaf, Tensor):
+            shape = leaf.shape if wanted is None else wanted
+            leaves.append((name, [plain(n) for n in shape]))
+        else:
+            leaves.append((name, plain(wanted) if is_symbolic(wanted) else {"is": leaf}))
+    relations = [(g.is_equality, str(g.left), str(g.right), g.holds) for g in sizes.env.guards]
+    return InputGuards(leaves, dict(sizes.ranges()), relations)
 
 
 def save(
     ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None,
     opset_version: Any = None, pickle_protocol: int = 2,
 ) -> None:  # fmt: skip
-    """Save to a path or a binary file (see archive)."""
+    """Save a program to a path or a binary file: its graph as plain data, its tensors, its example
+    inputs.
+
+    TypeError for what is no program. NotImplementedError for what a file cannot hold (an operator
+    that only Python knows, a container whose class has no name).
+    """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(
             "The 'ep' parameter must be an instance of 'ExportedProgram', got "
             f"'{type(ep).__name__}'"
         )
-    tensors = {n: t.detach() for n, t in state_of(ep.module()).items()}
-    archive.write(f, "torch.export", ep._about, [ep._artifact], tensors, extra_files)
+    description = {"program": graph_files.opened(ep)}
+    tensors = {"state": dict(ep.state_dict), "constants": dict(ep.constants),
+               "example": ep.example_inputs}  # fmt: skip
+    archive.write(f, KIND, description, [], tensors, extra_files)
 
 
 def load(
     f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None
 ) -> ExportedProgram:
-    """Load what ``save`` wrote; the model's code is not needed."""
-    about, (artifact,), tensors = archive.read(f, "torch.export", extra_files)
-    return ExportedProgram(artifact, tensors, about, None)
+    """Load what ``save`` wrote; the model's code is not needed.
+
+    RuntimeError for another kind of file, and for an operator that is not known here. A file of
+    torchlike 0.30 or older gives a program that runs and has no graph.
+    """
+    about, artifacts, tensors = archive.read(f, KIND, extra_files)
+    if artifacts:
+        return OlderProgram(artifacts[0], tensors, about)
+    example = tensors["example"]
+    return graph_files.closed(about["program"], tensors["state"], tensors["constants"], example)

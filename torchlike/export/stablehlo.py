@@ -17,9 +17,10 @@ from jax import export as jax_export
 
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
-from torchlike.export.artifact import PLATFORMS, Artifact, Unexportable
+from torchlike.export.artifact import PLATFORMS, Artifact, Unexportable, built
+from torchlike.export.exported_program import ExportedProgram
 from torchlike.export.loaded import LoadedModule, state_of
-from torchlike.export.program import ExportedProgram
+from torchlike.export.older_files import OlderProgram
 from torchlike.export.torchscript import ScriptFunction, ScriptModule
 
 
@@ -63,8 +64,11 @@ def save_stablehlo(
 
 def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:
     """The programs, one for each kind of call in the present mode, and the state they use."""
-    if isinstance(program, ExportedProgram):
+    if isinstance(program, OlderProgram):
         return [program._artifact], state_of(program.module())
+    if isinstance(program, ExportedProgram):
+        module = program.module(check_guards=False)
+        return [_compiled(program, module)], state_of(module)
     if isinstance(program, LoadedModule):
         fitting = [
             a for a in program._artifacts
@@ -80,6 +84,20 @@ def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:
         "save_stablehlo expects what torch.export.export, torch.jit.script, torch.jit.trace or "
         f"torch.jit.load gave, not {type(program).__name__}"
     )
+
+
+def _compiled(program: ExportedProgram, module: Any) -> Artifact:
+    """A program's module, compiled for its example inputs."""
+    if program.example_inputs is None:
+        raise ValueError("the program has no example inputs: export the module with some")
+    if program.range_constraints:
+        raise NotImplementedError(_FIXED)
+    args, kwargs = program.example_inputs
+    return built(module, args, kwargs, state_of(module))
+
+
+_FIXED = ("save_stablehlo of a program with dynamic dimensions: export it with fixed shapes, one "
+          "file for each")  # fmt: skip
 
 
 def _the_one(artifacts: Sequence[Artifact], example_inputs: tuple[Any, ...] | None) -> Artifact:
@@ -98,10 +116,7 @@ def _the_one(artifacts: Sequence[Artifact], example_inputs: tuple[Any, ...] | No
 def _exported(artifact: Artifact, state: Mapping[str, Tensor], platform: str) -> Any:
     about = artifact.about
     if any(not d.isdigit() for shape in about["shapes"] for d in shape):
-        raise NotImplementedError(
-            "save_stablehlo of a program with dynamic dimensions: export it with fixed shapes, one "
-            "file for each"
-        )
+        raise NotImplementedError(_FIXED)
     if about["written"] or about["slots"]:
         raise Unexportable(
             f"{about['name']} writes its state, which a function of its arguments cannot: call "

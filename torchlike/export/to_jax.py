@@ -11,8 +11,8 @@ from jax import export as jax_export
 from torchlike import nn
 from torchlike._core.tensor import Tensor, from_jax
 from torchlike._core.trees import flatten_call, unflatten
-from torchlike.export.artifact import Unexportable
-from torchlike.export.program import built, symbols
+from torchlike.export.artifact import Unexportable, built
+from torchlike.export.dynamic_shapes import jax_shapes
 
 
 class JaxProgram(NamedTuple):
@@ -63,7 +63,7 @@ def to_jax(
         raise TypeError(f"to_jax takes a torchlike.nn.Module, not {type(module).__name__}")
     kwargs = {} if kwargs is None else kwargs
     args = tuple([from_jax(a) if isinstance(a, jax.Array) else a for a in args])
-    shapes, _ = symbols(dynamic_shapes, module.forward, args, kwargs)
+    shapes, _ = jax_shapes(dynamic_shapes, module.forward, args, kwargs)
     state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     parameters = {name: p.detach().clone().jax() for name, p in module.named_parameters()}
     buffers = {name: b.detach().clone().jax() for name, b in module.named_buffers()}

@@ -19,9 +19,8 @@ from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.function import JitFunction
 from torchlike.export import archive
-from torchlike.export.artifact import Artifact
+from torchlike.export.artifact import Artifact, built
 from torchlike.export.loaded import LoadedModule, about_state, state_of
-from torchlike.export.program import built
 from torchlike.export.signature import by_position, parameters_of
 from torchlike.futures import Future
 

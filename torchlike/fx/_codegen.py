@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import torchlike
 from torchlike._core.dtypes import dtype
-from torchlike.fx import _names
+from torchlike.fx import _names, _readable
 from torchlike.fx import _pytree as fx_pytree
 from torchlike.fx.node import Argument, Node, _get_qualified_name, _type_repr, map_arg
 from torchlike.utils import _pytree
@@ -163,7 +163,9 @@ class CodeGen:
 
     def _gen_python_code(self, nodes: Any, root_module: str, namespace: _Namespace,
                          **kwargs: Any) -> PythonCode:  # fmt: skip
-        return _Writer(self, nodes, root_module, namespace).python_code()
+        """The source. ``verbose``, ``include_stride`` and ``include_device``: with notes for people
+        on what values are and where they come from."""
+        return _Writer(self, nodes, root_module, namespace, **kwargs).python_code()
 
 
 def _text(value: Any) -> str:
@@ -205,7 +207,13 @@ def _argument(arg: Any, add_global: Callable[[str, Any], str]) -> str:
 class _Writer:
     """Writes one graph's source."""
 
-    def __init__(self, codegen: CodeGen, nodes: Any, root: str, namespace: _Namespace) -> None:
+    def __init__(
+        self, codegen: CodeGen, nodes: Any, root: str, namespace: _Namespace, *,
+        verbose: bool = False, include_stride: bool = False, include_device: bool = False,
+        **others: Any,
+    ) -> None:  # fmt: skip
+        self.verbose, self.shown = verbose, (include_stride, include_device)
+        self.origins = _readable.Origins()
         self.codegen, self.nodes, self.root, self.namespace = codegen, nodes, root, namespace
         self.globals: dict[str, Any] = {name: b.obj for name, b in _custom_builtins.items()}
         for name, builtin in _custom_builtins.items():
@@ -222,6 +230,8 @@ class _Writer:
         self.find_last_uses()
         for i, node in enumerate(self.nodes):
             self.body.append(f"# COUNTER: {i}\n")  # which node the next lines are of
+            if self.verbose:
+                self.body.append(self.origins.before(node))
             self.emit(node)
             self.delete_unused(node)
         body = self.body
@@ -291,8 +301,16 @@ class _Writer:
         by_keyword = (f"{k} = {self.argument(v)}" for k, v in kwargs.items())
         return ", ".join([*map(self.argument, args), *by_keyword])
 
+    def note(self, node: Node) -> str:
+        """What stands behind a node's name: its type, or what its value is."""
+        if self.verbose:
+            kind = _readable.kind_of(node.meta.get("val"), *self.shown)
+            if kind:
+                return f': "{kind}"'
+        return "" if node.type is None else f" : {self.annotation(node.type)}"
+
     def emit(self, node: Node) -> None:
-        note = "" if node.type is None else f" : {self.annotation(node.type)}"
+        note = self.note(node)
         if node.op == "placeholder":
             default = f" = {self.argument(node.args[0])}" if node.args else ""
             self.free.append(f"{node.target}{note}{default}")
@@ -378,8 +396,8 @@ class _PyTreeCodeGen(CodeGen):
         super().__init__()
         self.pytree_info = pytree_info
 
-    def process_inputs(self, *args: Any) -> Argument:
-        return tuple(_pytree.tree_leaves(args))
+    def process_inputs(self, *args: Any, **kwargs: Any) -> Argument:
+        return tuple(_pytree.tree_leaves((args, kwargs) if kwargs else args))
 
     def process_outputs(self, outputs: Any) -> Argument:
         if not isinstance(outputs, (list, tuple)):
@@ -396,9 +414,19 @@ class _PyTreeCodeGen(CodeGen):
             own = self.pytree_info.orig_args
             if own[:1] == ["self"]:  # a module is the first of its arguments
                 plain.insert(0, "self")
-            flat = f"fx_pytree.tree_flatten_spec([{', '.join(own)}], self._in_spec)"
+            flat = f"fx_pytree.tree_flatten_spec({self._nested(own)}, self._in_spec)"
             text += f"\n    {', '.join(plain)}, = {flat}"
         return text
+
+    def _nested(self, names: list[str]) -> str:
+        """The arguments as the specification has them: in a list, or in a list and a dictionary."""
+        spec = self.pytree_info.in_spec
+        parts = spec.children() if spec.type is tuple and spec.num_children == 2 else []
+        if [p.type for p in parts] != [tuple, dict]:
+            return f"[{', '.join(names)}]"
+        positional = names[: len(names) - len(parts[1].context)]
+        named = zip(parts[1].context, names[len(positional) :], strict=True)
+        return f"([{', '.join(positional)}], {{{', '.join(f'{k!r}:{n}' for k, n in named)}}})"
 
     def generate_output(self, output_args: Any, *args: Any, **kwargs: Any) -> str:
         if self.pytree_info is not None and self.pytree_info.out_spec is not None:

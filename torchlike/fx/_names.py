@@ -12,7 +12,7 @@ from typing import Any
 
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
+from torchlike._ops.aten.custom import HigherOrderOperator, OpOverload, OpOverloadPacket
 
 #: Functions of torch.nn.functional that are PyTorch's compiled core's own.
 _OF_THE_CORE = {
@@ -63,6 +63,8 @@ def qualified_name(function: Callable[..., Any]) -> str:
     """The path of a function: "torch.add", "operator.getitem", "getattr" of a builtin."""
     if isinstance(function, (OpOverload, OpOverloadPacket)):
         return f"torch.ops.{function}"
+    if isinstance(function, HigherOrderOperator):
+        return f"torch.ops.higher_order.{function}"
     name = getattr(function, "__name__", None)
     if name is None:
         raise RuntimeError(f"the target {function!r} has no name")
@@ -97,7 +99,7 @@ def short_name(target: Any) -> str:
 
 def is_ours(value: Any) -> bool:
     """Whether generated code reaches a value by its path from ``torch``."""
-    if isinstance(value, (OpOverload, OpOverloadPacket)):
+    if isinstance(value, (OpOverload, OpOverloadPacket, HigherOrderOperator)):
         return True
     if isinstance(value, ModuleType):
         return value.__name__.partition(".")[0] == "torchlike"

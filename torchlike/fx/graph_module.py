@@ -388,13 +388,17 @@ class GraphModule(GraphHooks, Module):
         self, print_output: bool = True, include_stride: bool = False,
         include_device: bool = False, colored: bool = False, **kwargs: Any,
     ) -> str:  # fmt: skip
-        """The source of this module and of those below it, printed and returned."""
-        body = self._code.strip("\n").rstrip(" ")
-        lines = body.rstrip().split("\n")
+        """The source of this module and of those below it, with what values are and where they
+        come from, printed and returned."""
+        written = self._graph.python_code(
+            root_module="self",
+            verbose=True,
+            include_stride=include_stride,
+            include_device=include_device,
+        )
+        body = written.src.strip("\n").rstrip(" ").rstrip()
         text = f"class {type(self).__name__}(torch.nn.Module):\n"
-        head, rest = lines[0], lines[1:]
-        text += f"    {head}\n        # No stacktrace found for following nodes\n"
-        text += "".join(f"    {line}\n" for line in rest)
+        text += "".join(f"    {line}\n" for line in body.split("\n"))
         parts = [text]
         for name, child in self.named_children():
             if isinstance(child, GraphModule):

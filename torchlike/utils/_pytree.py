@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 from torchlike._core import trees
 from torchlike._core.size import Size, size_of
 from torchlike._ops.reduce.reduction import RETURN_TYPES
+from torchlike._runtime.lazy import LazyModule
 from torchlike.utils.tree_keys import GetAttrKey, MappingKey, SequenceKey
 from torchlike.utils.tree_keys import key_get as key_get
 from torchlike.utils.tree_keys import keystr as keystr
 
+_text: Any = LazyModule("torchlike.utils.tree_text")
 PyTree = Any
 Context = Any
 _IsLeaf = Callable[[Any], bool] | None
@@ -84,6 +86,8 @@ SUPPORTED_NODES: dict[type, _Container] = {
     ),
     Size: _Container(lambda s: (list(s), None), lambda c, _: size_of(c), _places),
 }
+#: What classes are called in text.
+TYPE_NAMES: dict[type, str] = {}
 _NAMED_TUPLE = _Container(
     lambda t: (list(t), type(t)), lambda c, kind: kind(*c), lambda t, _: map(GetAttrKey, t._fields)
 )
@@ -93,15 +97,19 @@ _DICTIONARIES = (dict, OrderedDict, defaultdict)
 def register_pytree_node(
     cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
     unflatten_fn: Callable[[Iterable[Any], Any], Any], *,
-    flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None, **_: Any,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None,
+    serialized_type_name: str | None = None, **_: Any,
 ) -> None:  # fmt: skip
     """Open instances of ``cls`` too, here and where ``torchlike.jit`` meets them.
 
-    ``flatten_with_keys_fn`` gives ``(key, child)`` pairs in place of the children. ValueError when
+    ``flatten_with_keys_fn`` gives ``(key, child)`` pairs in place of the children,
+    ``serialized_type_name`` is what the class is called in text (`treespec_dumps`). ValueError when
     it is registered already.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
+    if serialized_type_name is not None:
+        TYPE_NAMES[cls] = serialized_type_name
     _keep(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
@@ -479,3 +487,19 @@ def _with_paths(
     parts = container.flatten_fn(x)[0]
     for key, part in zip(container.keys(x, len(parts)), parts, strict=True):
         yield from _with_paths((*path, key), part, is_leaf)
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """A specification as text, in PyTorch's format. NotImplementedError for what text cannot name,
+    ValueError for an unknown protocol."""
+    return _text.dumps(treespec, protocol)
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """The specification again. NotImplementedError for a container that is not known here."""
+    return _text.loads(serialized)
+
+
+def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
+    """Open instances of a dataclass. AssertionError for what is no dataclass."""
+    _text.register_dataclass(cls, serialized_type_name=serialized_type_name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchlike._aten.handlers import composite, unhandled
 from torchlike._aten.packets import aten
@@ -35,38 +35,62 @@ def _converted(
     return aten._to_copy.default(self, **changes)
 
 
-@composite("to", "Tensor.to")
-def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor with another dtype or on another device."""
-    dtype = device = memory = None
-    copy = non_blocking = False
+class Asked(NamedTuple):
+    """What ``x.to(…)`` is asked for."""
+
+    dtype: Any = None
+    device: Any = None
+    memory: Any = None
+    non_blocking: Any = False
+    copy: Any = False
+    #: The tensor whose dtype and device are meant.
+    other: Any = None
+
+
+def asked_of_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Asked:
+    """What the arguments of ``to`` ask for."""
+    found: dict[str, Any] = {}
     flags: list[Any] = []
     for a in args:
         if isinstance(a, Tensor):
-            dtype, device = a.dtype, a.device
+            found["other"] = a
         elif isinstance(a, dtypes.dtype):
-            dtype = a
+            found["dtype"] = a
         elif isinstance(a, memory_format):
-            memory = a
+            found["memory"] = a
         elif isinstance(a, (str, devices.device)) or (
             isinstance(a, int) and not isinstance(a, bool)
         ):
-            device = devices.device(a)
+            found["device"] = a
         elif a is not None:
             flags.append(a)
-    if flags:
-        non_blocking, copy = flags[0], flags[1] if len(flags) > 1 else False
-    other = kwargs.get("other")
+    found.update(zip(("non_blocking", "copy"), flags, strict=False))
+    named = {"memory" if k == "memory_format" else k: v for k, v in kwargs.items()}
+    found.update({k: v for k, v in named.items() if v is not None and k in Asked._fields})
+    other = found.get("other")
     if other is not None:
-        dtype, device = other.dtype, other.device
-    if kwargs.get("device") is not None:
-        device = devices.device(kwargs["device"])
-    dtype = kwargs.get("dtype") or dtype
-    if dtype is not None:
-        dtype = dtypes.from_argument(dtype)
-    return _converted(self, dtype, device, kwargs.get("copy", copy),
-                      kwargs.get("memory_format", memory),
-                      kwargs.get("non_blocking", non_blocking))  # fmt: skip
+        found.update(dtype=other.dtype, device=other.device)
+    if "device" in found:
+        found["device"] = devices.device(found["device"])
+    if "dtype" in found:
+        found["dtype"] = dtypes.from_argument(found["dtype"])
+    return Asked(**found)
+
+
+@composite("to", "Tensor.to")
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor with another dtype or on another device."""
+    asked = asked_of_to(args, kwargs)
+    return _converted(self, asked.dtype, asked.device, asked.copy, asked.memory, asked.non_blocking)
+
+
+#: Methods that convert to one dtype.
+DTYPES_BY_METHOD = {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
+    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool,
+    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+}  # fmt: skip
 
 
 def _to_dtype(name: str, dtype: Any) -> None:
@@ -75,12 +99,7 @@ def _to_dtype(name: str, dtype: Any) -> None:
         return _converted(self, dtype, None, memory=memory_format)
 
 
-for _name, _dtype in (
-    ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
-    ("bfloat16", dtypes.bfloat16), ("int", dtypes.int32), ("long", dtypes.int64),
-    ("short", dtypes.int16), ("char", dtypes.int8), ("byte", dtypes.uint8), ("bool", dtypes.bool),
-    ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128),
-):  # fmt: skip
+for _name, _dtype in DTYPES_BY_METHOD.items():
     _to_dtype(_name, _dtype)
 
 

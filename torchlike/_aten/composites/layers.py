@@ -17,7 +17,8 @@ from torchlike._core.layouts import strided
 from torchlike._core.tensor import Tensor
 
 
-def _listed(value: Any, n: int) -> list[int]:
+def listed(value: Any, n: int) -> list[int]:
+    """A number for each of ``n`` dimensions."""
     if isinstance(value, (int, SymInt)):
         return [value] * n  # type: ignore[list-item]
     found = ints(value)
@@ -96,7 +97,7 @@ def functional_softmax(
     input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
     """``softmax``, along a dimension that may be chosen."""
-    return softmax(input, _softmax_dim(input) if dim is None else dim, dtype)
+    return softmax(input, softmax_dim(input) if dim is None else dim, dtype)
 
 
 @composite("F.log_softmax")
@@ -104,16 +105,17 @@ def functional_log_softmax(
     input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
     """``log_softmax``, along a dimension that may be chosen."""
-    return log_softmax(input, _softmax_dim(input) if dim is None else dim, dtype)
+    return log_softmax(input, softmax_dim(input) if dim is None else dim, dtype)
 
 
 @composite("F.softmin")
 def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``softmax`` of the negative."""
-    return softmax(aten.neg.default(input), _softmax_dim(input) if dim is None else dim, dtype)
+    return softmax(aten.neg.default(input), softmax_dim(input) if dim is None else dim, dtype)
 
 
-def _softmax_dim(input: Tensor) -> int:
+def softmax_dim(input: Tensor) -> int:
+    """The dimension that is taken where none is given."""
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
@@ -224,12 +226,12 @@ def _convolution(n: int) -> None:
         input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
         dilation: Any = 1, groups: int = 1,
     ) -> Tensor:  # fmt: skip
-        widths = _listed(dilation, n)
+        widths = listed(dilation, n)
         if isinstance(padding, str):
             padding, input = _padding(padding, input, weight, widths, n)
         x = input if input.dim() == n + 2 else aten.unsqueeze.default(input, 0)
         out = aten.convolution.default(
-            x, weight, bias, _listed(stride, n), _listed(padding, n), widths, False, [0] * n, groups
+            x, weight, bias, listed(stride, n), listed(padding, n), widths, False, [0] * n, groups
         )
         return out if x is input else aten.squeeze.dim(out, 0)
 
@@ -240,8 +242,8 @@ def _convolution(n: int) -> None:
     ) -> Tensor:  # fmt: skip
         x = input if input.dim() == n + 2 else aten.unsqueeze.default(input, 0)
         out = aten.convolution.default(
-            x, weight, bias, _listed(stride, n), _listed(padding, n), _listed(dilation, n), True,
-            _listed(output_padding, n), groups,
+            x, weight, bias, listed(stride, n), listed(padding, n), listed(dilation, n), True,
+            listed(output_padding, n), groups,
         )  # fmt: skip
         return out if x is input else aten.squeeze.dim(out, 0)
 
@@ -267,10 +269,10 @@ def _max_pool(n: int) -> None:
         ceil_mode: Any = False, return_indices: Any = False,
     ) -> Any:  # fmt: skip
         wide = n == 1
-        given = [_listed(kernel_size, n)]
-        given.append(_listed(stride, n) if stride not in (None, []) else
+        given = [listed(kernel_size, n)]
+        given.append(listed(stride, n) if stride not in (None, []) else
                      (list(given[0]) if wide else []))  # fmt: skip
-        given += [_listed(padding, n), _listed(dilation, n)]
+        given += [listed(padding, n), listed(dilation, n)]
         defaults: list[Any] = [None, [], [0] * n, [1] * n]
         if wide:
             input = aten.unsqueeze.default(input, -2)
@@ -297,9 +299,9 @@ def avg_pool1d(
     count_include_pad: Any = True,
 ) -> Tensor:  # fmt: skip
     """Means of windows."""
-    size = _listed(kernel_size, 1)
-    steps = size if stride in (None, []) else _listed(stride, 1)
-    values: list[Any] = [[1, *size], [1, *steps], [0, *_listed(padding, 1)], bool(ceil_mode),
+    size = listed(kernel_size, 1)
+    steps = size if stride in (None, []) else listed(stride, 1)
+    values: list[Any] = [[1, *size], [1, *steps], [0, *listed(padding, 1)], bool(ceil_mode),
                          bool(count_include_pad)]  # fmt: skip
     defaults: list[Any] = [None, None, [0, 0], False, True]
     while values[-1] == defaults[len(values) - 1]:
@@ -311,7 +313,7 @@ def avg_pool1d(
 @composite("F.adaptive_avg_pool2d", "adaptive_avg_pool2d")
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Means of as many windows as asked."""
-    size = _listed([s if s is not None else n for s, n in zip(
+    size = listed([s if s is not None else n for s, n in zip(
         output_size, input.shape[-2:], strict=True)]
         if isinstance(output_size, (tuple, list)) else output_size, 2)  # fmt: skip
     if size == [1, 1]:
@@ -323,7 +325,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of as many windows as asked."""
     wide = aten.unsqueeze.default(input, -2)
-    return aten.squeeze.dim(adaptive_avg_pool2d(wide, [1, *_listed(output_size, 1)]), -2)
+    return aten.squeeze.dim(adaptive_avg_pool2d(wide, [1, *listed(output_size, 1)]), -2)
 
 
 @composite("F.embedding", "embedding")
@@ -371,7 +373,7 @@ def interpolate(
         if not recompute_scale_factor:
             scales = list(factors)
     else:
-        sizes = _listed(size, n)
+        sizes = listed(size, n)
     name = {"nearest": f"nearest{n}d", "nearest-exact": f"_nearest_exact{n}d", "linear": "linear1d",
             "bilinear": "bilinear2d", "bicubic": "bicubic2d",
             "trilinear": "trilinear3d"}[mode]  # fmt: skip
@@ -389,7 +391,7 @@ def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
     """Windows as columns."""
-    given = [_listed(v, 2) for v in (kernel_size, dilation, padding, stride)]
+    given = [listed(v, 2) for v in (kernel_size, dilation, padding, stride)]
     return aten.im2col.default(input, *given)
 
 
@@ -399,7 +401,7 @@ def fold(
     stride: Any = 1,
 ) -> Tensor:  # fmt: skip
     """Columns summed to an image."""
-    given = [_listed(v, 2) for v in (output_size, kernel_size, dilation, padding, stride)]
+    given = [listed(v, 2) for v in (output_size, kernel_size, dilation, padding, stride)]
     return aten.col2im.default(input, *given)
 
 

@@ -12,7 +12,8 @@ from torchlike._core.tensor import Tensor
 _NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _number(reduction: Any) -> int:
+def reduction_number(reduction: Any) -> int:
+    """A reduction as aten has it. ValueError for an unknown name."""
     if isinstance(reduction, int):
         return reduction
     if reduction not in _NUMBERS:
@@ -36,7 +37,7 @@ def _numbered(name: str, *options: Any) -> None:
     ) -> Tensor:  # fmt: skip
         if not isinstance(size_average, (bool, type(None))):  # huber_loss: reduction comes here
             reduction = size_average
-        values: list[Any] = [_number(reduction)]
+        values: list[Any] = [reduction_number(reduction)]
         values += [kwargs.get(n, d) for n, d in zip(names, defaults, strict=True)]
         ends = (1, *defaults)
         while values and values[-1] == ends[len(values) - 1]:
@@ -57,7 +58,7 @@ def l1_loss(
     reduction: Any = "mean", weight: Any = None,
 ) -> Tensor:  # fmt: skip
     """Absolute differences."""
-    return _reduced(aten.abs.default(aten.sub.Tensor(input, target)), _number(reduction))
+    return _reduced(aten.abs.default(aten.sub.Tensor(input, target)), reduction_number(reduction))
 
 
 @composite("F.nll_loss", "nll_loss")
@@ -67,7 +68,7 @@ def nll_loss(
 ) -> Tensor:  # fmt: skip
     """The negative of the logarithms at the targets."""
     packet = aten.nll_loss2d_forward if input.dim() == 4 else aten.nll_loss_forward
-    return packet.default(input, target, weight, _number(reduction), ignore_index)[0]
+    return packet.default(input, target, weight, reduction_number(reduction), ignore_index)[0]
 
 
 @composite("F.cross_entropy", "cross_entropy_loss")
@@ -79,7 +80,7 @@ def cross_entropy(
     """The cross entropy of logits with classes or their probabilities."""
     at = 0 if input.dim() == 1 else 1
     logs = log_softmax(input, at)
-    how = _number(reduction)
+    how = reduction_number(reduction)
     if target.is_floating_point():
         return _with_probabilities(logs, target, weight, how, label_smoothing, at)
     plain = nll_loss(logs, target, weight, None, ignore_index, None, how)
@@ -147,7 +148,7 @@ def kl_div(
         out = aten.sub.Tensor(aten.xlogy.Tensor(target, target), product)
     if reduction == "batchmean":
         return aten.div.Tensor(aten.sum.default(out), input.shape[0])
-    return _reduced(out, _number(reduction))
+    return _reduced(out, reduction_number(reduction))
 
 
 @composite("F.binary_cross_entropy")
@@ -156,7 +157,7 @@ def binary_cross_entropy(
     reduce: Any = None, reduction: Any = "mean",
 ) -> Tensor:  # fmt: skip
     """The cross entropy of probabilities with targets between 0 and 1."""
-    how = _number(reduction)
+    how = reduction_number(reduction)
     rest = [weight, how] if how != 1 else ([weight] if weight is not None else [])
     return aten.binary_cross_entropy.default(input, target, *rest)
 
@@ -167,7 +168,7 @@ def with_logits(
     reduce: Any = None, reduction: Any = "mean", pos_weight: Any = None,
 ) -> Tensor:  # fmt: skip
     """``binary_cross_entropy`` of logits."""
-    values: list[Any] = [weight, pos_weight, _number(reduction)]
+    values: list[Any] = [weight, pos_weight, reduction_number(reduction)]
     while values and values[-1] == (None, None, 1)[len(values) - 1]:
         values.pop()
     return aten.binary_cross_entropy_with_logits.default(input, target, *values)

@@ -110,9 +110,14 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 @composite("tensordot")
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
-    """A sum of products over dimensions of both."""
-    if isinstance(dims, int):
+def tensordot(
+    a: Tensor, b: Tensor, dims: Any = 2, dims_other: Any = None, out: Any = None
+) -> Tensor:
+    """A sum of products over dimensions of both, given in a pair or (to the operator) one by
+    one."""
+    if dims_other is not None:
+        of_a, of_b = list(dims), list(dims_other)
+    elif isinstance(dims, int):
         of_a, of_b = list(range(-dims, 0)), list(range(dims))
     else:
         of_a, of_b = ([d] if isinstance(d, int) else list(d) for d in dims)

@@ -20,6 +20,8 @@ _native_batch_norm_legit(input, Tensor? weight, Tensor? bias, Tensor(a!) running
     running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 _native_batch_norm_legit .no_stats(input, Tensor? weight, Tensor? bias, bool training, float
     momentum, float eps) -> (Tensor, Tensor, Tensor)
+_native_batch_norm_legit_functional(input, Tensor? weight, Tensor? bias, running_mean, running_var,
+    bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor)
 _native_batch_norm_legit_no_training(input, Tensor? weight, Tensor? bias, running_mean,
     running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 _prelu_kernel(self, weight)

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from torchlike._core import protocol
 
@@ -26,6 +26,7 @@ _OWN: dict[str, str] = {
     "c10d_functional": "torchlike.library.collectives",
     "c10d": "torchlike.library.collectives",
     "quantized_decomposed": "torchlike.ao.quantization.fx._decomposed",
+    "higher_order": "torchlike._higher_order_ops.operators",
 }
 
 
@@ -217,15 +218,50 @@ class OpOverloadPacket:
         return f"<OpOverloadPacket(op='{self._qualified}')>"
 
 
-class HigherOrderOperator:
-    """PyTorch's class of operators that take functions. It has no instances: ``cond``, ``scan`` and
-    their kin are functions here. NotImplementedError for making one."""
+def _higher_order(name: str) -> Any:
+    """Unpickle an operator that takes functions."""
+    return getattr(find("higher_order"), name)
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            "torch._ops.HigherOrderOperator: operators that take functions are not registered. Use "
-            "instead: a Python function, which torch.compile and torchlike.jit look into."
-        )
+
+class HigherOrderOperator:
+    """``torch.ops.higher_order.name``: an operator that takes functions. Subclasses compute it.
+
+    RuntimeError for an instance of this class itself.
+    """
+
+    namespace = "higher_order"
+
+    def __init__(self, name: str, *, cacheable: bool = False) -> None:
+        if type(self) is HigherOrderOperator:
+            raise RuntimeError(
+                "Direct instantiation of HigherOrderOperator is not allowed. Please subclass it."
+            )
+        self.__name__ = self._name = self.__qualname__ = name
+        self.__module__ = "torch.ops.higher_order"
+        self._cacheable = cacheable
+        setattr(find("higher_order"), name, self)
+
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def cacheable(self) -> bool:
+        """What was said when it was made."""
+        return self._cacheable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no __call__")
+
+    def __deepcopy__(self, memo: Any) -> HigherOrderOperator:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _higher_order, (self._name,)
+
+    def __str__(self) -> str:
+        return self._name
+
+    __repr__ = __str__
 
 
 def find(name: str) -> OpNamespace:

@@ -93,6 +93,13 @@ def symbols(names: Sequence[str]) -> dict[str, Any]:
     return dict(zip(names, export.symbolic_shape(", ".join(names), scope=scope), strict=True))
 
 
+def parsed(text: str, known: Mapping[str, Any]) -> Any:
+    """An expression that was written as text, in symbols that are known."""
+    some = next(iter(known.values()), None)
+    scope = export.SymbolicScope() if some is None else some.scope
+    return export.symbolic_shape(f"{text},", scope=scope)[0]
+
+
 def is_symbolic(size: Any) -> bool:
     return isinstance(size, _Expression)
 

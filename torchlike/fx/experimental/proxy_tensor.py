@@ -13,16 +13,20 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torchlike import _C
 from torchlike._aten.handlers import tensors_of, unhandled
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import boxes, modes, protocol
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch import forms
+from torchlike._runtime.lazy import LazyModule
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torchlike.fx._symbolic_trace import PH, Tracer
+from torchlike.fx.experimental.grad_regions import with_switches
 from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
 from torchlike.fx.graph_module import GraphModule
-from torchlike.fx.node import Argument
+from torchlike.fx.node import Argument, Node
 from torchlike.fx.passes.shape_prop import _extract_tensor_metadata
 from torchlike.fx.proxy import Proxy
 from torchlike.nn.modules.module import Module
@@ -56,6 +60,11 @@ _BOXED = (
 )
 
 
+_subgraphs: Any = LazyModule("torchlike.fx.experimental.subgraphs")
+
+#: Functions that PyTorch writes in Python.
+_PYTHON = forms.table("nn.functional")
+
 #: What gives a size: no node until it is used.
 _ASKING = (aten.sym_size, aten.sym_stride, aten.sym_numel, aten.sym_storage_offset)
 
@@ -69,6 +78,11 @@ class PythonKeyTracer(Tracer):
         self.tracked: dict[int, tuple[Any, Proxy, Any]] = {}
         #: expression of sizes -> its proxy, or a function that makes it where it is first needed.
         self.numbers: dict[Any, Proxy | Callable[[], Proxy]] = {}
+        #: The public function that runs, and how often each has been called.
+        self.function: tuple[str, str] | None = None
+        self.calls: dict[str, int] = {}
+        #: Whether gradients were recorded where a node's operator was called.
+        self.grad_enabled: dict[Node, bool] = {}
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return False
@@ -141,11 +155,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def __init__(
         self, tracer: PythonKeyTracer, tracing_mode: str = "real",
-        decomposition_table: Any = None,
+        decomposition_table: Any = None, pre_dispatch: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         self.tracer = tracer
         self.tracing_mode = tracing_mode
+        #: Whether operators are seen above autograd.
+        self.pre_dispatch = pre_dispatch
         self.decomposition_table = decomposition_table or {}
 
     @classmethod
@@ -177,10 +193,30 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         constant = self._constant(func, args, kwargs)
         name = recorded.overloadpacket.__name__
         proxy = tracer.create_proxy("call_function", recorded, *proxies, name=name)
+        if self.pre_dispatch:
+            tracer.grad_enabled[proxy.node] = protocol.state.outside[-1]
+            proxy.node.meta["torch_fn"] = tracer.function
         # A copy: what the program writes into the tensor is not written into the graph's.
         out = recorded(*args, **kwargs)
         self._track(func, out, proxy, args, kwargs, constant)
         return out
+
+    def cond(self, pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> Any:
+        """Make one node of ``torch.cond``, with graphs of its own for both functions."""
+        return _subgraphs.cond(self, pred, true_fn, false_fn, operands)
+
+    def while_loop(self, cond_fn: Any, body_fn: Any, carried: Any) -> Any:
+        """Make one node of ``torch.while_loop``."""
+        return _subgraphs.while_loop(self, cond_fn, body_fn, carried)
+
+    def note_function(self, space: str, name: str) -> None:
+        """Nodes from here on come from this public function: ``torch_fn`` in their ``meta``."""
+        counts = self.tracer.calls
+        counts[name] = counts.get(name, 0) + 1
+        written = name in _PYTHON and space == "nn.functional"
+        kind = "method_descriptor" if space == "Tensor" else (
+            "function" if written else "builtin_function_or_method")  # fmt: skip
+        self.tracer.function = (f"{name}_{counts[name]}", f"{kind}.{name}")
 
     def note_number(self, value: Any) -> None:
         """Make a node of a number that was computed from sizes."""
@@ -312,28 +348,25 @@ def make_fx(
         the graph asks its arguments for them (``sym_size``). Its ``shape_env`` has the guards: what
         was decided by the sizes at hand.
 
-    NotImplementedError for ``pre_dispatch``, and for an operator that cannot be traced with
-    symbolic sizes. ValueError for any other mode. RuntimeError where ``f`` asks for a value that is
-    not known.
+      pre_dispatch: whether operators are seen above autograd: ``linear``, not what it is made of.
+
+    NotImplementedError for an operator that cannot be traced with symbolic sizes. ValueError for
+    any other mode. RuntimeError where ``f`` asks for a value that is not known.
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise ValueError(f"Unexpected tracing type: {tracing_mode}")
-    if pre_dispatch:
-        raise NotImplementedError(
-            "make_fx(pre_dispatch=True): operators are seen below autograd; use torch.fx.Tracer"
-        )
 
     @functools.wraps(f)
     def traced(*args: Any) -> GraphModule:
         own = dict(decomposition_table or {})
-        return _traced(f, args, own, tracing_mode, _allow_non_fake_inputs)
+        return _traced(f, args, own, tracing_mode, pre_dispatch)
 
     return traced
 
 
-def _traced(f: Any, args: Any, table: Any, tracing_mode: str, real: bool) -> GraphModule:
+def _traced(f: Any, args: Any, table: Any, tracing_mode: str, pre_dispatch: bool) -> GraphModule:
     tracer = PythonKeyTracer()
-    mode = ProxyTorchDispatchMode(tracer, tracing_mode, table)
+    mode = ProxyTorchDispatchMode(tracer, tracing_mode, table, pre_dispatch)
     fake = None
     if tracing_mode != "real":
         fake = _fake_mode(args, tracing_mode)
@@ -358,6 +391,11 @@ def _traced(f: Any, args: Any, table: Any, tracing_mode: str, real: bool) -> Gra
         return pytree.tree_map(tracer.standing_for, out)
 
     graph = dispatch_trace(recorded, tracer, tuple(pytree.tree_map(lambda _: PH, args)))
+    if pre_dispatch:
+        with_switches(
+            graph.graph, tracer.grad_enabled, modes.current.grad_enabled, _C._set_grad_enabled
+        )
+        graph.recompile()
     if tracing_mode == "symbolic" and fake is not None:
         graph.shape_env = fake.shape_env
     return graph

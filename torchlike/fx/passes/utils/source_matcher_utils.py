@@ -29,9 +29,9 @@ def get_source_partitions(
 ) -> dict[Any, list[SourcePartition]]:
     """For each wanted source (a class of modules, a function, or the name of one) its calls.
 
-    The sources are read from ``node.meta["source_fn_stack"]``; where there is none, the innermost
-    module of ``node.meta["nn_module_stack"]`` is the source. ``filter_fn`` has to hold for all
-    nodes of a call.
+    The sources are read from ``node.meta["source_fn_stack"]``; where there is none, from
+    ``torch_fn`` for a function's name, else the innermost module of ``nn_module_stack`` is the
+    source. ``filter_fn`` has to hold for all nodes of a call.
     """
     found: dict[Any, dict[str, list[Node]]] = {}
     for node in graph.nodes:
@@ -54,6 +54,9 @@ def _source(node: Node, wanted: list[Any]) -> tuple[str, Any]:
     modules = node.meta.get("nn_module_stack")
     if calls:
         name, source = calls[-1]
+    elif node.meta.get("torch_fn") and node.meta["torch_fn"][1].split(".")[1] in wanted:
+        name, said = node.meta["torch_fn"]
+        source = said.split(".")[1]
     elif modules:
         name, source = list(modules.values())[-1]
     else:

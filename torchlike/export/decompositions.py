@@ -1,0 +1,150 @@
+"""``ExportedProgram.run_decompositions``: the graph without writes, its operators taken apart."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from torchlike._compat.symbolic import expression_of, is_symbolic
+from torchlike._core.tensor import Tensor
+from torchlike._ops.aten.custom import HigherOrderOperator
+from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torchlike.autograd.grad_mode import set_grad_enabled
+from torchlike.export.exported_program import ExportedProgram
+from torchlike.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
+from torchlike.fx.experimental.functional_graphs import FunctionalMode, FunctionalTracer
+from torchlike.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torchlike.fx.graph import Graph
+from torchlike.fx.graph_module import GraphModule
+from torchlike.fx.node import Node, map_arg
+from torchlike.nn import Module
+from torchlike.utils import _pytree as pytree
+
+_WRITTEN = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
+            InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
+            InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION}  # fmt: skip
+
+
+def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> ExportedProgram:
+    """A program's graph traced once more, below autograd. Graphs below it (branches of ``cond``,
+    regions without gradients) stay as they are."""
+    tracer = FunctionalTracer()
+    tracer.root, tracer.graph = Module(), Graph(tracer_cls=FunctionalTracer)
+    tracer._qualname_counter, tracer.tensor_attrs = {}, {}
+    for name, child in program.graph_module.named_children():
+        tracer.root.add_module(name, child)
+    fake = _fake_mode(program)
+    mode = FunctionalMode(tracer, "symbolic", dict(table or {}))
+    inputs, env = _placeholders(program, tracer, fake)
+    with set_grad_enabled(False), fake, mode:
+        for node in program.graph.nodes:
+            if node.op not in ("placeholder", "output"):
+                env[node] = _run(node, tracer, env)
+        given = program.graph.output_node().args[0]
+        results = [env[a] if isinstance(a, Node) else a for a in given]
+        outputs = _written_outputs(program, tracer, inputs)
+        for spec, value in zip(program.graph_signature.output_specs, results, strict=True):
+            node = tracer.create_arg(tracer.standing_for(value))
+            arg = dataclasses.replace(spec.arg)
+            if not isinstance(arg, ConstantArgument):
+                arg.name = node.name
+            outputs.append((node, OutputSpec(spec.kind, arg, spec.target)))
+    tracer.graph.output(tuple(node for node, _ in outputs))
+    tracer.graph.eliminate_dead_code(lambda n: n.op in ("placeholder", "output"))
+    module = GraphModule(tracer.root, tracer.graph, "GraphModule")
+    signature = ExportGraphSignature(
+        [dataclasses.replace(s, arg=dataclasses.replace(s.arg))
+         for s in program.graph_signature.input_specs],
+        [spec for _, spec in outputs],
+    )  # fmt: skip
+    return program._update(module, signature, dialect="ATEN")
+
+
+def _fake_mode(program: ExportedProgram) -> FakeTensorMode:
+    """The mode of the graph's fake tensors."""
+    for node in program.graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, FakeTensor):
+                return value.fake_mode
+    return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def _placeholders(
+    program: ExportedProgram, tracer: FunctionalTracer, fake: FakeTensorMode
+) -> tuple[list[Any], dict[Node, Any]]:
+    """The inputs of the new graph: what stands for each, in order, and by the old nodes."""
+    values: list[Any] = []
+    env: dict[Node, Any] = {}
+    nodes = [n for n in program.graph.nodes if n.op == "placeholder"]
+    for node, spec in zip(nodes, program.graph_signature.input_specs, strict=True):
+        proxy = tracer.create_proxy("placeholder", node.name, (), {})
+        proxy.node.name = proxy.node.target = node.name
+        value = node.meta.get("val")
+        if spec.kind is InputKind.CONSTANT_TENSOR:
+            value = program.constants[spec.target or ""]
+        if isinstance(value, Tensor):
+            value = _fresh(value, fake)
+            tracer.track(value, proxy)
+        elif is_symbolic(value):
+            proxy.node.meta["val"] = value
+            tracer.numbers.setdefault(expression_of(value), proxy)
+        proxy.node.meta.update({k: v for k, v in node.meta.items() if k not in proxy.node.meta})
+        values.append(value)
+        env[node] = value
+    return values, env
+
+
+def _fresh(value: Tensor, fake: FakeTensorMode) -> Any:
+    """A fake tensor like another, with memory of its own."""
+    return fake._copied(value) if isinstance(value, FakeTensor) else fake._faked(value, None)
+
+
+def _run(node: Node, tracer: FunctionalTracer, env: dict[Node, Any]) -> Any:
+    """What a node gives; what it calls becomes nodes of the new graph."""
+    if node.op == "get_attr":
+        return node  # a graph below: copied where it is used
+    args, kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: env[n])
+    if not isinstance(node.target, HigherOrderOperator):
+        return node.target(*args, **kwargs)
+    attributes = {n: tracer.create_proxy("get_attr", n.target, (), {})
+                  for n in node.all_input_nodes if n.op == "get_attr"}  # fmt: skip
+
+    def standing(a: Any) -> Any:
+        return attributes[a] if isinstance(a, Node) else tracer.standing_for(a)
+
+    given = pytree.tree_map(standing, args)
+    proxy = tracer.create_proxy("call_function", node.target, given, {}, name=node.name)
+    with disable_proxy_modes_tracing():
+        results = tuple(_fresh(v, v.fake_mode) if isinstance(v, FakeTensor) else v
+                        for v in node.meta["val"])  # fmt: skip
+    for i, value in enumerate(results):
+        if isinstance(value, Tensor):
+            tracer.track(value, proxy[i])
+    proxy.node.meta["val"] = results
+    return results
+
+
+def _written_outputs(
+    program: ExportedProgram, tracer: FunctionalTracer, inputs: list[Any]
+) -> list[tuple[Any, OutputSpec]]:
+    """The new values of what the program writes: state first, then arguments."""
+    found = []
+    specs = program.graph_signature.input_specs
+    order = sorted(range(len(specs)), key=lambda i: specs[i].kind is InputKind.USER_INPUT)
+    for i in order:
+        spec, value = specs[i], inputs[i]
+        if not isinstance(value, Tensor) or not tracer.written(value):
+            continue
+        node = tracer.create_arg(tracer.standing_for(value))
+        kind = _WRITTEN.get(spec.kind, OutputKind.BUFFER_MUTATION)
+        target = spec.target or spec.arg.name
+        found.append((node, OutputSpec(kind, TensorArgument(node.name), target)))
+    return found

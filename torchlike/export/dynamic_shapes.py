@@ -1,0 +1,345 @@
+"""``torch.export.dynamic_shapes``: which sizes of an exported program's arguments may differ."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jax import export as jax_export
+
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten_call
+from torchlike.utils import _pytree as pytree
+
+__all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]
+
+
+class _DimHint:
+    """What is said of a dimension without a name: ``Dim.AUTO``, ``Dim.DYNAMIC``, ``Dim.STATIC``."""
+
+    def __init__(self, name: str, min: int | None = None, max: int | None = None) -> None:
+        self.name, self.min, self.max = name, min, max
+
+    def __call__(self, min: int | None = None, max: int | None = None) -> _DimHint:
+        """The same, at least ``min`` and at most ``max``."""
+        return _DimHint(self.name, min, max)
+
+    def __repr__(self) -> str:
+        return f"Dim.{self.name}"
+
+
+class _DimType(type):
+    AUTO = _DimHint("AUTO")
+    DYNAMIC = _DimHint("DYNAMIC")
+    STATIC = _DimHint("STATIC")
+
+
+class Dim(metaclass=_DimType):
+    """A dimension whose size may differ from call to call, named, at least ``min``, at most
+    ``max``. ``2 * dim`` and ``dim + 1`` are derived dimensions.
+
+    ``Dim.AUTO`` leaves it to the trace whether a size may differ, ``Dim.DYNAMIC`` demands that it
+    may, ``Dim.STATIC`` that it may not. ValueError for a name that is no identifier, or an empty
+    range.
+    """
+
+    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
+        if not name.isidentifier():
+            raise ValueError(f"a dimension's name must be an identifier, not {name!r}")
+        if min is not None and max is not None and max < min:
+            raise ValueError(f"Cannot create Dim with inconsistent min={min}, max={max}")
+        self.__name__ = name
+        self.min, self.max = min, max
+        self._root, self._scale, self._offset = self, 1, 0
+
+    def _derived(self, scale: int, offset: int) -> Dim:
+        new = object.__new__(Dim)
+        new.min = new.max = None
+        new._root, new._scale, new._offset = self._root, scale, offset
+        new.__name__ = new._text
+        return new
+
+    @property
+    def _text(self) -> str:
+        """The dimension as an expression of its root's name."""
+        name = self._root.__name__
+        scaled = name if self._scale == 1 else f"{self._scale}*{name}"
+        if not self._offset:
+            return scaled
+        return f"{scaled} {'+' if self._offset > 0 else '-'} {abs(self._offset)}"
+
+    def __mul__(self, k: int) -> Dim:
+        if not isinstance(k, int) or k <= 0:
+            raise NotImplementedError(
+                f"Attempted to multiply {self.__name__} with {k}, where a positive integer was "
+                "expected. (Only increasing linear operations with integer coefficients are "
+                "supported.)"
+            )
+        return self._derived(self._scale * k, self._offset * k)
+
+    __rmul__ = __mul__
+
+    def __add__(self, k: int) -> Dim:
+        if not isinstance(k, int):
+            raise NotImplementedError(
+                f"Attempted to add {k} to {self.__name__}, where an integer was expected. (Only "
+                "increasing linear operations with integer coefficients are supported.)"
+            )
+        return self._derived(self._scale, self._offset + k)
+
+    __radd__ = __add__
+
+    def __sub__(self, k: int) -> Dim:
+        return self + (-k)
+
+    def __repr__(self) -> str:
+        if self._root is not self:
+            return f"DerivedDim('{self._text}')"
+        return f"Dim('{self.__name__}', min={self.min or 0}, max={self.max or 'int_oo'})"
+
+    def _root_size(self, size: int) -> int | None:
+        """The root's size where this dimension has that one; None for none."""
+        rest = size - self._offset
+        return rest // self._scale if rest > 0 and not rest % self._scale else None
+
+
+def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
+    """Several dimensions of one range."""
+    return tuple(Dim(name, min=min, max=max) for name in names)
+
+
+class ShapesCollection:
+    """Which sizes may differ, said of the tensors themselves: ``shapes[x] = {0: Dim("batch")}``."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[int, Any] = {}
+
+    def __setitem__(self, t: Any, shape: Any) -> None:
+        if not isinstance(t, (Tensor, int)):
+            raise AssertionError(f"Cannot assign shape to non-tensor or int type {type(t)}")
+        found = self._shapes.get(id(t))
+        if found is not None and found != shape:
+            raise AssertionError(f"Shapes assigned to input is a mismatch: {found} and {shape}")
+        self._shapes[id(t)] = shape
+
+    def __getitem__(self, t: Any) -> Any:
+        return self._shapes.setdefault(id(t), {})
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def dynamic_shapes(
+        self, m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What ``export`` takes, by the names of the module's arguments. ValueError for a tensor
+        that is not among them."""
+        named = bound(m, args, dict(kwargs or {}))
+        leaves = {id(leaf) for leaf in pytree.tree_leaves(named)}
+        unused = [shape for t, shape in self._shapes.items() if t not in leaves]
+        if unused:
+            raise ValueError(
+                "Some tensors that were assigned shapes were not found in args: "
+                + ", ".join(map(str, unused))
+            )
+        return pytree.tree_map(lambda leaf: self._shapes.get(id(leaf)), named)
+
+
+class AdditionalInputs:
+    """Further arguments that a program is to take: sizes in which they differ are dynamic."""
+
+    def __init__(self) -> None:
+        self._examples: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def add(self, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> None:
+        """Arguments of another call. AssertionError unless they are a tuple and a dictionary."""
+        if not isinstance(args, tuple):
+            raise AssertionError(f"Representation of args should be a tuple, got {type(args)}")
+        if kwargs is not None and not isinstance(kwargs, Mapping):
+            raise AssertionError(f"Representation of kwargs should be a dict, got {type(kwargs)}")
+        self._examples.append((args, dict(kwargs or {})))
+
+    def dynamic_shapes(
+        self, m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """What ``export`` takes. ValueError where dtypes, values or structures differ."""
+        found, *others = [bound(m, a, k) for a, k in ((args, dict(kwargs or {})), *self._examples)]
+        flat, spec = pytree.tree_flatten(found)
+        rows = [pytree.tree_flatten(other) for other in others]
+        if any(other != spec for _, other in rows):
+            raise ValueError("the structure of additional inputs differs from the example's")
+        return pytree.tree_unflatten(
+            [_in_which_they_differ(leaf, [row[i] for row, _ in rows])
+             for i, leaf in enumerate(flat)], spec)  # fmt: skip
+
+    def verify(self, ep: Any) -> None:
+        """Run a program on all of them. What does not fit raises as a call does."""
+        module = ep.module()
+        for args, kwargs in self._examples:
+            module(*args, **kwargs)
+
+
+def _in_which_they_differ(leaf: Any, others: Sequence[Any]) -> Any:
+    if not isinstance(leaf, Tensor):
+        if any(other != leaf for other in others):
+            if type(leaf) is int:
+                return Dim.DYNAMIC
+            raise ValueError(f"a value differs between inputs: {[leaf, *others]}")
+        return None
+    if any(t.dtype is not leaf.dtype or t.dim() != leaf.dim() for t in others):
+        raise ValueError("the dtype or the rank of a tensor differs between inputs")
+    return tuple(Dim.DYNAMIC if any(t.shape[d] != n for t in others) else None
+                 for d, n in enumerate(leaf.shape))  # fmt: skip
+
+
+# -- what is said, by leaves -----------------------------------------------------------------------
+
+
+def bound(fn: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by the names that the function has for them."""
+    forward = getattr(fn, "forward", fn)
+    return dict(inspect.signature(forward).bind(*args, **kwargs).arguments)
+
+
+class Argument(NamedTuple):
+    """An argument of a call; ``index`` is its place where the parameter takes any number."""
+
+    parameter: str
+    index: int | None
+    value: Any
+
+    @property
+    def label(self) -> str:
+        """A name for it."""
+        return self.parameter if self.index is None else f"{self.parameter}_{self.index}"
+
+
+def arguments_of(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Argument]:
+    """The arguments of a call, positional ones first. TypeError where they do not bind."""
+    bound(fn, args, dict(kwargs))
+    labels: list[tuple[str, int | None]] = []
+    for p in inspect.signature(getattr(fn, "forward", fn)).parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            labels += [(p.name, i) for i in range(len(args) - len(labels))]
+        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            labels.append((p.name, None))
+    found = [Argument(*label, value) for label, value in zip(labels, args, strict=False)]
+    return found + [Argument(name, None, value) for name, value in kwargs.items()]
+
+
+def by_leaf(value: Any, spec: Any, path: str = "") -> Iterator[tuple[Any, Any]]:
+    """Each leaf of an argument with what is said of its sizes."""
+    if isinstance(value, Tensor) or not isinstance(value, (list, tuple, dict)):
+        yield value, spec
+        return
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in parts:
+        if spec is None:
+            said = None
+        elif isinstance(spec, Mapping):
+            said = spec.get(key)
+        elif len(spec) != len(value):
+            raise _mismatch(path, f"`{type(value).__name__}` of {len(value)} elements", spec)
+        else:
+            said = spec[key]
+        yield from by_leaf(part, said, f"{path}[{key!r}]")
+
+
+def _mismatch(path: str, what: str, spec: Any) -> Exception:
+    return ValueError(
+        f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs{path}` "
+        f"is a {what}, but `dynamic_shapes{path}` is {spec!r}"
+    )
+
+
+def said_of_leaves(
+    spec: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[tuple[Any, Any]]:
+    """Each leaf of the arguments, in order, with what ``dynamic_shapes`` says of it.
+
+    ValueError for names that do not exist and structures that do not match.
+    """
+    if isinstance(spec, (ShapesCollection, AdditionalInputs)):
+        spec = spec.dynamic_shapes(fn, args, kwargs)
+    given = arguments_of(fn, args, kwargs)
+    if isinstance(spec, Mapping):
+        names = {argument.parameter for argument in given}
+        unknown = set(spec) - set(inspect.signature(getattr(fn, "forward", fn)).parameters) - names
+        if unknown:
+            raise ValueError(f"dynamic_shapes names arguments that do not exist: {sorted(unknown)}")
+        said = [_at(spec.get(a.parameter), a.index) for a in given]
+    elif spec is None:
+        said = [None] * len(given)
+    elif len(spec) > len(given):
+        raise _mismatch("", f"`tuple` of {len(given)} elements", spec)
+    else:
+        said = [*spec, *[None] * (len(given) - len(spec))]
+    return [pair for argument, of in zip(given, said, strict=True)
+            for pair in by_leaf(argument.value, of)]  # fmt: skip
+
+
+def _at(said: Any, index: int | None) -> Any:
+    return said if index is None or said is None else said[index]
+
+
+def of_dimensions(tensor: Tensor, said: Any) -> dict[int, Any]:
+    """What is said of each dimension of a tensor. ValueError for one that it does not have."""
+    if said is None:
+        return {}
+    entries = dict(said) if isinstance(said, Mapping) else dict(enumerate(said))
+    if not isinstance(said, Mapping) and len(entries) != tensor.dim():
+        raise ValueError(
+            f"Expected {tensor.dim()} dimensions in dynamic_shapes, one for each of the tensor's, "
+            f"got {said!r}"
+        )
+    for dim, entry in entries.items():
+        if not -tensor.dim() <= dim < tensor.dim():
+            raise ValueError(f"dynamic_shapes has dimension {dim} of a {tensor.dim()}-d tensor")
+        if not (entry is None or isinstance(entry, (int, Dim, _DimHint))):
+            raise ValueError(
+                f"Unexpected dimension mapped to index {dim} in dynamic_shapes: {entry}"
+            )
+    return {d % tensor.dim(): e for d, e in entries.items() if e is not None}
+
+
+def is_dynamic(entry: Any) -> bool:
+    """Whether a dimension of which that is said may differ."""
+    return isinstance(entry, Dim) or (isinstance(entry, _DimHint) and entry.name != "STATIC")
+
+
+# -- for programs of JAX ---------------------------------------------------------------------------
+
+
+class JaxShapes(NamedTuple):
+    """The shapes of the tensors among the arguments as JAX's symbols; None where all are fixed."""
+
+    shapes: list[Any] | None
+    constraints: list[str]
+
+
+def jax_shapes(spec: Any, fn: Any, args: Any, kwargs: Any) -> JaxShapes:
+    """Shapes with symbolic dimensions for each tensor among the arguments, and the constraints."""
+    pairs = [(v, s) for v, s in said_of_leaves(spec, fn, args, kwargs) if isinstance(v, Tensor)]
+    assert len(pairs) == sum(isinstance(x, Tensor) for x in flatten_call(args, kwargs)[0])
+    roots: dict[str, Dim] = {}
+    rows = []
+    automatic = 0
+    for tensor, said in pairs:
+        row = [str(n) for n in tensor.shape]
+        for dim, entry in of_dimensions(tensor, said).items():
+            if isinstance(entry, Dim):
+                roots[entry._root.__name__] = entry._root
+                row[dim] = entry._text
+            elif is_dynamic(entry):
+                automatic += 1
+                row[dim] = f"_d{automatic}"
+        rows.append(row)
+    if not roots and not automatic:
+        return JaxShapes(None, [])
+    constraints = [f"{n} >= {d.min}" for n, d in roots.items() if d.min is not None and d.min > 1]
+    constraints += [f"{n} <= {d.max}" for n, d in roots.items() if d.max is not None]
+    scope = jax_export.SymbolicScope(constraints)
+    return JaxShapes([
+        jax_export.symbolic_shape(", ".join(row) + ("," if len(row) == 1 else ""), scope=scope)
+        if row else () for row in rows
+    ], constraints)  # fmt: skip

@@ -1,0 +1,246 @@
+"""An exported graph as plain data, for a file: nodes, what they give, what inputs and outputs are.
+
+Operators are named. A name leads to ``torch.ops``, to ``operator`` and ``math``, and to torchlike's
+functions of sizes, so a file runs no code of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from typing import Any
+
+from torchlike._compat import symbolic
+from torchlike._compat.symbolic import SymInt, SymNode, is_symbolic, symbolic_sizes
+from torchlike._core import devices, dtypes, layouts
+from torchlike._core.tensor import Tensor
+from torchlike._ops.aten import custom
+from torchlike._ops.creation.filled import empty
+from torchlike._subclasses.fake_tensor import FakeTensorMode
+from torchlike.export import graph_signature as signatures
+from torchlike.export.exported_program import (
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+)
+from torchlike.export.graph_signature import ExportGraphSignature, InputSpec, OutputSpec
+from torchlike.export.guards import InputGuards, plain
+from torchlike.export.sizes import ValueRange
+from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
+from torchlike.fx.graph import Graph
+from torchlike.fx.graph_module import GraphModule
+from torchlike.fx.node import Node
+from torchlike.fx.passes.shape_prop import _extract_tensor_metadata
+from torchlike.nn import Module
+from torchlike.utils import _pytree as pytree
+
+_MODULES: dict[str, Any] = {"operator": operator, "math": math, "symbolic": symbolic}
+_KEPT = ("stack_trace", "nn_module_stack", "torch_fn")
+_PLAIN = (bool, int, float, str, type(None))
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def opened(program: ExportedProgram) -> dict[str, Any]:
+    """A program but for its tensors. NotImplementedError for what a file cannot hold."""
+    entry = program.module_call_graph[0].signature
+    assert entry is not None
+    guards = program.guards
+    return {
+        "graph": _graph(program.graph_module),
+        "inputs": [_spec(s) for s in program.graph_signature.input_specs],
+        "outputs": [_spec(s) for s in program.graph_signature.output_specs],
+        "ranges": {n: list(r) for n, r in program.range_constraints.items()},
+        "modules": [e.fqn for e in program.module_call_graph],
+        "arguments": entry.forward_arg_names,
+        "in_spec": pytree.treespec_dumps(entry.in_spec),
+        "out_spec": pytree.treespec_dumps(entry.out_spec),
+        "guards": None if guards is None else [guards.leaves, guards.ranges, guards.relations],
+        "dialect": program.dialect,
+    }
+
+
+def _graph(module: GraphModule) -> dict[str, Any]:
+    below = {n: _graph(m) for n, m in module.named_children() if isinstance(m, GraphModule)}
+    return {"nodes": [_node(n) for n in module.graph.nodes], "below": below}
+
+
+def _node(node: Node) -> dict[str, Any]:
+    target = node.target if node.op != "call_function" else _target(node.target)
+    meta = {k: node.meta[k] for k in _KEPT if node.meta.get(k) is not None}
+    if "val" in node.meta:
+        meta["val"] = _value(node.meta["val"])
+    return {"op": node.op, "name": node.name, "target": target, "args": _argument(node.args),
+            "kwargs": _argument(dict(node.kwargs)), "meta": meta}  # fmt: skip
+
+
+def _target(target: Any) -> list[str]:
+    if isinstance(target, custom.OpOverload):
+        return ["ops", target.namespace, target.operator.name, target._overloadname]
+    if isinstance(target, custom.HigherOrderOperator):
+        return ["ops", "higher_order", target.name()]
+    for name, module in _MODULES.items():
+        if getattr(module, getattr(target, "__name__", ""), None) is target:
+            return [name, target.__name__]
+    raise NotImplementedError(f"{target} in a file: only operators and functions of sizes")
+
+
+#: Values of nodes beside plain ones: what they are called, the class, and how they are written.
+_NAMED: dict[str, tuple[type, Any, Any]] = {
+    "dtype": (dtypes.dtype, lambda d: str(d).removeprefix("torch."), lambda n: getattr(dtypes, n)),
+    "device": (devices.device, str, devices.device),
+    "layout": (layouts.layout, lambda x: x._name, lambda n: getattr(layouts, n)),
+    "memory_format": (layouts.memory_format, lambda x: x._name, lambda n: getattr(layouts, n)),
+    "complex": (complex, lambda c: [c.real, c.imag], lambda c: complex(*c)),
+}
+
+
+def _argument(a: Any) -> Any:
+    if isinstance(a, Node):
+        return {"node": a.name}
+    if isinstance(a, (list, tuple)):
+        kind = "list" if isinstance(a, list) else "tuple"
+        return {kind: [_argument(x) for x in a]}
+    if isinstance(a, dict):
+        return {"dict": {k: _argument(v) for k, v in a.items()}}
+    if isinstance(a, slice):
+        return {"slice": [_argument(x) for x in (a.start, a.stop, a.step)]}
+    for name, (cls, write, _) in _NAMED.items():
+        if isinstance(a, cls):
+            return {name: write(a)}
+    if isinstance(a, _PLAIN):
+        return a
+    raise NotImplementedError(f"an argument {a!r} ({type(a).__name__}) of a node in a file")
+
+
+def _value(value: Any) -> Any:
+    """What a node gives: a tensor's shape and kind, a number, or several."""
+    if isinstance(value, Tensor):
+        return {"tensor": [plain(n) for n in value.shape], "dtype": _argument(value.dtype),
+                "device": str(value.device), "requires_grad": value.requires_grad}  # fmt: skip
+    if is_symbolic(value):
+        return {"number": str(value.node.expr)} if isinstance(value, SymInt) else None
+    if isinstance(value, (list, tuple)):
+        return {"tuple": [_value(v) for v in value]}
+    return {"plain": value} if isinstance(value, _PLAIN) else None
+
+
+def _spec(spec: InputSpec | OutputSpec) -> dict[str, Any]:
+    arg = spec.arg
+    found = {"kind": spec.kind.name, "arg": [type(arg).__name__, dataclasses.asdict(arg)],
+             "target": spec.target}  # fmt: skip
+    if isinstance(spec, InputSpec):
+        found["persistent"] = spec.persistent
+    return found
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Makes graphs of plain data. RuntimeError for an operator that is not known here."""
+
+    def __init__(self, ranges: dict[str, ValueRange]) -> None:
+        env: Any = ShapeEnv()
+        self.symbols = symbolic_sizes.symbols(list(ranges)) if ranges else {}
+        env.hints.update({n: max(r.lower, symbolic_sizes.LEAST) for n, r in ranges.items()})
+        self.env = env
+        self.fake = FakeTensorMode(shape_env=env, static_shapes=True)
+
+    def graph_module(self, data: dict[str, Any]) -> GraphModule:
+        root = Module()
+        for name, below in data["below"].items():
+            root.add_module(name, self.graph_module(below))
+        graph = Graph()
+        nodes: dict[str, Node] = {}
+        for given in data["nodes"]:
+            target = given["target"]
+            if given["op"] == "call_function":
+                target = self._target(target)
+            node = graph.create_node(
+                given["op"], target, self._argument(given["args"], nodes),
+                self._argument(given["kwargs"], nodes), given["name"],
+            )  # fmt: skip
+            nodes[given["name"]] = node
+            node.meta.update({k: given["meta"][k] for k in _KEPT if k in given["meta"]})
+            if given["meta"].get("val") is not None:
+                node.meta["val"] = value = self._value(given["meta"]["val"])
+                if isinstance(value, Tensor) and getattr(value, "symbolic_size", None) is None:
+                    node.meta["tensor_meta"] = _extract_tensor_metadata(value)
+        return GraphModule(root, graph, "GraphModule")
+
+    def _target(self, path: list[str]) -> Any:
+        home, *names = path
+        found: Any = custom.find(names[0]) if home == "ops" else _MODULES[home]
+        try:
+            for name in names[1:] if home == "ops" else names:
+                found = getattr(found, name)
+        except AttributeError as error:
+            raise RuntimeError(
+                f"the program calls {'.'.join(path)}, which is not known here: import what defines "
+                "it before the program is loaded"
+            ) from error
+        return found
+
+    def _argument(self, a: Any, nodes: dict[str, Node]) -> Any:
+        if not isinstance(a, dict):
+            return a
+        ((kind, value),) = a.items()
+        if kind == "node":
+            return nodes[value]
+        if kind in ("list", "tuple", "slice"):
+            made = [self._argument(x, nodes) for x in value]
+            return {"list": list, "tuple": tuple, "slice": lambda m: slice(*m)}[kind](made)
+        if kind == "dict":
+            return {k: self._argument(v, nodes) for k, v in value.items()}
+        return _NAMED[kind][2](value)
+
+    def _number(self, text: Any) -> Any:
+        if not isinstance(text, str):
+            return text
+        expr = symbolic_sizes.parsed(text, self.symbols)
+        return SymInt(SymNode(expr, self.env, symbolic_sizes.value(expr, self.env.hints)))
+
+    def _value(self, data: Any) -> Any:
+        if data is None:
+            return None
+        if "number" in data:
+            return self._number(data["number"])
+        if "tuple" in data:
+            return tuple(self._value(v) for v in data["tuple"])
+        if "plain" in data:
+            return data["plain"]
+        shape = tuple(self._number(n) for n in data["tensor"])
+        hints = [symbolic.hint_of(n) for n in shape]
+        like = empty(hints, dtype=self._argument(data["dtype"], {}), device="meta")
+        made = self.fake._faked(like, None)
+        made.fake_device = devices.device(data["device"])
+        if any(map(is_symbolic, shape)):
+            made.symbolic_size = shape
+        return made.requires_grad_() if data["requires_grad"] else made
+
+
+def closed(
+    data: dict[str, Any], state: dict[str, Any], constants: dict[str, Tensor], example: Any
+) -> ExportedProgram:
+    """The program again."""
+    ranges = {n: ValueRange(*r) for n, r in data["ranges"].items()}
+    module = _Reader(ranges).graph_module(data["graph"])
+    signature = ExportGraphSignature(
+        [_closed_spec(InputSpec, signatures.InputKind, s) for s in data["inputs"]],
+        [_closed_spec(OutputSpec, signatures.OutputKind, s) for s in data["outputs"]],
+    )
+    specs = pytree.treespec_loads(data["in_spec"]), pytree.treespec_loads(data["out_spec"])
+    whole = ModuleCallSignature([], [], *specs, data["arguments"])
+    entries = [ModuleCallEntry("", whole), *map(ModuleCallEntry, data["modules"][1:])]
+    guards = None if data["guards"] is None else InputGuards(*data["guards"])
+    return ExportedProgram(module, module.graph, signature, state, ranges, entries, example,
+                           constants, guards=guards, dialect=data["dialect"])  # fmt: skip
+
+
+def _closed_spec(cls: Any, kinds: Any, data: dict[str, Any]) -> Any:
+    name, fields = data["arg"]
+    rest = {"persistent": data["persistent"]} if "persistent" in data else {}
+    return cls(kinds[data["kind"]], getattr(signatures, name)(**fields), data["target"], **rest)

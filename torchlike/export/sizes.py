@@ -1,0 +1,258 @@
+"""The sizes of an export: symbols for those that may differ, what a trace decided about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from jax import export as jax_export
+
+from torchlike._compat.symbolic import SymInt, SymNode, symbolic_sizes
+from torchlike._core.tensor import Tensor
+from torchlike._dynamo.exc import UserError, UserErrorType
+from torchlike.export.dynamic_shapes import (
+    Dim,
+    arguments_of,
+    is_dynamic,
+    of_dimensions,
+    said_of_leaves,
+)
+from torchlike.export.guards import SIGNS
+from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
+from torchlike.utils import _pytree as pytree
+
+#: Sizes at which a guard on named dimensions is tried, beside the ends of the range.
+_SAMPLES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 31, 32, 33, 64, 65, 100, 127, 128, 1000,
+            1009, 4096, 65537)  # fmt: skip
+
+
+class ValueRange(NamedTuple):
+    """What a symbol may stand for; ``upper`` is None for any size."""
+
+    lower: int
+    upper: int | None
+
+    def __repr__(self) -> str:
+        return f"VR[{self.lower}, {'int_oo' if self.upper is None else self.upper}]"
+
+    def has(self, size: int) -> bool:
+        """Whether a size is within."""
+        return size >= self.lower and (self.upper is None or size <= self.upper)
+
+
+class Symbol(NamedTuple):
+    """A size that may differ: what was said of it, and what it is at hand."""
+
+    #: The dimension's name, or where it was found.
+    shown: str
+    range: ValueRange
+    size: int
+    #: Whether the trace may fix it.
+    automatic: bool
+
+
+class Sizes:
+    """The leaves of an export's arguments: their names, and symbols in the place of sizes.
+
+    Args:
+      fixed: names of symbols that a trace before found to stand for one size only.
+
+    ValueError where ``dynamic_shapes`` does not fit the arguments. UserError where two sizes of one
+    dimension differ.
+    """
+
+    def __init__(
+        self, spec: Any, fn: Any, args: Any, kwargs: Any, fixed: frozenset[str] = frozenset()
+    ) -> None:
+        self.env: Any = ShapeEnv()
+        self.names = leaf_names(fn, args, kwargs)
+        self.symbols: dict[str, Symbol] = {}
+        self._fixed = fixed
+        self._by_root: dict[str, str] = {}
+        pairs = said_of_leaves(spec, fn, args, kwargs)
+        rows = [self._row(leaf, said, name)
+                for (leaf, said), name in zip(pairs, self.names, strict=True)]  # fmt: skip
+        made = self._made()
+        #: What a leaf's size is (a tuple of ints and SymInts), or what stands for an int; None for
+        #: what has no symbols.
+        self.of_leaves = [self._sized(leaf, row, made)
+                          for (leaf, _), row in zip(pairs, rows, strict=True)]  # fmt: skip
+
+    def _row(self, leaf: Any, said: Any, name: str) -> dict[int, str]:
+        """The expressions of the dimensions of a leaf that are symbols; 0 for a number itself."""
+        if isinstance(leaf, Tensor):
+            entries = of_dimensions(leaf, said)
+            found = {d: self._expression(e, leaf.shape[d], f"L['{name}'].size()[{d}]")
+                     for d, e in entries.items()}  # fmt: skip
+        elif type(leaf) is int and is_dynamic(said):
+            found = {0: self._expression(said, leaf, f"L['{name}']")}
+        else:
+            return {}
+        return {d: text for d, text in found.items() if text is not None}
+
+    def _expression(self, entry: Any, size: int, where: str) -> str | None:
+        if isinstance(entry, int):
+            if entry != size:
+                raise UserError(
+                    UserErrorType.CONSTRAINT_VIOLATION,
+                    f"Static shape constraint of {entry} does not match input size of {size}, "
+                    f"for {where}",
+                )
+            return None
+        if not is_dynamic(entry):
+            return None
+        if not isinstance(entry, Dim):
+            automatic = entry.name == "AUTO"
+            if size < symbolic_sizes.LEAST:
+                if automatic:
+                    return None
+                raise UserError(
+                    UserErrorType.CONSTRAINT_VIOLATION,
+                    f"Constraints violated ({where})! You marked {where} as dynamic but your code "
+                    f"specialized it to be a constant ({size}).",
+                )
+            return self._symbol(where, entry, size, automatic)
+        root = entry._root
+        at_hand = entry._root_size(size)
+        where = f"{where} = {size}"
+        if at_hand is None or not _range(root).has(at_hand):
+            raise UserError(
+                UserErrorType.CONSTRAINT_VIOLATION,
+                f"Constraints violated ({root.__name__})! Expected {where} to be of the form "
+                f"{entry._text}, where {root.__name__} is in {_range(root)}",
+            )
+        name = self._by_root.get(root.__name__)
+        if name is None:
+            name = self._symbol(root.__name__, root, at_hand, False)
+            if name is None:
+                return None
+            self._by_root[root.__name__] = name
+        elif self.symbols[name].size != at_hand:
+            raise UserError(
+                UserErrorType.CONSTRAINT_VIOLATION,
+                f"Constraints violated ({root.__name__})! The values of {root.__name__} = "
+                f"{self.symbols[name].size} and {where} must always be equal.",
+            )
+        return f"{entry._scale}*{name} + {entry._offset}"
+
+    def _symbol(self, shown: str, said: Any, size: int, automatic: bool) -> str | None:
+        name = f"s{len(self.symbols)}"
+        if shown in self._fixed:
+            return None
+        if size < symbolic_sizes.LEAST:
+            raise UserError(
+                UserErrorType.CONSTRAINT_VIOLATION,
+                f"Constraints violated ({shown})! {shown} is dynamic, but the example has size "
+                f"{size}, of which PyTorch makes a constant: give an example of size 2 or more",
+            )
+        self.symbols[name] = Symbol(shown, _range(said), size, automatic)
+        return name
+
+    def _made(self) -> dict[str, Any]:
+        """The symbols by name."""
+        if not self.symbols:
+            return {}
+        bounds = []
+        for name, symbol in self.symbols.items():
+            bounds.append(f"{name} >= {max(symbol.range.lower, symbolic_sizes.LEAST)}")
+            if symbol.range.upper is not None:
+                bounds.append(f"{name} <= {symbol.range.upper}")
+        scope = jax_export.SymbolicScope(bounds)
+        found = jax_export.symbolic_shape(", ".join(self.symbols) + ",", scope=scope)
+        self.env.hints.update({n: s.size for n, s in self.symbols.items()})
+        return dict(zip(self.symbols, found, strict=True))
+
+    def _sized(self, leaf: Any, row: dict[int, str], made: dict[str, Any]) -> Any:
+        if not row:
+            return None
+        numbers = {d: self._number(eval(text, {}, made)) for d, text in row.items()}
+        if not isinstance(leaf, Tensor):
+            return numbers[0]
+        return tuple(numbers.get(d, n) for d, n in enumerate(leaf.shape))
+
+    def _number(self, expr: Any) -> Any:
+        return SymInt(SymNode(expr, self.env, symbolic_sizes.value(expr, self.env.hints)))
+
+    # -- after the trace ---------------------------------------------------------------------------
+
+    def fixed_by_the_trace(self) -> frozenset[str]:
+        """The symbols that the trace fixed and may fix, by what they are shown as.
+
+        UserError for a dimension of which it was said that it differs.
+        """
+        found = set()
+        for guard in self.env.guards:
+            if all(guard.check({**self.env.hints, **other}) for other in self._others(guard)):
+                continue
+            names = sorted(_names(guard))
+            symbols = [self.symbols[n] for n in names]
+            fixes = guard.is_equality and guard.holds
+            if all(s.automatic for s in symbols):
+                if fixes and len(names) == 1:
+                    found.add(symbols[0].shown)
+                continue
+            named = next(s for s in symbols if not s.automatic)
+            raise UserError(UserErrorType.CONSTRAINT_VIOLATION, _violated(named, guard, fixes))
+        return frozenset(found)
+
+    def _others(self, guard: Any) -> list[dict[str, int]]:
+        """Other sizes of the symbols in a guard, within their ranges."""
+        found = []
+        for name in _names(guard):
+            bounds = self.symbols[name].range
+            ends = [max(bounds.lower, symbolic_sizes.LEAST)]
+            ends += [bounds.upper] if bounds.upper is not None else []
+            found += [{name: n} for n in (*_SAMPLES, *ends)
+                      if bounds.has(n) and n >= symbolic_sizes.LEAST]  # fmt: skip
+        return found
+
+    def ranges(self) -> dict[str, ValueRange]:
+        """What the symbols may stand for, by their names."""
+        return {name: symbol.range for name, symbol in self.symbols.items()}
+
+
+def _violated(symbol: Symbol, guard: Any, fixes: bool) -> str:
+    said = f"Constraints violated ({symbol.shown})!"
+    if fixes:
+        return (
+            f"{said}\n  - You marked {symbol.shown} as dynamic but your code specialized it to be "
+            f"a constant ({symbol.size}). If you're using mark_dynamic, either remove it or use "
+            "maybe_mark_dynamic. If you're using Dim.DYNAMIC, replace it with either Dim.STATIC or "
+            f"Dim.AUTO.\nSuggested fixes:\n  {symbol.shown} = {symbol.size}"
+        )
+    told = f"{guard.left} {SIGNS[guard.is_equality, guard.holds]} {guard.right}"
+    return (
+        f"{said}\n  - Not all values of {symbol.shown} in the specified range {symbol.range} "
+        f"satisfy the generated guard {told}"
+    )
+
+
+def _names(guard: Any) -> set[str]:
+    return {str(v) for side in (guard.left, guard.right) if symbolic_sizes.is_symbolic(side)
+            for v in side._get_vars()}  # fmt: skip
+
+
+def _range(said: Any) -> ValueRange:
+    return ValueRange(said.min or 0, said.max)
+
+
+def leaf_names(fn: Any, args: Any, kwargs: Mapping[str, Any]) -> list[str]:
+    """A name for each leaf of the arguments: the parameter's, and the way to it."""
+    return [text for argument in arguments_of(fn, args, kwargs)
+            for text in _paths(argument.label, argument.value)]  # fmt: skip
+
+
+def _paths(name: str, value: Any) -> list[str]:
+    found, _ = pytree.tree_flatten_with_path(value)
+    return [
+        "_".join([name, *(re.sub(r"[^a-zA-Z0-9]", "_", _key(k)) for k in path)])
+        for path, _ in found
+    ]
+
+
+def _key(key: Any) -> str:
+    for attribute in ("key", "idx", "name"):
+        if hasattr(key, attribute):
+            return str(getattr(key, attribute))
+    return str(key)

@@ -1,0 +1,229 @@
+"""Graphs without writes: a mode that records, in the place of each write, the new value.
+
+A tensor that is written stands for its new value from then on. What shares its memory does, too:
+the base of a view is put together anew (``slice_scatter`` and kin), and a view of something that
+was written is taken of it again where it is next used.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torchlike._aten.handlers import tensors_of
+from torchlike._aten.packets import aten
+from torchlike._core import protocol
+from torchlike._core.tensor import Tensor
+from torchlike.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer
+from torchlike.fx.proxy import Proxy
+from torchlike.utils import _pytree as pytree
+
+
+class _View(NamedTuple):
+    """How a tensor is a view: what it was taken of, and by which operator; ``part`` is which of its
+    results, None for its only one."""
+
+    source: Tensor
+    overload: Any
+    args: Any
+    kwargs: dict[str, Any]
+    part: int | None
+
+
+class FunctionalTracer(PythonKeyTracer):
+    """A tracer that knows which value each memory has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.views: dict[int, _View] = {}
+        #: Writes to memory so far, and how many of them what stands for a tensor has seen.
+        self._writes: dict[int, int] = {}
+        self._seen: dict[int, int] = {}
+
+    def track(self, value: Any, proxy: Proxy, constant: Any = None) -> None:
+        """Let a proxy stand for a tensor as it is now."""
+        super().track(value, proxy, constant)
+        if isinstance(value, Tensor):
+            self._seen[id(value)] = self._writes.get(id(value._storage), 0)
+
+    def written(self, value: Tensor) -> bool:
+        """Whether a tensor's memory was written since the graph began."""
+        return self._writes.get(id(value._storage), 0) > 0
+
+    def found(self, value: Any) -> tuple[Proxy, Any] | None:
+        """What stands for a tensor: taken again of what was written since."""
+        entry = super().found(value)
+        if entry is None or not isinstance(value, Tensor):
+            return entry
+        now = self._writes.get(id(value._storage), 0)
+        if self._seen.get(id(value), 0) == now:
+            return entry
+        view = self.views[id(value)]
+        given = (view.source, *view.args)
+        made = self._recorded(view.overload, given, view.kwargs)
+        self.track(value, made if view.part is None else made[view.part])
+        return super().found(value)
+
+    def _recorded(self, overload: Any, args: Any, kwargs: Any) -> Any:
+        standing = pytree.tree_map(self.standing_for, (args, kwargs))
+        name = overload.overloadpacket.__name__
+        return self.create_proxy("call_function", overload, *standing, name=name)
+
+    def write(self, value: Tensor, proxy: Proxy) -> None:
+        """Let a proxy stand for what a tensor's memory holds after a write to the tensor."""
+        view = self.views.get(id(value))
+        base: Proxy | None = None
+        if view is not None:
+            # What the view's source is after the write: found before the write counts.
+            base = _put_back(self, view, proxy)
+        count = self._writes.get(id(value._storage), 0)
+        if view is not None:
+            assert base is not None
+            self.write(view.source, base)
+        else:
+            self._writes[id(value._storage)] = count + 1
+        self.track(value, proxy)
+        if view is None:
+            self._kept = value  # memory is known by its id: it must not be reused
+
+
+class FunctionalMode(ProxyTorchDispatchMode):
+    """Makes a node of each operator, and of a write the operator that gives the new value.
+
+    NotImplementedError for a write that no operator of aten's gives the new value of.
+    """
+
+    tracer: FunctionalTracer
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> protocol.Result:
+        kwargs = kwargs or {}
+        if func is aten.native_batch_norm.default:
+            func, args = _batch_norm(args)
+        if self.decomposition_table.get(func) is not None or not func._schema.is_mutable:
+            result = super().__torch_dispatch__(func, types, args, kwargs)
+            self._note_views(func, args, kwargs, result)
+            return result
+        return self._written(func, args, kwargs)
+
+    def _note_views(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        if not func.is_view or not args or not isinstance(args[0], Tensor):
+            return
+        several = isinstance(result, (tuple, list))
+        for i, made in enumerate(tensors_of(result if several else (result,))):
+            if made is not args[0] and made._storage is args[0]._storage:
+                part = i if several else None
+                view = _View(args[0], func, tuple(args[1:]), dict(kwargs), part)
+                self.tracer.views.setdefault(id(made), view)
+
+    def _written(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Record the new value, and write for the sake of the trace."""
+        tracer = self.tracer
+        if func is aten.detach_.default:  # of history, which graphs below autograd do not have
+            tracer.track(args[0], tracer._recorded(aten.detach.default, args, {}))
+            return args[0]
+        twin, places = _functional(func)
+        targets = [args[i] if isinstance(i, int) else kwargs[i] for i in places]
+        given = {k: v for k, v in kwargs.items() if k not in places}
+        proxy = tracer._recorded(twin, args, given)
+        result = func(*args, **kwargs)
+        single = len(twin._schema.returns) == 1
+        made = len(twin._schema.returns) - len(targets)
+        if func._schema.returns and not single:
+            for i, o in enumerate(tensors_of((result,))):
+                if all(o is not t for t in targets):
+                    tracer.track(o, proxy[i])
+        for i, target in enumerate(targets):
+            tracer.write(target, proxy if single else proxy[i + made])
+        return result
+
+
+def _batch_norm(args: Any) -> tuple[Any, Any]:
+    """The batch norm that says whether it writes its running statistics."""
+    *first, training, momentum, eps = args
+    if first[3] is None:
+        return aten._native_batch_norm_legit.no_stats, (*first[:3], training, momentum, eps)
+    if training:
+        return aten._native_batch_norm_legit.default, args
+    return aten._native_batch_norm_legit_no_training.default, (*first, momentum, eps)
+
+
+@functools.cache
+def _functional(func: Any) -> tuple[Any, tuple[int | str, ...]]:
+    """The operator that gives the new values of what another writes, and the arguments that are
+    written: its last results, in order."""
+    if func is aten._native_batch_norm_legit.default:
+        return aten._native_batch_norm_legit_functional.default, (3, 4)
+    if func is aten.bernoulli_.float:
+        return aten.bernoulli.p, (0,)
+    name, overload = func.operator.name, func._overloadname
+    into = [a.name for a in func._schema.arguments if a.is_written and a.keyword_only]
+    packet = getattr(aten, name.removesuffix("_"), None) if not into else getattr(aten, name)
+    wanted = overload if not into else overload.removesuffix("_out").replace("out", "default")
+    twin = getattr(packet, wanted, None) if packet is not None else None
+    if twin is None or twin._schema.is_mutable:
+        raise NotImplementedError(
+            f"{func} in a graph without writes: no operator gives the new value"
+        )
+    return twin, tuple(into) or (0,)
+
+
+# -- what a view is put back into ------------------------------------------------------------------
+
+_BACK: dict[str, Callable[..., tuple[Any, tuple[Any, ...]]]] = {
+    "select.int": lambda base, dim, index: (aten.select_scatter.default, (dim, index)),
+    "slice.Tensor": lambda base, dim=0, start=None, end=None, step=1: (
+        aten.slice_scatter.default, (dim, start, end, step)),
+    "diagonal.default": lambda base, offset=0, dim1=0, dim2=1: (
+        aten.diagonal_scatter.default, (offset, dim1, dim2)),
+}  # fmt: skip
+
+
+def _put_back(tracer: FunctionalTracer, view: _View, new: Proxy) -> Proxy:
+    """The value of a view's source where the view has a new one."""
+    base = view.source
+    name = f"{view.overload.operator.name}.{view.overload._overloadname}"
+    rule = _BACK.get(name)
+    if rule is not None:
+        overload, rest = rule(base, *view.args, **view.kwargs)
+        return tracer._recorded(overload, (base, new, *rest), {})
+    size = list(base.shape)
+    if name in ("view.default", "_unsafe_view.default", "squeeze.default", "squeeze.dim",
+                "squeeze.dims", "unsqueeze.default", "reshape.default", "alias.default",
+                "detach.default", "flatten.using_ints"):  # fmt: skip
+        return tracer._recorded(aten.view.default, (new, size), {})
+    if name in ("t.default", "numpy_T.default") and base.dim() <= 2:
+        return tracer._recorded(aten.t.default, (new,), {})
+    if name == "transpose.int":
+        return tracer._recorded(aten.transpose.int, (new, *view.args), {})
+    if name == "permute.default":
+        order = [d % base.dim() for d in view.args[0]]
+        back = [order.index(d) for d in range(base.dim())]
+        return tracer._recorded(aten.permute.default, (new, back), {})
+    if name in ("split.Tensor", "unbind.int", "split_with_sizes.default", "chunk.default"):
+        return _put_back_part(tracer, view, new, name)
+    raise NotImplementedError(
+        f"a write through {view.overload} in a graph without writes: write to a copy"
+    )
+
+
+def _put_back_part(tracer: FunctionalTracer, view: _View, new: Proxy, name: str) -> Proxy:
+    """The source of which a view is one of several parts."""
+    base, part = view.source, view.part
+    assert part is not None
+    dim = view.kwargs.get("dim", 0)
+    if name == "unbind.int":
+        dim = view.args[0] if view.args else dim
+        return tracer._recorded(aten.select_scatter.default, (base, new, dim, part), {})
+    dim = view.args[1] if len(view.args) > 1 else dim
+    n = base.shape[dim]
+    if name == "split_with_sizes.default":
+        sizes = list(view.args[0])
+        start, end = sum(sizes[:part]), sum(sizes[: part + 1])
+    else:
+        width = view.args[0]
+        width = (n + width - 1) // width if name == "chunk.default" else width
+        start, end = part * width, min((part + 1) * width, n)
+    return tracer._recorded(aten.slice_scatter.default, (base, new, dim, start, end), {})
