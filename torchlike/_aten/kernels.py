@@ -273,6 +273,11 @@ def _attention(
     return out, weights.logsumexp(-1)
 
 
+@kernel("tensordot")
+def _tensordot(self: Tensor, other: Tensor, dims_self: Any, dims_other: Any) -> Tensor:
+    return _torch["tensordot"](self, other, (dims_self, dims_other))
+
+
 @kernel("_linalg_check_errors")
 def _linalg_check_errors(info: Tensor, api_name: str, *, is_matrix: bool) -> None:
     if not info.is_meta and bool((info != 0).any()):

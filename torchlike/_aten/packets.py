@@ -186,7 +186,8 @@ def _found(name: str) -> Callable[..., Any] | None:
     for space in ("aten", "", "nn.functional"):
         if name in NAMESPACES[space]:
             return NAMESPACES[space][name]
-    return _functional_form(name) or getattr(Tensor, name, None)
+    found = _functional_form(name) or getattr(Tensor, name, None)
+    return found.fget if isinstance(found, property) else found
 
 
 def _functional_form(name: str) -> Callable[..., Any] | None:

@@ -13,7 +13,7 @@ from torchlike._aten.composites import conversions, indexing, layers, losses, sh
 from torchlike._aten.handlers import COMPOSITES
 from torchlike._aten.packets import aten, overload_for
 from torchlike._aten.pre_dispatch import whole
-from torchlike._core import devices, dtypes
+from torchlike._core import devices, dtypes, modes
 from torchlike._core.layouts import contiguous_format, strided
 from torchlike._core.tensor import Tensor
 from torchlike._ops.aten.custom import OpOverload
@@ -103,13 +103,18 @@ for _name in ("alpha_dropout", "feature_alpha_dropout"):
 # -- normalisations --------------------------------------------------------------------------------
 
 
+def _cudnn() -> bool:
+    """What PyTorch says of cuDNN: torch.export turns it off."""
+    return not modes.current.exporting
+
+
 @whole("F.layer_norm")
 def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None,
     eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """Normalised over the last dimensions."""
-    return aten.layer_norm.default(input, list(normalized_shape), weight, bias, eps, False)
+    return _call(aten.layer_norm, input, list(normalized_shape), weight, bias, eps, _cudnn())
 
 
 @whole("F.group_norm")
@@ -117,7 +122,7 @@ def group_norm(
     input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
     """Normalised over groups of channels."""
-    return aten.group_norm.default(input, num_groups, weight, bias, eps, False)
+    return _call(aten.group_norm, input, num_groups, weight, bias, eps, _cudnn())
 
 
 @whole("F.batch_norm")
@@ -127,7 +132,7 @@ def batch_norm(
 ) -> Tensor:  # fmt: skip
     """Normalised over the batch, or by what was seen before."""
     return aten.batch_norm.default(
-        input, weight, bias, running_mean, running_var, bool(training), momentum, eps, False
+        input, weight, bias, running_mean, running_var, bool(training), momentum, eps, _cudnn()
     )
 
 
@@ -138,7 +143,7 @@ def instance_norm(
 ) -> Tensor:  # fmt: skip
     """Normalised for each example and channel."""
     return aten.instance_norm.default(
-        input, weight, bias, running_mean, running_var, bool(use_input_stats), momentum, eps, False
+        input, weight, bias, running_mean, running_var, bool(use_input_stats), momentum, eps, _cudnn()
     )
 
 

@@ -163,6 +163,7 @@ class _Reader:
                 given["op"], target, self._argument(given["args"], nodes),
                 self._argument(given["kwargs"], nodes), given["name"],
             )  # fmt: skip
+            node.name = given["name"]  # as it was, of a builtin too ("input")
             nodes[given["name"]] = node
             node.meta.update({k: given["meta"][k] for k in _KEPT if k in given["meta"]})
             if given["meta"].get("val") is not None:

@@ -41,8 +41,7 @@ def export(
         ``AdditionalInputs``.
 
     Raises:
-      ValueError: ``mod`` is no module, or dynamic_shapes do not match the arguments; a tensor is
-        bound to an attribute that is no buffer.
+      ValueError: ``mod`` is no module, or dynamic_shapes do not match the arguments.
       UserError: a size that is to differ is taken for one number.
       RuntimeError: Python asks for a value that the graph computes.
 

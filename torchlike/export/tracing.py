@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -140,8 +141,7 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
     Args:
       sizes: which sizes of the arguments are symbols.
 
-    ValueError where the module keeps a tensor of the graph in a plain attribute, or gives what is
-    no tensor or plain value. RuntimeError where it asks for a value that the graph computes.
+    ValueError where the module gives what is no tensor or plain value. RuntimeError where it asks for a value that the graph computes.
     """
     fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=sizes.env, static_shapes=True)
     attributes = _plain_tensors(module)
@@ -252,20 +252,23 @@ def _exporting() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _attributes_kept(module: Module, tracer: ExportTracer) -> Iterator[None]:
-    """``with``: what the module binds to plain attributes is undone. ValueError for a tensor."""
+    """``with``: what the module binds to plain attributes is undone. A warning for tensors."""
     kept = {m: dict(vars(m)) for m in module.modules()}
     try:
         yield
-        for m, attributes in kept.items():
-            for name, value in vars(m).items():
-                if isinstance(value, Tensor) and attributes.get(name) is not value:
-                    path = f"{tracer.paths[m]}.{name}".lstrip(".")
-                    raise ValueError(
-                        f"The tensor attribute self.{path} was assigned during export. Such "
-                        "attributes must be registered as buffers using the `register_buffer` API "
-                        "(https://pytorch.org/docs/stable/generated/torch.nn.Module.html"
-                        "#torch.nn.Module.register_buffer)."
-                    )
+        found = [
+            f"self.{tracer.paths[m]}.{name}".replace("..", ".")
+            for m, attributes in kept.items() for name, value in vars(m).items()
+            if isinstance(value, Tensor) and attributes.get(name) is not value
+        ]  # fmt: skip
+        if found:
+            several = ("attributes", "were") if len(found) > 1 else ("attribute", "was")
+            warnings.warn(
+                f"The tensor {several[0]} {', '.join(found)} {several[1]} assigned during export. "
+                "Such attributes must be registered as buffers using the `register_buffer` API "
+                "(https://pytorch.org/docs/stable/generated/torch.nn.Module.html"
+                "#torch.nn.Module.register_buffer).", stacklevel=4,
+            )  # fmt: skip
     finally:
         for m, attributes in kept.items():
             own = vars(m)

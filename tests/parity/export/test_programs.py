@@ -1,0 +1,169 @@
+"""Exported programs against PyTorch's: graphs, signatures, results, files, decompositions."""
+
+import io
+import re
+import warnings
+
+import pytest
+import torch
+
+import torchlike
+from tests.parity.export.program_cases import CASES
+from torchlike.utils import _pytree as pytree
+
+LIBRARIES = (torch, torchlike)
+
+
+def exported(library, name):
+    module, args, kwargs, shapes = CASES[name](library)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own code warns of itself
+        return library.export.export(module, args, kwargs, dynamic_shapes=shapes), args, kwargs
+
+
+def operators(program):
+    """The operators of a program and of the graphs below it, whatever they are nested in."""
+    graphs = [m.graph for m in program.graph_module.modules() if hasattr(m, "graph")]
+    return sorted(str(n.target) for g in graphs for n in g.nodes if n.op == "call_function")
+
+
+def signature(program):
+    """The signature as text. Names of parts of results count differently."""
+    text = re.sub(r"(getitem|submod|copy_+default|sym_size_int)(_\d+)?", r"\1",
+                  str(program.graph_signature))  # fmt: skip
+    return text
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_graphs_are_the_same(name):
+    ours, theirs = (exported(t, name)[0] for t in (torchlike, torch))
+    assert operators(ours) == operators(theirs)
+    assert signature(ours) == signature(theirs)
+    assert list(ours.state_dict) == list(theirs.state_dict)
+    assert sorted(ours.constants) == sorted(theirs.constants)
+    assert sorted(map(str, ours.range_constraints.values())) == sorted(
+        map(str, theirs.range_constraints.values())
+    )
+    ours.validate()
+
+
+@pytest.mark.parametrize("how", ["as it is", "decomposed", "from a file", "compiled"])
+@pytest.mark.parametrize("name", CASES)
+def test_programs_give_what_the_module_gives(name, how):
+    module, args, kwargs, _ = CASES[name](torchlike)
+    program, _, _ = exported(torchlike, name)
+    for key, value in module.state_dict().items():
+        program.state_dict[key].detach().copy_(value)
+    if how == "decomposed":
+        program = program.run_decompositions()
+        assert not any("_." in operator for operator in operators(program))
+        program.validate()
+    if how == "from a file":
+        file = io.BytesIO()
+        torchlike.export.save(program, file)
+        file.seek(0)
+        before, program = program, torchlike.export.load(file)
+        assert str(program.graph) == str(before.graph)
+        assert str(program.graph_signature) == str(before.graph_signature)
+    run = program.module()
+    if how == "compiled":
+        run = torchlike.jit(run)
+    copies = pytree.tree_map(
+        lambda a: a.clone() if isinstance(a, torchlike.Tensor) else a, (args, kwargs)
+    )
+    found, expected = run(*copies[0], **copies[1]), module(*args, **kwargs)
+    for a, b in zip(*map(pytree.tree_leaves, ((found, *copies), (expected, args, kwargs))),
+                    strict=True):  # fmt: skip
+        if isinstance(b, torchlike.Tensor):
+            torchlike.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+        else:
+            assert a == b
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_gradients_stop_where_they_did(library):
+    program, args, _ = exported(library, "without_gradients_inside")
+    x = args[0].clone().requires_grad_()
+    module = program.module()
+    module(x).sum().backward()
+    expected, args, _, _ = CASES["without_gradients_inside"](library)
+    with library.no_grad():
+        for p, q in zip(expected.parameters(), module.parameters(), strict=True):
+            p.copy_(q)
+    y = args[0].clone().requires_grad_()
+    expected(y).sum().backward()
+    assert x.grad.tolist() == y.grad.tolist()
+
+
+class Sized:
+    @staticmethod
+    def of(t):
+        class M(t.nn.Module):
+            def forward(self, x):
+                return x * int(x.shape[0])
+
+        return M()
+
+
+def asked_of(t):
+    class M(t.nn.Module):
+        def forward(self, x):
+            return x if x.sum() > 0 else -x
+
+    return M()
+
+
+def attribute(t):
+    class M(t.nn.Module):
+        def forward(self, x):
+            self.last = x * 2
+            return x
+
+    return M()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_what_cannot_be_exported(library):
+    x = library.ones(5, 3)
+    export, dim = library.export.export, library.export.Dim
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for said in (dim("batch"), dim.DYNAMIC):
+            with pytest.raises(RuntimeError, match=r"specialized it to be a constant \(5\)"):
+                export(Sized.of(library), (x,), dynamic_shapes={"x": {0: said}})
+        with pytest.raises(RuntimeError):
+            export(asked_of(library), (x,))
+    with pytest.warns(UserWarning, match=r"The tensor attribute self\.last was assigned"):
+        export(attribute(library), (x,))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_calls_that_do_not_fit(library):
+    program, _, _ = exported(library, "a_named_dimension")
+    module = program.module()
+    y = library.ones(2, 3)
+    for args, error, words in (
+        ((library.ones(65, 2), y), AssertionError, r"Guard failed: x\.size\(\)\[0\] <= 64"),
+        ((library.ones(5, 2), library.ones(2, 4)), AssertionError,
+         r"Guard failed: y\.size\(\)\[1\] == 3"),
+        ((library.ones(5, 2),), ValueError, "Trying to flatten user inputs"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=words):
+            module(*args)
+    with pytest.raises(NotImplementedError, match=r"Calling eval\(\) is not supported"):
+        module.eval()
+    with pytest.raises(RuntimeError, match=r"exported_program\.module\(\)"):
+        program(y)
+
+
+def test_shapes_said_of_tensors_and_by_examples():
+    shapes = torchlike.export.ShapesCollection()
+    x, y = torchlike.ones(4, 2), torchlike.ones(2, 3)
+    module = CASES["a_named_dimension"](torchlike)[0]
+    shapes[x] = {0: torchlike.export.Dim("n")}
+    assert shapes.dynamic_shapes(module, (x, y)) == {"x": {0: shapes[x][0]}, "y": None}
+    more = torchlike.export.AdditionalInputs()
+    more.add((torchlike.ones(6, 2), y))
+    program = torchlike.export.export(module, (x, y), dynamic_shapes=more)
+    assert list(map(str, program.range_constraints.values())) == ["VR[0, int_oo]"]
+    more.verify(program)
