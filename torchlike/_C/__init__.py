@@ -38,6 +38,7 @@ from torchlike._core.protocol import EnablingGuard as _EnableTorchFunction
 from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
+from torchlike.autograd.grad_mode import _set_grad_enabled
 from torchlike.library.tags import Tag
 from torchlike.random import Generator
 
@@ -190,11 +191,6 @@ def _are_functorch_transforms_active() -> bool:
 def _is_alias_of(x: Tensor, y: Tensor) -> bool:
     """Whether two tensors look at one memory."""
     return x._storage is y._storage
-
-
-def _set_grad_enabled(enabled: bool) -> None:
-    """Whether gradients are recorded from now on."""
-    _modes.current.grad_enabled = bool(enabled)
 
 
 def _current_autograd_node() -> Any:

@@ -143,7 +143,15 @@ def instance_norm(
 ) -> Tensor:  # fmt: skip
     """Normalised for each example and channel."""
     return aten.instance_norm.default(
-        input, weight, bias, running_mean, running_var, bool(use_input_stats), momentum, eps, _cudnn()
+        input,
+        weight,
+        bias,
+        running_mean,
+        running_var,
+        bool(use_input_stats),
+        momentum,
+        eps,
+        _cudnn(),
     )
 
 

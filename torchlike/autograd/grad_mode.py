@@ -176,3 +176,11 @@ def is_multithreading_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether inference mode is on in this thread."""
     return modes.current.inference > 0
+
+
+def _set_grad_enabled(enabled: bool) -> None:
+    """Record ops from now on, or not. Graphs that were traced above autograd call it."""
+    modes.current.grad_mode = bool(enabled)
+
+
+_set_grad_enabled.__module__ = "torchlike._C"  # where PyTorch has it, and graphs name it

@@ -5,8 +5,8 @@ torch.jit's script, trace, save and load are in ``torchscript``. ``save_stablehl
 for other compilers, ``to_jax`` gives a function of JAX.
 """
 
-from torchlike.export import torchscript as torchscript
-from torchlike.export.artifact import Unexportable
+from torchlike._stablehlo import torchscript as torchscript
+from torchlike._stablehlo.artifact import Unexportable
 from torchlike.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims
 from torchlike.export.exported_program import (
     ExportedProgram,

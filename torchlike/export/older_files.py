@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core.tensor import Tensor
-from torchlike.export.artifact import Artifact
+from torchlike._stablehlo.artifact import Artifact
+from torchlike._stablehlo.loaded import LoadedModule, about_state
 from torchlike.export.exported_program import ExportedProgram
-from torchlike.export.loaded import LoadedModule, about_state
 
 
 class OlderProgram(ExportedProgram):

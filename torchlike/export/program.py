@@ -8,7 +8,8 @@ from typing import Any
 from torchlike import nn
 from torchlike._compat.symbolic import is_symbolic
 from torchlike._core.tensor import Tensor
-from torchlike.export import archive, graph_files
+from torchlike._stablehlo import archive
+from torchlike.export import graph_files
 from torchlike.export.dynamic_shapes import arguments_of
 from torchlike.export.exported_program import (
     ExportedProgram,

@@ -17,11 +17,11 @@ from jax import export as jax_export
 
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
-from torchlike.export.artifact import PLATFORMS, Artifact, Unexportable, built
+from torchlike._stablehlo.artifact import PLATFORMS, Artifact, Unexportable, built
+from torchlike._stablehlo.loaded import LoadedModule, state_of
+from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule
 from torchlike.export.exported_program import ExportedProgram
-from torchlike.export.loaded import LoadedModule, state_of
 from torchlike.export.older_files import OlderProgram
-from torchlike.export.torchscript import ScriptFunction, ScriptModule
 
 
 def save_stablehlo(

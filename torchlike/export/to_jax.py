@@ -11,7 +11,7 @@ from jax import export as jax_export
 from torchlike import nn
 from torchlike._core.tensor import Tensor, from_jax
 from torchlike._core.trees import flatten_call, unflatten
-from torchlike.export.artifact import Unexportable, built
+from torchlike._stablehlo.artifact import Unexportable, built
 from torchlike.export.dynamic_shapes import jax_shapes
 
 

@@ -141,7 +141,8 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
     Args:
       sizes: which sizes of the arguments are symbols.
 
-    ValueError where the module gives what is no tensor or plain value. RuntimeError where it asks for a value that the graph computes.
+    ValueError where the module gives what is no tensor or plain value. RuntimeError where it asks
+    for a value that the graph computes.
     """
     fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=sizes.env, static_shapes=True)
     attributes = _plain_tensors(module)

@@ -40,8 +40,8 @@ from torchlike._jit.markers import (
     script_if_tracing,
     unused,
 )
-from torchlike.export.torchscript import *  # noqa: F403
-from torchlike.export.type_tests import isinstance
+from torchlike._stablehlo.torchscript import *  # noqa: F403
+from torchlike._stablehlo.type_tests import isinstance
 from torchlike.futures import Future
 
 script_method = export

@@ -19,7 +19,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
 from torchlike._jit.compile.output_templates import Template
 from torchlike._jit.function import JitFunction
-from torchlike.export.artifact import Unexportable
+from torchlike._stablehlo.artifact import Unexportable
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
 

@@ -13,12 +13,15 @@ long() | bool() | float() | cpu() | chunk(2) | chunk(2, 1) | split(2) | split([1
 tensor_split(2) | unbind() | unsqueeze(0) | squeeze() | expand(2, 4, 4) | repeat(2, 1) | tile(2)
 narrow(0, 0, 2) | select(0, 1) | diag() | diagonal() | tril() | triu(1) | flip(0) | roll(1, 0)
 movedim(0, 1) | swapaxes(0, 1) | unflatten(0, (2, 2)) | new_zeros(2) | new_full((2,), 3.)
-sum() | sum(0) | sum(-1, keepdim=True) | mean() | mean((0, 1)) | max() | max(0)[0] | argmax(1) | amax(0)
+sum() | sum(0) | sum(-1, keepdim=True) | mean() | mean((0, 1)) | max() | max(0)[0]
+argmax(1) | amax(0)
 std() | var(0) | var(0, unbiased=False) | std(correction=0) | norm() | norm(dim=1) | logsumexp(0)
-sort()[0] | topk(2)[1] | square() | clamp(0, 1) | clip(0, 1) | zero_() | add_(1) | copy_(torch.ones(4, 4))
+sort()[0] | topk(2)[1] | square() | clamp(0, 1) | clip(0, 1) | zero_() | add_(1)
+copy_(torch.ones(4, 4))
 masked_fill(x > 0, 1.) | fmod(2) | where(x > 0, torch.ones(4, 4)) | repeat_interleave(2)
 type(torch.float64) | is_floating_point() | det() | inverse() | absolute() | greater(0) | divide(2)
-softmax(0)[0] | log_softmax(0)[0] | isfinite() | eq(1) | quantile(.5) | msort() | diff() | adjoint() | H
+softmax(0) | log_softmax(0) | isfinite() | eq(1) | quantile(.5) | msort() | diff()
+adjoint() | H
 """
 LINES = """
 x + 1 | 1 - x | 2 / x | x // 2 | x ** 2 | 2 ** x | -x | x @ x | x > 0 | x == x | x[0] | x[:, 0]
@@ -43,7 +46,8 @@ F.embedding_bag(torch.tensor([[0, 1]]), x) | F.pad(x, (1, 1)) | F.pad(x[None], (
 F.interpolate(x[None, None], scale_factor=2) | F.unfold(x[None, None], 2)
 F.interpolate(x[None, None], size=(2, 2), mode='bilinear') | F.fold(x[None], (3, 3), 2)
 F.scaled_dot_product_attention(x, x, x) | F.cross_entropy(x, torch.tensor([0, 1, 2, 3]))
-F.cross_entropy(x, x, label_smoothing=.1, reduction='sum') | F.nll_loss(x, torch.tensor([0, 1, 2, 3]))
+F.cross_entropy(x, x, label_smoothing=.1, reduction='sum')
+F.nll_loss(x, torch.tensor([0, 1, 2, 3]))
 F.binary_cross_entropy_with_logits(x, x) | F.kl_div(x, x, reduction='batchmean')
 F.poisson_nll_loss(x, x) | F.cosine_embedding_loss(x, x, x[0]) | F.triplet_margin_loss(x, x, x)
 F.multi_margin_loss(x, torch.tensor([0, 1, 2, 3])) | F.hinge_embedding_loss(x, x)

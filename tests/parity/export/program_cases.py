@@ -1,4 +1,4 @@
-"""Modules to export, for both libraries: ``CASES[name](library) -> (module, args, kwargs, shapes)``."""
+"""Modules to export, for both libraries: a case gives (module, args, kwargs, dynamic shapes)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def operators(library, make_graph, line):
     def shown(a):
         if isinstance(a, (list, tuple)):
             return [shown(v) for v in a]
-            return names.get(a, "%x") if getattr(a, "op", None) else repr(a)
+        return names.get(a, "%x") if getattr(a, "op", None) else repr(a)
 
     return [
         (str(n.target), shown(list(n.args)), {k: shown(v) for k, v in n.kwargs.items()})

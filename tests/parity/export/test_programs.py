@@ -29,9 +29,8 @@ def operators(program):
 
 def signature(program):
     """The signature as text. Names of parts of results count differently."""
-    text = re.sub(r"(getitem|submod|copy_+default|sym_size_int)(_\d+)?", r"\1",
+    return re.sub(r"(getitem|submod|copy_+default|sym_size_int)(_\d+)?", r"\1",
                   str(program.graph_signature))  # fmt: skip
-    return text
 
 
 @pytest.mark.parametrize("name", CASES)

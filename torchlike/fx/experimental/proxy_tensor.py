@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike import _C
 from torchlike._aten.handlers import tensors_of, unhandled
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
@@ -22,6 +21,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._dispatch import forms
 from torchlike._runtime.lazy import LazyModule
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torchlike.autograd import grad_mode
 from torchlike.fx._symbolic_trace import PH, Tracer
 from torchlike.fx.experimental.grad_regions import with_switches
 from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
@@ -393,7 +393,10 @@ def _traced(f: Any, args: Any, table: Any, tracing_mode: str, pre_dispatch: bool
     graph = dispatch_trace(recorded, tracer, tuple(pytree.tree_map(lambda _: PH, args)))
     if pre_dispatch:
         with_switches(
-            graph.graph, tracer.grad_enabled, modes.current.grad_enabled, _C._set_grad_enabled
+            graph.graph,
+            tracer.grad_enabled,
+            modes.current.grad_enabled,
+            grad_mode._set_grad_enabled,
         )
         graph.recompile()
     if tracing_mode == "symbolic" and fake is not None:

@@ -23,8 +23,8 @@ from torchlike._jit.compile.output_templates import NumberTemplate
 from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._jit.function import JitFunction
 from torchlike._runtime import targets
+from torchlike._stablehlo import trees
 from torchlike.autograd.partial import placed, with_flags
-from torchlike.export import trees
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 
@@ -101,7 +101,7 @@ class Artifact:
             ])  # fmt: skip
 
         whole.__qualname__ = getattr(fn, "__qualname__", type(fn).__name__)
-        whole.__module__ = "torchlike.export.artifact"
+        whole.__module__ = "torchlike._stablehlo.artifact"
         avals = [
             jax.ShapeDtypeStruct(tuple(t.shape if shapes is None else shapes[i]), t.dtype.numpy)
             for i, t in enumerate(tensors)

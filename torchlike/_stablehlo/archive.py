@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike.export.artifact import Artifact, deserialized, serialized
+from torchlike._stablehlo.artifact import Artifact, deserialized, serialized
 from torchlike.serialization import load as load_tensors
 from torchlike.serialization import save as save_tensors
 

@@ -18,10 +18,10 @@ from torchlike import nn, random
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.function import JitFunction
-from torchlike.export import archive
-from torchlike.export.artifact import Artifact, built
-from torchlike.export.loaded import LoadedModule, about_state, state_of
-from torchlike.export.signature import by_position, parameters_of
+from torchlike._stablehlo import archive
+from torchlike._stablehlo.artifact import Artifact, built
+from torchlike._stablehlo.loaded import LoadedModule, about_state, state_of
+from torchlike._stablehlo.signature import by_position, parameters_of
 from torchlike.futures import Future
 
 _KIND = "torch.jit"

@@ -8,8 +8,8 @@ from typing import Any
 from torchlike import nn
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
-from torchlike.export.artifact import Artifact
-from torchlike.export.signature import by_position
+from torchlike._stablehlo.artifact import Artifact
+from torchlike._stablehlo.signature import by_position
 
 
 class Branch(nn.Module):

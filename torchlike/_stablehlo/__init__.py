@@ -1,0 +1,5 @@
+"""Programs as StableHLO: captured functions that run without the code they came from.
+
+`torchlike.jit.script`, ``trace``, ``save`` and ``load`` are in ``torchscript``; an ``Artifact`` is
+one program, with its backward pass.
+"""
