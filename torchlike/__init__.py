@@ -231,6 +231,7 @@ _LATER = frozenset(
         "__config__",
         "_dynamo",
         "_functorch",
+        "export",
         "_guards",
         "_inductor",
         "_jit_internal",

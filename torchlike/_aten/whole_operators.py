@@ -559,7 +559,8 @@ _AS_BELOW: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("Tensor.__index__", conversions.as_int), ("F.fold", layers.fold),
     ("F.unfold", layers.unfold), ("Tensor.split", shapes.split), ("split", shapes.split),
     *((name, COMPOSITES[name]) for name in (
-        "F.elu", "F.celu", "F.leaky_relu", "F.hardtanh", "F.threshold", "F.norm", "Tensor.norm")),
+        "F.elu", "F.celu", "F.leaky_relu", "F.hardtanh", "F.threshold", "F.norm", "Tensor.norm",
+        "F.multi_head_attention_forward")),
     ("norm", COMPOSITES["F.norm"]), ("F.logsigmoid", aten.log_sigmoid.default),
 )  # fmt: skip
 for _name, _rule in _AS_BELOW:

@@ -5,9 +5,11 @@ from torchlike._aten.composites import (
     indexing,
     layers,
     losses,
+    multihead,
     pointwise,
     products,
     shapes,
 )
 
-__all__ = ["conversions", "indexing", "layers", "losses", "pointwise", "products", "shapes"]
+__all__ = ["conversions", "indexing", "layers", "losses", "multihead", "pointwise",
+           "products", "shapes"]  # fmt: skip

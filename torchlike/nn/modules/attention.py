@@ -106,7 +106,8 @@ class MultiheadAttention(Module):
         masks = (key_padding_mask, attn_mask)
         if turned:
             # Self-attention stays recognisable: one transpose where one tensor is given thrice.
-            made = {id(t): t.transpose(0, 1) for t in (query, key, value)}
+            made = {id(t): t for t in (query, key, value)}
+            made = {key: t.transpose(1, 0) for key, t in made.items()}
             query, key, value = made[id(query)], made[id(key)], made[id(value)]
         output, weights = multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
@@ -118,7 +119,7 @@ class MultiheadAttention(Module):
             v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )  # fmt: skip
-        output = output.transpose(0, 1) if turned else output
+        output = output.transpose(1, 0) if turned else output
         if not need_weights and takes_native_kernel(self, alone, query, masks):
             output = output.masked_fill(without_keys(self.num_heads, masks), math.nan)
         return output, weights

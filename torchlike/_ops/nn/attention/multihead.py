@@ -15,8 +15,13 @@ from torchlike._ops.nn.image.padding import pad
 from torchlike._ops.random.dropout import dropout
 from torchlike._ops.shape.joining import cat
 
+NEEDS_MASK = (
+    "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+    "`generate_square_subsequent_mask` to create this mask."
+)
 
-def _additive(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
+
+def additive(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
     """A mask to be added: -inf where a bool mask says True (do not attend)."""
     if mask is None or mask.is_floating_point():
         return mask
@@ -25,7 +30,7 @@ def _additive(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
     return like.new_zeros(mask.shape).masked_fill(mask, float("-inf"))
 
 
-def _check_dims(
+def check_dims(
     query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None
 ) -> bool:
     """Whether there is a batch dimension. AssertionError when the inputs disagree on it."""
@@ -96,7 +101,7 @@ def _static(given: Tensor, name: str, batch: int, heads: int, width: int) -> Ten
     return given.unflatten(0, (batch, heads))
 
 
-def _width_of_heads(
+def width_of_heads(
     query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_heads: int, is_separate: bool
 ) -> int:
     """Features of each head. AssertionError for features that the heads cannot share, and for keys
@@ -140,14 +145,11 @@ def multi_head_attention_forward(
 
     RuntimeError and AssertionError for masks and inputs that do not fit.
     """
-    batched = _check_dims(query, key, value, key_padding_mask, attn_mask)
-    padding: Any = _additive(key_padding_mask, "key_padding_mask", query)
-    mask = _additive(attn_mask, "attn_mask", query)
+    batched = check_dims(query, key, value, key_padding_mask, attn_mask)
+    padding: Any = additive(key_padding_mask, "key_padding_mask", query)
+    mask = additive(attn_mask, "attn_mask", query)
     if is_causal and mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
-            "method `generate_square_subsequent_mask` to create this mask."
-        )
+        raise RuntimeError(NEEDS_MASK)
     by_hint = is_causal and padding is None and not need_weights
     if not batched:
         same = query is key and key is value
@@ -155,7 +157,7 @@ def multi_head_attention_forward(
         key, value = (query, query) if same else (key.unsqueeze(1), value.unsqueeze(1))
         padding = None if padding is None else padding.unsqueeze(0)
     target, batch, embed = query.shape
-    width = _width_of_heads(
+    width = width_of_heads(
         query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight
     )
     separate = (q_proj_weight, k_proj_weight, v_proj_weight)
