@@ -27,11 +27,21 @@ def _functions_ask_only_where_a_test_makes_them():
     yield
     if protocol.is_awake():
         asking.rest()
+    _freeze_again()
+
+
+def _freeze_again():
+    """Hide from the collector what a test brought back into its sight (a capture looks for
+    functions), its young garbage not: the next collection would look at millions of objects."""
+    if not gc.get_freeze_count():
+        gc.collect(1)
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked
 def pytest_collection_modifyitems(items):
-    """Of a table marked ``sampled`` the plain run takes a part; the rest becomes ``exhaustive``.
+    """Of a table marked ``sampled`` the plain run takes a part; the rest becomes ``exhaustive``, or
+    ``full`` with ``rest="full"``: where the cases left out take the path of others.
 
     ``every=n`` takes every nth case; ``per=key`` the first of those that ``key``, a function of the
     dictionary of parameters, takes for the same.
@@ -47,7 +57,7 @@ def pytest_collection_modifyitems(items):
         place = counts[key]
         counts[key] += 1
         if place % every if every else place:
-            item.add_marker(pytest.mark.exhaustive)
+            item.add_marker(mark.kwargs.get("rest", "exhaustive"))
 
 
 def _resident() -> int:
