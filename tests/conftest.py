@@ -10,6 +10,7 @@ import pytest
 
 from torchlike._core import protocol
 from torchlike._dispatch import asking
+from torchlike._runtime import collector
 from torchlike._runtime.first_calls.settings import set_first_calls, settings
 
 # Errors of NumPy rules would otherwise only be logged, and the form compiled. Each program made
@@ -21,19 +22,25 @@ settings.strict = settings.check = True
 _MOST = 3 << 30
 
 
+#: Why objects that were frozen came back into the collector's sight, where they are still.
+_unhidden = []
+_unhide = collector.unhide
+# Counting what is frozen would tell as well, and walks through all of it.
+collector.unhide = lambda why: (_unhidden.append(why), _unhide(why))
+
+
 @pytest.fixture(autouse=True)
-def _functions_ask_only_where_a_test_makes_them():
-    """``__torch_function__`` costs nothing until something could be asked: nor do other tests."""
+def what_a_test_leaves():
+    """``__torch_function__`` costs nothing until something could be asked: nor do other tests.
+
+    Objects stay frozen, young garbage not among them. A capture looks for functions among all of
+    them, and the next collection would walk through millions.
+    """
     yield
     if protocol.is_awake():
         asking.rest()
-    _freeze_again()
-
-
-def _freeze_again():
-    """Hide from the collector what a test brought back into its sight (a capture looks for
-    functions), its young garbage not: the next collection would look at millions of objects."""
-    if not gc.get_freeze_count():
+    if _unhidden:
+        _unhidden.clear()
         gc.collect(1)
         gc.freeze()
 
