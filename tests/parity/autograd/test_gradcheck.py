@@ -1,8 +1,8 @@
 """gradcheck and gradgradcheck of every differentiable op of the registry, in float64.
 
 Inputs come from the entry of PyTorch's ``op_db`` that the op is named after, else from
-``gradcheck_cases``; an op that has neither fails. The plain run takes every eighteenth op; ``-m full``
-takes all.
+``gradcheck_cases``; an op that has neither fails. The plain run takes every eighteenth op;
+``-m full`` takes all.
 """
 
 from __future__ import annotations

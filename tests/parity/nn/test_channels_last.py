@@ -188,6 +188,7 @@ OPTIMIZERS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_keeps_a_model_channels_last(name):
     def trained(lib, jitted=False):
