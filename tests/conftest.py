@@ -18,30 +18,31 @@ from torchlike._runtime.first_calls.settings import set_first_calls, settings
 settings.strict = settings.check = True
 
 #: A process that ran every test held 10 GB of compiled programs; past this they are dropped (and
-#: come back from the persistent cache).
+#: come back from the persistent cache). What the allocator keeps then is no reason to do so again.
 _MOST = 3 << 30
+_most = [_MOST]
 
 
-#: Why objects that were frozen came back into the collector's sight, where they are still.
-_unhidden = []
+#: Whether frozen objects are in the collector's sight, and after how many tests they were.
+_unhidden = {"now": False, "tests": 0}
 _unhide = collector.unhide
 # Counting what is frozen would tell as well, and walks through all of it.
-collector.unhide = lambda why: (_unhidden.append(why), _unhide(why))
+collector.unhide = lambda why: (_unhidden.update(now=True), _unhide(why))
 
 
 @pytest.fixture(autouse=True)
 def what_a_test_leaves():
     """``__torch_function__`` costs nothing until something could be asked: nor do other tests.
 
-    Objects stay frozen, young garbage not among them. A capture looks for functions among all of
-    them, and the next collection would walk through millions.
+    Objects stay frozen. A capture looks for functions among all of them, and the next collection
+    would walk through millions. Of the garbage what is young goes, the rest each hundredth time.
     """
     yield
     if protocol.is_awake():
         asking.rest()
-    if _unhidden:
-        _unhidden.clear()
-        gc.collect(1)
+    if _unhidden["now"]:
+        _unhidden.update(now=False, tests=_unhidden["tests"] + 1)
+        gc.collect(1 if _unhidden["tests"] % 100 else 2)
         gc.freeze()
 
 
@@ -91,10 +92,13 @@ def pytest_collection_finish():
 def what_a_module_leaves():
     """Compiled programs are dropped where they are many; others the collector leaves alone."""
     yield
-    if _resident() > _MOST:
+    if _resident() > _most[0]:
         jax.clear_caches()
         gc.unfreeze()
-    gc.collect()
+        gc.collect()
+        _most[0] = max(_MOST, _resident() + _MOST // 4)
+    else:
+        gc.collect()
     gc.freeze()
 
 
