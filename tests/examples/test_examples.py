@@ -76,7 +76,7 @@ def test_runs_on_torchlike(name):
         assert_same(found, GOLDEN[name])
 
 
-#: Of the others some have no modules, and two take as long as all of these.
+#: Of the others some have no modules, and the rest takes twice as long as these.
 WITH_MODULES = ("control_flow", "lstm", "two_layer_nn")
 
 
