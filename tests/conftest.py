@@ -23,11 +23,8 @@ _MOST = 3 << 30
 _most = [_MOST]
 
 
-#: Whether frozen objects are in the collector's sight, and after how many tests they were.
-_unhidden = {"now": False, "tests": 0}
-_unhide = collector.unhide
-# Counting what is frozen would tell as well, and walks through all of it.
-collector.unhide = lambda why: (_unhidden.update(now=True), _unhide(why))
+#: How often frozen objects had come back into the collector's sight, and after how many tests.
+_unhidden = {"times": 0, "tests": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +37,9 @@ def what_a_test_leaves():
     yield
     if protocol.is_awake():
         asking.rest()
-    if _unhidden["now"]:
-        _unhidden.update(now=False, tests=_unhidden["tests"] + 1)
+    # Counting what is frozen would tell as well, and walks through all of it.
+    if collector.times_unhidden != _unhidden["times"]:
+        _unhidden.update(times=collector.times_unhidden, tests=_unhidden["tests"] + 1)
         gc.collect(1 if _unhidden["tests"] % 100 else 2)
         gc.freeze()
 
