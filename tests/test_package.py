@@ -1,13 +1,13 @@
 """The package as a whole: no PyTorch inside, rooms that only import downwards, nothing eager."""
 
 import ast
+import functools
 import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
+from typing import NamedTuple
 
 import torchlike
 
@@ -178,18 +178,60 @@ AS_HIGH_AS["autograd/profiler.py"] = "utils"
 AS_HIGH_AS["nn/utils/_per_sample_grad.py"] = "func"
 
 
-def _imports(file):
+class Facts(NamedTuple):
+    """What the tests below ask of a file."""
+
+    imports: list[str]
+    lengths: list[tuple[str, int]]
+    bindings: list[str]
+
+
+@functools.cache
+def _facts():
+    """By the path below the package: every file is parsed and walked once, which takes seconds."""
+    return {file.relative_to(ROOT).as_posix(): _facts_of(file) for file in FILES}
+
+
+def _facts_of(file):
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            if node.module == "torchlike":
-                yield from (f"torchlike.{alias.name}" for alias in node.names)
-            elif node.module.startswith("torchlike."):
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
-            else:
-                yield node.module
+    nodes = [n for n in ast.walk(tree) if isinstance(n, (*_IMPORTS, *_FUNCTIONS))]
+    imports = [n for n in nodes if isinstance(n, _IMPORTS)]
+    lengths = [(n.name, _lines(n)) for n in nodes if isinstance(n, _FUNCTIONS)]
+    return Facts([name for n in imports for name in _names(n)], lengths, _bindings(tree, imports))
+
+
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _names(node):
+    """The dotted names that an import asks for."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if node.level:
+        return []
+    if node.module.partition(".")[0] == "torchlike":
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return [node.module]
+
+
+def _lines(function):
+    """Lines of a function, its docstring not counted."""
+    has_docstring = ast.get_docstring(function, clean=False) is not None
+    text = function.body[0] if has_docstring else None
+    lines = function.end_lineno - function.lineno + 1
+    return lines - (0 if text is None else text.end_lineno - text.lineno + 1)
+
+
+def _bindings(tree, imports):
+    """Attributes of imported names that a file sets as it is imported."""
+    imported = {a.asname or a.name.partition(".")[0] for n in imports for a in n.names}
+    return [
+        f"line {target.lineno}: {ast.unparse(target)} = ..."
+        for statement in _at_import(tree.body) if isinstance(statement, (ast.Assign, ast.AugAssign))
+        for target in getattr(statement, "targets", [getattr(statement, "target", None)])
+        if isinstance(target, ast.Attribute) and _root_name(target) in imported
+    ]  # fmt: skip
 
 
 def _floor(dotted):
@@ -203,64 +245,74 @@ def _floor(dotted):
     return None
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
-def test_no_file_imports_torch(file):
-    assert not [name for name in _imports(file) if name.split(".")[0] == "torch"]
+def test_no_file_imports_torch():
+    assert not [
+        (path, name)
+        for path, facts in _facts().items()
+        for name in facts.imports
+        if name.split(".")[0] == "torch"
+    ]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
-def test_rooms_import_downwards_only(file):
-    path = file.relative_to(ROOT).as_posix()
+def test_rooms_import_downwards_only():
+    found = [line for path, facts in _facts().items() for line in _upwards(path, facts.imports)]
+    assert found == []
+
+
+def _upwards(path, imports):
+    """Of a file's imports those that run up, or that it has no floor."""
     room = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     if room in GATHERING or room in EMPTY:
         return
     own = _floor(AS_HIGH_AS.get(path, room))
-    assert own is not None, f"{room} has no floor in FLOORS"
-    for name in _imports(file):
+    if own is None:
+        yield f"{room} has no floor in FLOORS"
+        return
+    for name in imports:
         parts = name.split(".")
         if parts[0] != "torchlike" or len(parts) == 1 or name in FREE:
             continue
         floor = _floor(".".join(parts[1:]))
-        if floor is not None:
-            assert floor <= own, f"{file.name} ({room}) imports {name} from above"
+        if floor is not None and floor > own:
+            yield f"{path} ({room}) imports {name} from above"
 
 
 #: Lines of the longest function, its docstring not counted.
 LONGEST = 80
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
-def test_functions_are_short(file):
+def test_functions_are_short():
     """Of complexity ruff speaks (C901)."""
-    found = {}
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            has_docstring = ast.get_docstring(node, clean=False) is not None
-            text = node.body[0] if has_docstring else None
-            lines = node.end_lineno - node.lineno + 1
-            lines -= 0 if text is None else text.end_lineno - text.lineno + 1
-            if lines > LONGEST:
-                found[node.name] = lines
-    assert found == {}
+    assert not [
+        (path, name, lines)
+        for path, facts in _facts().items()
+        for name, lines in facts.lengths
+        if lines > LONGEST
+    ]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
-def test_no_file_puts_something_into_another_as_it_is_imported(file):
+def test_no_file_puts_something_into_another_as_it_is_imported():
     """Such a late binding would be an import that runs up, hidden: a registration with a function
     of the lower room (``add_method``, ``rule``, ``register``) is the way."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    imported = {
-        alias.asname or alias.name.partition(".")[0]
-        for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))
-        for alias in node.names
-    }  # fmt: skip
-    found = [
-        f"line {target.lineno}: {ast.unparse(target)} = ..."
-        for statement in _at_import(tree.body) if isinstance(statement, (ast.Assign, ast.AugAssign))
-        for target in getattr(statement, "targets", [getattr(statement, "target", None)])
-        if isinstance(target, ast.Attribute) and _root_name(target) in imported
-    ]  # fmt: skip
-    assert found == []
+    assert not [(path, line) for path, facts in _facts().items() for line in facts.bindings]
+
+
+def test_what_is_found_in_a_file(tmp_path):
+    """The tests above would see it."""
+    body = "".join(f"    x{i} = {i}\n" for i in range(LONGEST))
+    (tmp_path / "file.py").write_text(
+        "import torch.nn as nn\nfrom torchlike._core import tape\nfrom . import near\n"
+        f'if nn:\n    tape.late = nn.late = 1\ndef long():\n    """Two\n    lines."""\n{body}'
+    )
+    facts = _facts_of(tmp_path / "file.py")
+    assert facts.imports == ["torch.nn", "torchlike._core.tape"]
+    assert facts.lengths == [("long", LONGEST + 1)]
+    assert facts.bindings == ["line 5: tape.late = ...", "line 5: nn.late = ..."]
+    above = ["torchlike.porting.demo", "torchlike._core.storage", "numpy", *FREE]
+    found = list(_upwards("_core/tape.py", above))
+    assert found == ["_core/tape.py (_core.tape) imports torchlike.porting.demo from above"]
+    assert list(_upwards("nowhere/file.py", [])) == ["nowhere.file has no floor in FLOORS"]
+    assert len(_facts()) == len(FILES) > 1000
 
 
 def _at_import(body):

@@ -18,7 +18,7 @@ class Case:
         return self._mark and (self._mark.mark if self._mark.name == name else None)
 
     def add_marker(self, mark):
-        self.added.append(mark.name)
+        self.added.append(mark)
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def kept(request):
     plugins = request.config.pluginmanager.get_plugins()
     conftest = next(p for p in plugins if getattr(p, "__file__", None) == file)
 
-    def run(cases):
+    def run(cases, rest="exhaustive"):
         conftest.pytest_collection_modifyitems(cases)
-        assert all(c.added in ([], ["exhaustive"]) for c in cases)
+        assert all(c.added in ([], [rest]) for c in cases)
         return [next(iter(c.callspec.params.values())) for c in cases if not c.added]
 
     return run
@@ -51,3 +51,8 @@ def test_the_first_case_of_each_key(kept):
 def test_tables_without_the_mark_are_whole(kept):
     assert kept([Case(None, "a.py::one", n=n) for n in range(4)]) == [0, 1, 2, 3]
     assert kept([Case(pytest.mark.parity, "a.py::one", n=n) for n in range(4)]) == [0, 1, 2, 3]
+
+
+def test_what_is_left_out_may_be_for_the_full_run_alone(kept):
+    mark = pytest.mark.sampled(every=3, rest="full")
+    assert kept([Case(mark, "a.py::one", n=n) for n in range(7)], "full") == [0, 3, 6]

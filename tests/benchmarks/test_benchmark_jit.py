@@ -11,7 +11,7 @@ from benchmarks import build, frameworks, jit, pool
 
 STEPS = 3
 #: Deep graphs take a while to compile.
-LONG = [pytest.param(name, marks=pytest.mark.full) for name in ("resnet", "gpt", "gpt12")]
+LONG = [pytest.param(name, marks=pytest.mark.full) for name in ("cnn", "resnet", "gpt", "gpt12")]
 
 
 def losses(label, workload):
@@ -24,7 +24,7 @@ def losses(label, workload):
     return found
 
 
-@pytest.mark.parametrize("workload", ["mlp", "cnn", *LONG])
+@pytest.mark.parametrize("workload", ["mlp", *LONG])
 def test_nnx_computes_what_hand_written_jax_does(workload):
     np.testing.assert_allclose(losses("nnx", workload), losses("jax", workload), rtol=3e-5)
 

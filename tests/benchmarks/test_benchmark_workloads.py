@@ -1,5 +1,6 @@
 """Each workload computes the same thing in PyTorch's API and in hand-written JAX."""
 
+import functools
 import math
 
 import numpy as np
@@ -39,6 +40,14 @@ def losses(label, workload):
     return found
 
 
+@pytest.fixture
+def two_layers(monkeypatch):
+    """Of the GPT: more repeat the second, and each is compiled."""
+    gpt = TRAINING["gpt"]
+    monkeypatch.setattr(gpt, "problem", functools.partial(gpt.problem, layers=2))
+
+
+@pytest.mark.usefixtures("two_layers")
 @pytest.mark.parametrize("workload", TRAINING)
 @pytest.mark.parametrize("label", libraries())
 def test_losses_follow_hand_written_jax(label, workload):

@@ -90,6 +90,7 @@ def results(place, jitted, how):
     return s.seen, grads
 
 
+@pytest.mark.sampled(every=2, rest="full")
 @pytest.mark.parametrize("how", ["plain", "result", "create_graph"])
 @pytest.mark.parametrize("place", PLACES)
 def test_hooks_around_a_jitted_call(place, how):

@@ -115,6 +115,7 @@ def alike(eager, jitted):
                 np.testing.assert_allclose(q, p, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("kind", [Two, Nested, Behind, Turns, Unrolled])
 def test_a_step_leaves_alone_what_the_branch_did_not_use(kind, name):

@@ -37,7 +37,7 @@ def test_an_argument_that_keeps_changing_is_traced():
     assert check(f, torch.jit(f), [(x(), 0.1 * k) for k in range(6)]) == [1, 2, 3, 3, 3, 3]
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.int64])
 @pytest.mark.parametrize("n", [(3, 5, 7), (0.1, 0.3, 1e30)])
 @pytest.mark.parametrize(

@@ -49,7 +49,13 @@ def trained(name, wrap):
 
 
 @pytest.mark.sampled(per=lambda params: params["name"].partition("-")[0])
-@pytest.mark.parametrize("name", [name for name in CASES if name not in REFUSED])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.full] if n.endswith("-batch-first") else [])
+        for n in CASES if n not in REFUSED
+    ],
+)  # fmt: skip
 def test_every_module(name):
     _, eager = trained(name, lambda f: f)
     after = torch.get_rng_state()

@@ -170,6 +170,7 @@ def trained(case, wrap, sizes=(4,) * STEPS):
     }  # fmt: skip
 
 
+@pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 @pytest.mark.parametrize("case", CASES)
 def test_a_training_is_what_it_is_eagerly(case, k):

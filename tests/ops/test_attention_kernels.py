@@ -57,19 +57,24 @@ def test_blocks_give_what_whole_rows_give(rows, columns, causal, kind):
     slopes = normal(2, 3, rows, 6)
     wanted = (0, 1, 2) if mask is None or mask.dtype == bool else (0, 1, 2, 3)
 
-    def loss(attend, *given):
-        return jnp.sum(attend(*given) * slopes)
-
     def blocks(*given):
         return chunked.attend(*given, None, settings)
 
     def whole(*given):
         return plain(*given, settings)
 
-    given = (query, key, value, mask)
-    np.testing.assert_allclose(blocks(*given), whole(*given), rtol=1e-5, atol=1e-6)
-    found = jax.grad(lambda *a: loss(blocks, *a), wanted)(*given)
-    expected = jax.grad(lambda *a: loss(whole, *a), wanted)(*given)
+    def with_gradients(attend):
+        def loss(*given):
+            out = attend(*given)
+            return jnp.sum(out * slopes), out
+
+        # As one program, which is how ops run: hundreds of small ones take longer to compile.
+        run = jax.jit(jax.value_and_grad(loss, wanted, has_aux=True))
+        (_, out), gradients = run(query, key, value, mask)
+        return out, gradients
+
+    (out, found), (whole_out, expected) = map(with_gradients, (blocks, whole))
+    np.testing.assert_allclose(out, whole_out, rtol=1e-5, atol=1e-6)
     for a, b in zip(found, expected, strict=True):
         # Sums of up to 90 terms in another order.
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
@@ -78,7 +83,7 @@ def test_blocks_give_what_whole_rows_give(rows, columns, causal, kind):
 def test_groups_of_heads_share_a_key():
     query, key = normal(2, 6, 40, 8), normal(2, 2, 40, 8)
     case = kernels.Case(query, key, key, None, True, False)
-    found = kernels.run("chunked", case, 0.3)
+    found = jax.jit(lambda: kernels.run("chunked", case, 0.3))()
     whole = jnp.repeat(key, 3, 1)
     expected = plain(query, whole, whole, None, chunked.Settings(True, 0.3))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
@@ -88,7 +93,8 @@ def test_dropout_drops_the_same_weights_in_backward():
     query, key, value = normal(1, 1, 32, 4), normal(1, 1, 32, 4), jnp.eye(32)[None, None]
     settings = chunked.Settings(False, 0.5, dropout=0.5, block=8)
     seed = jnp.uint32(7)
-    weights = chunked.attend(query, key, value, None, seed, settings)[0, 0]
+    attend = jax.jit(lambda q: chunked.attend(q, key, value, None, seed, settings))
+    weights = attend(query)[0, 0]
     whole = plain(query, key, value, None, settings)[0, 0]
     kept = weights != 0
     assert 0.4 < kept.mean() < 0.6
@@ -96,13 +102,13 @@ def test_dropout_drops_the_same_weights_in_backward():
     slopes = normal(1, 1, 32, 32)
 
     def dropped(q):
-        return jnp.sum(chunked.attend(q, key, value, None, seed, settings) * slopes)
+        return jnp.sum(attend(q) * slopes)
 
     def by_hand(q):
         return jnp.sum(jnp.where(kept, 2 * plain(q, key, value, None, settings), 0) * slopes)
 
     np.testing.assert_allclose(
-        jax.grad(dropped)(query), jax.grad(by_hand)(query), rtol=1e-4, atol=1e-5
+        jax.jit(jax.grad(dropped))(query), jax.jit(jax.grad(by_hand))(query), rtol=1e-4, atol=1e-5
     )  # fmt: skip - sums of 32 that cancel
 
 
@@ -114,7 +120,7 @@ def test_gradients_of_gradients():
         def slope(q):
             return jnp.sum(jax.grad(lambda q: jnp.sum(jnp.sin(attend(q))))(q) ** 2)
 
-        return jax.grad(slope)(query)
+        return jax.jit(jax.grad(slope))(query)
 
     np.testing.assert_allclose(
         curvature(lambda q: chunked.attend(q, key, key, None, None, settings)),

@@ -100,6 +100,7 @@ def aligned_by_hand(images, rois, scale, size, ratio, aligned):
 ROIS = [[0, 1, 1.5, 9, 10], [1, 0, 0, 3, 2.5], [1, -3, -2, 20, 25], [0, 5, 5, 5.2, 5.1]]
 
 
+@pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("aligned", [False, True])
 @pytest.mark.parametrize("ratio", [-1, 2])

@@ -6,6 +6,7 @@ Without PyTorch (the extra ``parity``) none of them is collected.
 import importlib.util
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,17 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.parity)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _seeding_keeps_no_stacks():
+    """PyTorch formats the stack of each ``torch.manual_seed`` for three kinds of devices, in case
+    they are found to be broken later: with pytest's frames that takes longer than most ops."""
+    torch = pytest.importorskip("torch")
+    with pytest.MonkeyPatch.context() as patch:
+        for devices in (torch.cuda, torch.mtia, torch.xpu):
+            patch.setattr(devices, "traceback", SimpleNamespace(format_stack=list))
+        yield
 
 
 def pytest_terminal_summary(terminalreporter):

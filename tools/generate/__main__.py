@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tools.generate import page, stubs
@@ -11,22 +13,21 @@ from tools.generate import page, stubs
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def files() -> dict[Path, str]:
-    """Every generated file and what should stand in it."""
+def files() -> dict[Path, Callable[[], str]]:
+    """Every generated file, and the function that makes what should stand in it."""
     import torchlike
     from torchlike._dispatch.registry import NAMESPACES
 
-    package = ROOT / "torchlike"
+    package, tensor = ROOT / "torchlike", torchlike.Tensor
+    top, functional = NAMESPACES[""], NAMESPACES["nn.functional"]
     made = {
-        package / "__init__.pyi": stubs.package(torchlike, package / "__init__.py", NAMESPACES[""]),
-        package / "_core" / "methods.pyi": stubs.methods(
-            torchlike.Tensor, package / "_core" / "tensor.py"
-        ),
-        package / "nn/functional.pyi": stubs.functions(NAMESPACES["nn.functional"]),
-        ROOT / "docs/operators.md": page.text(NAMESPACES, torchlike.Tensor),
+        package / "__init__.pyi": lambda: stubs.package(torchlike, package / "__init__.py", top),
+        package / "_core/methods.pyi": lambda: stubs.methods(tensor, package / "_core/tensor.py"),
+        package / "nn/functional.pyi": lambda: stubs.functions(functional),
+        ROOT / "docs/operators.md": lambda: page.text(NAMESPACES, tensor),
     }
     for space in ("linalg", "fft", "special"):
-        made[package / f"{space}.pyi"] = stubs.functions(NAMESPACES[space])
+        made[package / f"{space}.pyi"] = partial(stubs.functions, NAMESPACES[space])
     return made
 
 
@@ -34,12 +35,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="only say what is stale")
     check = parser.parse_args().check
-    stale = [p for p, text in files().items() if not p.exists() or p.read_text() != text]
+    made = {path: text() for path, text in files().items()}
+    stale = [p for p, text in made.items() if not p.exists() or p.read_text() != text]
     for path in stale:
         print(f"{'stale' if check else 'writing'}: {path.relative_to(ROOT)}")
         if not check:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(files()[path])
+            path.write_text(made[path])
     return int(check and bool(stale))
 
 

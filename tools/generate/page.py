@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -37,6 +39,18 @@ def accepted_dtypes(spec: OpSpec) -> str:
         if any(_evaluates(spec, shape, name, defaults) for shape in _SHAPES):
             letters += letter
     return letters
+
+
+@contextlib.contextmanager
+def _whole_tracebacks() -> Iterator[None]:
+    """JAX leaves the tracebacks of its refusals as they are: to shorten hundreds of them takes
+    longer than all the rest."""
+    before = jax.config.jax_traceback_filtering
+    jax.config.update("jax_traceback_filtering", "off")
+    try:
+        yield
+    finally:
+        jax.config.update("jax_traceback_filtering", before)
 
 
 def _evaluates(spec: OpSpec, shape: tuple[int, ...], dtype: str, defaults: list[Any]) -> bool:
@@ -110,7 +124,8 @@ def text(namespaces: dict[str, dict[str, Any]], tensor: type) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     order = sorted(functions, key=lambda key: (key[0], where[key]))
-    lines += [_row(key[0], functions[key], where[key], methods) for key in order]
+    with _whole_tracebacks():
+        lines += [_row(key[0], functions[key], where[key], methods) for key in order]
     lines += ["\n## Not supported\n", "| name | why | use instead |", "|---|---|---|"]
     for space, gaps in GAPS.items():
         prefix = f"{space}." if space else ""

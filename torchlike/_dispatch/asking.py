@@ -239,10 +239,10 @@ def wake_up(namespaces: dict[str, dict[str, Any]]) -> None:
                 operator = name.startswith("__") and name[2:-2] not in _UNARY
                 chosen.append((value, public, forms["Tensor"].get(name), operator))
         protocol.of_self.update(vars(Tensor)[n] for n in _OF_SELF if n in vars(Tensor))
-        hidden = [f for f in _hidden if id(f) not in {id(c[0]) for c in chosen}]
         for function, public, form, operator in chosen:
             if id(function) not in done:
                 done.add(id(function))
                 _make_ask(function, public, form, operator)
-        for function in hidden:
-            _make_ask(function, function, None, False, protocol.enter_below)
+        for function in _hidden:
+            if id(function) not in done:
+                _make_ask(function, function, None, False, protocol.enter_below)

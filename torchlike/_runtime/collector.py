@@ -7,19 +7,25 @@ scripts do. Where something is looked for that may be hidden, freezing is undone
 from __future__ import annotations
 
 import gc
+import logging
 import types
 from collections.abc import Collection
 
 from torchlike._runtime import logs
 
 _log = logs.logger("collector")
+#: How often objects were brought back into the collector's sight.
+times_unhidden = 0
 
 
 def unhide(why: str) -> None:
     """Undo ``gc.freeze()``, which is logged."""
-    if gc.get_freeze_count():
-        gc.unfreeze()
+    global times_unhidden
+    times_unhidden += 1
+    # Counting walks through all that is hidden, and is for the log alone.
+    if _log.isEnabledFor(logging.INFO) and gc.get_freeze_count():
         _log.info("gc.freeze() is undone: %s", why)
+    gc.unfreeze()
 
 
 def functions_of(codes: Collection[types.CodeType]) -> list[types.FunctionType]:

@@ -42,6 +42,7 @@ def test_int_mm(shapes, dtypes, jitted):
     either(run)
 
 
+@pytest.mark.sampled(every=5, rest="full")
 @pytest.mark.parametrize("largest", [None, True, False])
 @pytest.mark.parametrize("k", [None, 1, 2])
 @pytest.mark.parametrize("general", [False, True])

@@ -130,25 +130,35 @@ CASES |= {f"{name}, volumes": (f, (2, 3, 4, 6, 5)) for name, f in (VOLUMES | ANY
 ITS_OWN = {("local_response_norm, volumes", transposed)}
 
 
+def results(lib, case, make, jitted):
+    f, size = CASES[case]
+    x = images(lib, make, *size)
+    made = lib.jit(lambda x: f(lib, x))(x) if jitted and lib is torchlike else f(lib, x)
+    made = tuple(made) if isinstance(made, tuple) else (made,)
+    return made, [y.stride() for y in made]
+
+
+def check(case, make, jitted):
+    run = partial(results, case=case, make=make, jitted=jitted)
+    if (case, make) in ITS_OWN:
+        assert isinstance(outcome(run, torch), Raised)
+        assert not isinstance(outcome(run, torchlike), Raised)
+    else:
+        compare(run, words=0)
+
+
 @pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize("case", CASES)
 def test_results_lie_as_in_pytorch(case, make):
-    f, size = CASES[case]
+    check(case, make, jitted=False)
 
-    def results(lib, jitted):
-        x = images(lib, make, *size)
-        made = lib.jit(lambda x: f(lib, x))(x) if jitted and lib is torchlike else f(lib, x)
-        made = tuple(made) if isinstance(made, tuple) else (made,)
-        return made, [y.stride() for y in made]
 
-    for jitted in (False, True):
-        run = partial(results, jitted=jitted)
-        if (case, make) in ITS_OWN:
-            assert isinstance(outcome(run, torch), Raised)
-            assert not isinstance(outcome(run, torchlike), Raised)
-        else:
-            compare(run, words=0)
+@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("case", CASES)
+def test_results_of_compiled_programs_lie_as_in_pytorch(case, make):
+    check(case, make, jitted=True)
 
 
 LEAVES = {
@@ -178,6 +188,7 @@ OPTIMIZERS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_keeps_a_model_channels_last(name):
     def trained(lib, jitted=False):

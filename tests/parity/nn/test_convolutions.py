@@ -33,7 +33,7 @@ def geometry(seed: int, transposed: bool):
     return (2, inner, *sizes), weight, options
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("seed", range(25))
 def test_random_geometry(seed, transposed):

@@ -60,6 +60,8 @@ class Entry:
         found = self.info.sample_inputs("cpu", dtype, requires_grad=requires_grad)
         if limit is None:
             return found
+        if limit == 1:
+            return list(itertools.islice(found, 1))
         some = list(itertools.islice(found, 256))
         if len(some) <= limit:
             return some

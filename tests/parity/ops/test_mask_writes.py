@@ -84,11 +84,24 @@ def test_one_value(item: str, value: str) -> None:
     assert (found[3] is None) == (expected[3] is None)
     if found[3] is not None:
         np.testing.assert_allclose(found[3], expected[3], rtol=1e-6)
-    # Not where the number of indices depends on values, nor where an argument would be frozen.
-    if item not in ("with an index", "two masks", "of NumPy"):
-        again = _run(torchlike, item, value, True)
+
+
+#: Not where the number of indices depends on values, nor where an argument would be frozen.
+COMPILED = [item for item in ITEMS if item not in ("with an index", "two masks", "of NumPy")]
+
+
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8", "ignore:expandable")
+@pytest.mark.sampled(every=5, rest="full")
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("item", COMPILED)
+def test_one_value_in_a_program(item: str, value: str) -> None:
+    found = _run(torchlike, item, value, False)
+    again = _run(torchlike, item, value, True)
+    if isinstance(found[0], str):
         assert again[0] == found[0]
-        assert again[2] == found[2]
+        return
+    assert again[0] == found[0]
+    assert again[2] == found[2]
 
 
 def test_a_graph_has_any_mask() -> None:

@@ -357,6 +357,7 @@ def test_parameters_partly_with_names():
             library.optim.SGD([{"params": [p]}, {"params": [("q", q)]}], lr=0.1)
 
 
+@pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
 @each
 def test_a_parameter_listed_twice_steps_twice(name, options, jitted):

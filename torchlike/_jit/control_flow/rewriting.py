@@ -68,9 +68,8 @@ class Conversion:
         """Convert the functions that ran when the error was raised; whether there were new ones."""
         if getattr(error, "asked", "") not in _ANSWERED:
             return False
-        found = False
         why_not = ""
-        known = {id(fn) for fn, _ in self._functions}
+        fresh: dict[int, tuple[types.CodeType, types.CodeType]] = {}
         for code in vars(error).get("codes", ()):
             if code in self._originals or code in self._inside:
                 continue
@@ -83,13 +82,15 @@ class Conversion:
                 continue  # of a function that each capture makes anew: no conversion reaches it
             self._originals[rewritten] = code
             self._inside.update(_nested(rewritten))
-            for fn in functions_of([code]):
-                if id(fn) not in known:
-                    self._functions.append((fn, rewritten))
-                    found = True
+            fresh[id(code)] = code, rewritten
+        known = {id(fn) for fn, _ in self._functions}
+        # Once for all: each time looks at every object that Python's collector knows.
+        functions = functions_of([code for code, _ in fresh.values()]) if fresh else []
+        found = [(fn, fresh[id(fn.__code__)][1]) for fn in functions if id(fn) not in known]
+        self._functions += found
         if why_not and not found:
             error.args = (f"{error.args[0]}\n{why_not}", *error.args[1:])
-        return found
+        return bool(found)
 
     def forgive(self, observer: Any) -> None:
         """The code that a capture saw is not the code that functions have at other times."""
