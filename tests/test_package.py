@@ -355,7 +355,8 @@ def _can_be_imported(name):
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
     "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops",
-    "_decomp", "_library", "_prims_common", "_runtime", "as_torch.py", "cli.py", "interop",
+    "_decomp", "_library", "_prims_common", "_runtime", "_stablehlo", "as_torch.py", "cli.py",
+    "interop",
     "porting", "py.typed",
 }  # fmt: skip
 

@@ -157,6 +157,8 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
         tracer._patch(patches, {})
         result = module(*given, **named)
         _write_rebound(module, state)
+        if tracer.refused is not None:  # an `except` took it, and the graph is not the program
+            raise tracer.refused
         leaves, out_spec = pytree.tree_flatten(result)
         outputs = [_output(tracer, leaf) for leaf in leaves]
     tracer.graph.output(tuple(node for node, _ in outputs))

@@ -78,6 +78,8 @@ class PythonKeyTracer(Tracer):
         self.tracked: dict[int, tuple[Any, Proxy, Any]] = {}
         #: expression of sizes -> its proxy, or a function that makes it where it is first needed.
         self.numbers: dict[Any, Proxy | Callable[[], Proxy]] = {}
+        #: The error that Python got which asked for a value; a program may have swallowed it.
+        self.refused: RuntimeError | None = None
         #: The public function that runs, and how often each has been called.
         self.function: tuple[str, str] | None = None
         self.calls: dict[str, int] = {}
@@ -228,7 +230,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if entry is None:
             return func(tensor)
         if entry[1] is None:
-            raise RuntimeError(_VALUE_ASKED.format(func=func))
+            self.tracer.refused = RuntimeError(_VALUE_ASKED.format(func=func))
+            raise self.tracer.refused
         with unhandled():
             return entry[1].item()
 
