@@ -44,7 +44,7 @@ def export(
     Raises:
       ValueError: ``mod`` is no module, or dynamic_shapes do not match the arguments.
       UserError: a size that is to differ is taken for one number.
-      RuntimeError: Python asks for a value that the graph computes.
+      GuardOnDataDependentSymNode: Python asks for a value that the graph computes.
 
     Differs from PyTorch: ``strict`` has no effect, modules are always run, not read. The
     signatures of submodules are not kept.

@@ -32,6 +32,7 @@ from torchlike.export.sizes import Sizes
 from torchlike.fx._patches import _Patcher
 from torchlike.fx.experimental.grad_regions import grouped
 from torchlike.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer
+from torchlike.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Argument, Node
@@ -141,8 +142,8 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
     Args:
       sizes: which sizes of the arguments are symbols.
 
-    ValueError where the module gives what is no tensor or plain value. RuntimeError where it asks
-    for a value that the graph computes.
+    ValueError where the module gives what is no tensor or plain value.
+    GuardOnDataDependentSymNode where it asks for a value that the graph computes.
     """
     fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=sizes.env, static_shapes=True)
     attributes = _plain_tensors(module)
@@ -155,10 +156,8 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
         reparametrized(module, state),
     ):  # fmt: skip
         tracer._patch(patches, {})
-        result = module(*given, **named)
+        result = _run(tracer, module, given, named)
         _write_rebound(module, state)
-        if tracer.refused is not None:  # an `except` took it, and the graph is not the program
-            raise tracer.refused
         leaves, out_spec = pytree.tree_flatten(result)
         outputs = [_output(tracer, leaf) for leaf in leaves]
     tracer.graph.output(tuple(node for node, _ in outputs))
@@ -170,6 +169,26 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
         if isinstance(node, Node):
             spec.arg.name = node.name
     return Traced(graph_module, tracer.inputs, specs, tracer.constants, out_spec)
+
+
+def _run(tracer: ExportTracer, module: Module, args: Any, kwargs: Any) -> Any:
+    """The module's result. GuardOnDataDependentSymNode where it asked for a value, whether or not
+    an ``except`` took the error: the graph would not be the program."""
+    try:
+        result = module(*args, **kwargs)
+    except RuntimeError:
+        if tracer.refused is None:
+            raise
+    if tracer.refused is not None:
+        raise GuardOnDataDependentSymNode(_VALUE_ASKED) from tracer.refused
+    return result
+
+
+_VALUE_ASKED = (
+    "Could not guard on data-dependent expression: Python asks for the value of a tensor that the "
+    "graph computes (.item(), int(), bool() as in `if tensor:`, tolist()). Use torch.cond or "
+    "torch.where, or pass the number in"
+)
 
 
 def _state_inputs(tracer: ExportTracer, module: Module, fake: FakeTensorMode) -> dict[str, Tensor]:
