@@ -9,9 +9,17 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-NAMES = "F = t.nn.functional; o = t.ones; "
+NAMES = (
+    "F = t.nn.functional; o = t.ones; "
+    "heads = lambda k, v, **s: F.multi_head_attention_forward(*[o(3, 1, 4)] * 3, 4, 2, o(12, 4), "
+    "None, k, v, False, 0., o(4, 4), None, **s); "
+)
 #: Compared with the words of the error.
 IN_WORDS = """
+t.nn.MultiheadAttention(4, 4)(o(4, 4), o(4, 4), o(4, 4), attn_mask=t.zeros(5, 4, 4))
+heads(o(1, 1, 4), o(1, 1, 4), static_k=o(2, 3, 2))
+heads(o(1, 1, 4), o(1, 1, 4), static_v=o(2, 3, 2))
+heads(o(1, 1, 4), None)
 F.linear(t.tensor(1.), o(2, 2))
 F.linear(o(2), t.tensor(1.))
 F.linear(o(2), o(2, 2, 2))

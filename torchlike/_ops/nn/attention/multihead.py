@@ -26,8 +26,9 @@ def _additive(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
 
 
 def _check_dims(
-    query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None
-) -> bool:
+    query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None,
+    heads: int,
+) -> bool:  # fmt: skip
     """Whether there is a batch dimension. AssertionError when the inputs disagree on it."""
     if query.dim() not in (2, 3):
         raise AssertionError(
@@ -51,6 +52,9 @@ def _check_dims(
             f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
             f"{mask.dim()}-D tensor instead"
         )
+    expected = (heads, query.size(0), key.size(0))
+    if not batched and mask is not None and mask.dim() == 3 and mask.shape != expected:
+        raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {mask.shape}")
     if padding is not None and mask is not None and padding.dtype is not mask.dtype:
         warnings.warn(
             "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type "
@@ -71,6 +75,20 @@ def _project(
     biases = (None, None, None) if bias is None else bias.chunk(3)
     q, k, v = (linear(*given) for given in zip((query, key, value), weights, biases, strict=True))
     return q, k, v
+
+
+def _check_more_keys(
+    bias_k: Tensor | None, bias_v: Tensor | None, static_k: Tensor | None, static_v: Tensor | None
+) -> None:
+    """AssertionError for a learned key without its value, or beside keys that are given."""
+    for name, bias, other, absent in (
+        ("bias_k", bias_k, bias_v, "bias_v"), ("bias_v", bias_v, bias_k, "bias_k")
+    ):  # fmt: skip
+        if bias is not None and other is None:
+            raise AssertionError(f"{name} is set but {absent} is None")
+    for name, static in (("key", static_k), ("value", static_v)):
+        if bias_k is not None and static is not None:
+            raise AssertionError(f"bias cannot be added to static {name}.")
 
 
 def _mask_for_heads(
@@ -140,7 +158,8 @@ def multi_head_attention_forward(
 
     RuntimeError and AssertionError for masks and inputs that do not fit.
     """
-    batched = _check_dims(query, key, value, key_padding_mask, attn_mask)
+    batched = _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
+    _check_more_keys(bias_k, bias_v, static_k, static_v)
     padding: Any = _additive(key_padding_mask, "key_padding_mask", query)
     mask = _additive(attn_mask, "attn_mask", query)
     if is_causal and mask is None:
