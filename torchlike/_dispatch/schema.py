@@ -365,9 +365,11 @@ class Schema:
             isinstance(a, (int, np.integer, Tensor)) for a in args[i:]
         ):
             return (*args[:i], args[i:])
+        least = self.positional - len(self.completion) + 1
+        span = f"from {least} to " if least < self.positional else ""
         raise TypeError(
-            f"{self.op}() takes from {self.arity - len(self.completion) + 1} to {self.positional} "
-            f"positional arguments but {len(args)} were given"
+            f"{self.op}() takes {span}{self.positional} positional arguments but {len(args)} were "
+            "given"
         )
 
     def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
