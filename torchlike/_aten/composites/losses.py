@@ -8,16 +8,13 @@ from torchlike._aten.composites.pointwise import log_softmax
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
 from torchlike._core.tensor import Tensor
-
-_NUMBERS = {"none": 0, "mean": 1, "sum": 2}
+from torchlike._ops.nn.loss.reductions import get_enum
 
 
 def _number(reduction: Any) -> int:
     if isinstance(reduction, int):
         return reduction
-    if reduction not in _NUMBERS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return _NUMBERS[reduction]
+    return get_enum(reduction)
 
 
 def _reduced(x: Tensor, reduction: int) -> Tensor:
