@@ -221,3 +221,10 @@ def test_a_buffer_in_a_module_whose_own_registration_knows_no_persistence():
         registering(t).left_out = t.nn.Buffer(t.ones(1), persistent=False)
 
     refused(left_out)
+
+
+@pytest.mark.parametrize("size", [(1, 1, 2, 1), (1, 1, 2, 2), (1, 1, 1, 2, 2)])
+@pytest.mark.parametrize("corners", [True, False, None])
+def test_grids_of_one_point_are_told_of(size, corners):
+    theta = (1, len(size) - 2, len(size) - 1)
+    compare(lambda t: t.nn.functional.affine_grid(t.ones(theta), size, corners), warned=300)
