@@ -57,6 +57,8 @@ def test_arguments_of_to_by_name():
     lambda t: [t.nn.functional._Reduction.get_enum(r) for r in ("none", "mean", "sum")],
     lambda t: [x.untyped_storage()._cdata == y.untyped_storage()._cdata
                for a in [t.ones(3)] for x, y in [(a, a[1:]), (a, a.clone())]],
+    lambda t: [getattr(importlib.import_module(t.__name__ + ".nn.attention.bias"), make)(2, 3)
+               ._materialize() for make in ("causal_upper_left", "causal_lower_right")],
     lambda t: t.nn.functional._Reduction.get_enum("max"),
     lambda t: [t.nn._reduction.legacy_get_enum(a, b, False)
                for a in (None, True, False) for b in (None, True, False)],
