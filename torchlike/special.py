@@ -3,4 +3,4 @@
 from torchlike import _ops as _ops
 from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
 
-globals().update(_NAMESPACES["special"])
+globals().update(_NAMESPACES["special"], __all__=[*_NAMESPACES["special"]])

@@ -108,7 +108,7 @@ def test_missing_files_and_devices(tmp_path):
 
 
 def test_safetensors(tmp_path):
-    state = {"w": torch.ones(2, 3), "n": torch.tensor([1, 2])}
+    state = {"w": torch.ones(2, 3), "n": torch.tensor([1, 2]), "count": torch.tensor(3)}
     torch.serialization.save_safetensors(state, tmp_path / "s.safetensors")
     back = torch.serialization.load_safetensors(tmp_path / "s.safetensors")
     assert {k: v.tolist() for k, v in back.items()} == {k: v.tolist() for k, v in state.items()}

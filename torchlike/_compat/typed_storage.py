@@ -85,6 +85,11 @@ class TypedStorage:
         """Its address."""
         return self.untyped().data_ptr()
 
+    @property
+    def _cdata(self) -> int:
+        """``untyped()._cdata``."""
+        return self.untyped()._cdata
+
     def size(self) -> int:
         """How many elements it has."""
         return self._flat.shape[0]

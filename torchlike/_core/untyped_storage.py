@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import devices, dtypes, mapped_files
+from torchlike._core import devices, dtypes, mapped_files, modes
 from torchlike._core.errors import type_name
 from torchlike._core.storage import Storage, Unread
 from torchlike._core.wrapped import Wrapped
@@ -38,6 +38,13 @@ class UntypedStorage:
         """Where the memory begins. RuntimeError for that of a wrapper subclass."""
         self._check_memory("access the data pointer")
         return self._storage.data_ptr()
+
+    @property
+    def _cdata(self) -> int:
+        """A number that storages of one memory share while it lives."""
+        if modes.current.capture is not None:
+            modes.current.capture.refuse_value("._cdata", "`is`")
+        return id(self._storage)
 
     def _check_memory(self, attempt: str) -> None:
         """RuntimeError in PyTorch's words where a wrapper subclass has no memory."""

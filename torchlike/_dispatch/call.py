@@ -341,7 +341,7 @@ def mark_inference(result: Any) -> None:
 
 def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) -> Any:
     """``op(…, out=out)``."""
-    outputs.check_overlap(out, operands, spec.name, spec.reorders)
+    outputs.check_overlap(out, operands, spec.name, spec.reorders, spec.in_place is not None)
     casts = spec.casts_out(*operands) if callable(spec.casts_out) else spec.casts_out
     if casts == "dtype":
         at = spec.schema.static_positions.index(spec.schema.index["dtype"])

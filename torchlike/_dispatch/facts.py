@@ -46,7 +46,8 @@ class Facts(TypedDict, total=False):
     returns: Any
     #: It writes one number everywhere: memory that overlaps itself does its in-place form no harm.
     writes_one_number: bool
-    #: It reads in another order than it writes: what it writes may share no memory with operands.
+    #: It reads in another order than it writes: what it writes may share no memory with operands,
+    #: that apart which its in-place form writes over.
     reorders: bool
     #: It takes parameters of a lazy module, which have no shape yet.
     takes_uninitialized: bool

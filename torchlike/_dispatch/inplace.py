@@ -88,7 +88,7 @@ def update(
     mask = 0
     for i, o in enumerate(operands):
         if isinstance(o, Tensor):
-            if o._storage is target._storage and i:
+            if o._storage is target._storage and i and i not in spec.schema.elements:
                 _check_shared(spec, target, o)
             if o.requires_grad:
                 mask |= 1 << i

@@ -63,9 +63,11 @@ _RECORDED = (
 )
 
 
-def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) -> None:
+def check_overlap(
+    out: Any, operands: Any, name: str, reorders: bool = False, rewrites: bool = False
+) -> None:
     """RuntimeError where ``out`` has one element twice, or memory that the op still has to read:
-    any of an operand's where it ``reorders``."""
+    any of an operand's where it ``reorders``, the first's apart where it ``rewrites`` that."""
     targets = check_targets(out, name)
     installed.before_out(name, targets, operands)
     if modes.current.levels:
@@ -75,15 +77,16 @@ def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) ->
         if target.layout is not strided:
             continue  # no memory that could overlap
         views.check_writable(target._geometry)
-        for o in operands:
+        for k, o in enumerate(operands):
+            whole = reorders and not (rewrites and k == 0)
             for t in o if isinstance(o, (tuple, list)) else (o,):
-                if t is target and reorders:
+                if t is target and whole:
                     raise RuntimeError(errors.PARTIAL_OVERLAP)
                 if isinstance(t, Tensor) and t._storage is target._storage:
                     views.check_partial_overlap(
                         target._geometry,
                         t._geometry,
-                        whole=reorders,
+                        whole=whole,
                         widths=(target.itemsize, t.itemsize),
                     )
 

@@ -37,6 +37,7 @@ class Kind:
         varargs: bool = False,
         scalar: bool = False,
         factor: bool = False,
+        element: bool = False,
         check: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self.expects = expects
@@ -51,6 +52,8 @@ class Kind:
         self.scalar = scalar or factor
         #: A number of the dtype that the operands before it promote to, which it must fit.
         self.factor = factor
+        #: One value is read of it, before anything is written.
+        self.element = element
         #: check(number, array of the first operand): errors of a number that does not fit.
         self.check = check
 
@@ -189,7 +192,9 @@ Operand = Annotated[Any, Kind("Tensor", operand=True, number=True)]
 OptOperand = Annotated[Any, Kind("Tensor or Number", operand=True, number=True, optional=True)]
 Inputs = Annotated[Any, Kind("tuple of Tensors", operand=True, sequence=True)]
 #: A number to be put among the elements of the first operand, or a 0-dim tensor.
-Element = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_element)]
+Element = Annotated[
+    Any, Kind("Tensor", operand=True, number=True, element=True, check=_check_element)
+]
 Fill = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_fill)]
 #: What limits the elements of the first operand.
 Bound = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_bound)]
@@ -273,6 +278,10 @@ class Schema:
             self.index[other] = self.index[name]
         self.operand_positions = tuple(i for i in range(n) if self.kinds[i].operand)
         self.static_positions = tuple(i for i in range(n) if not self.kinds[i].operand)
+        #: Which operands are such that a view of what is written may stand there.
+        self.elements = frozenset(
+            bit for bit, i in enumerate(self.operand_positions) if self.kinds[i].element
+        )
         #: Operands (counted among operands) that are scalars: kept for backward, they cost nothing.
         self.scalar_operands = tuple(
             bit for bit, i in enumerate(self.operand_positions) if self.kinds[i].scalar
@@ -356,9 +365,11 @@ class Schema:
             isinstance(a, (int, np.integer, Tensor)) for a in args[i:]
         ):
             return (*args[:i], args[i:])
+        least = self.positional - len(self.completion) + 1
+        span = f"from {least} to " if least < self.positional else ""
         raise TypeError(
-            f"{self.op}() takes from {self.arity - len(self.completion) + 1} to {self.positional} "
-            f"positional arguments but {len(args)} were given"
+            f"{self.op}() takes {span}{self.positional} positional arguments but {len(args)} were "
+            "given"
         )
 
     def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Any, ...]:

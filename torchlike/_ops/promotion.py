@@ -39,8 +39,12 @@ def result_dtype(*operands: Any) -> dtypes.dtype:
 
 
 def check_broadcast(*operands: Any) -> None:
-    """RuntimeError in PyTorch's words unless the shapes broadcast."""
-    shapes = [jnp.shape(x) for x in operands]
+    """RuntimeError in PyTorch's words unless the operands' shapes broadcast."""
+    check_broadcast_shapes(*(jnp.shape(x) for x in operands))
+
+
+def check_broadcast_shapes(*shapes: tuple[int, ...]) -> None:
+    """``check_broadcast`` of shapes."""
     for i, a in enumerate(shapes):
         for b in shapes[i + 1 :]:
             if a == b:

@@ -7,7 +7,13 @@ from torchlike import _ops as _ops
 from torchlike._dispatch import registry as _registry
 from torchlike._ops.linalg.low_bit import ScalingType as ScalingType
 from torchlike._ops.linalg.low_bit import SwizzleType as SwizzleType
+from torchlike._ops.nn.attention.multihead import _canonical_mask as _canonical_mask
+from torchlike._ops.nn.attention.multihead import _in_projection as _in_projection
+from torchlike._ops.nn.attention.multihead import _in_projection_packed as _in_projection_packed
+from torchlike._ops.nn.attention.multihead import _mha_shape_check as _mha_shape_check
+from torchlike._ops.nn.attention.multihead import _none_or_dtype as _none_or_dtype
 from torchlike._runtime.lazy import LazyModule as _LazyModule
+from torchlike.nn import _reduction as _Reduction  # noqa: F401
 from torchlike.nn import grad as grad  # as PyTorch's has it
 
 globals().update(_registry.NAMESPACES["nn.functional"])

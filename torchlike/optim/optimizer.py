@@ -59,6 +59,8 @@ class Optimizer:
     defaults: dict[str, Any]
     #: Whether ``step`` ran at all; a schedule that steps first warns.
     _opt_called: bool = False
+    #: A ``step`` set on this object before the last schedule was made for it.
+    _step_when_scheduled: Any = None
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):

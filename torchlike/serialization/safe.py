@@ -20,7 +20,7 @@ def save_safetensors(
     for name, t in tensors.items():
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} is a {type(t).__name__}, not a tensor")
-    arrays = {k: np.ascontiguousarray(t.detach()._value("saving")) for k, t in tensors.items()}
+    arrays = {k: np.asarray(t.detach()._value("saving"), order="C") for k, t in tensors.items()}
     safetensors_numpy.save_file(arrays, os.fspath(filename), metadata)
 
 

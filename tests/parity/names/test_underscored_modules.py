@@ -54,6 +54,23 @@ def test_arguments_of_to_by_name():
     lambda t: t.ops.aten.index(t.arange(6).reshape(2, 3), [None, t.tensor([0, 2])]),
     lambda t: t.ops.aten._to_copy(t.ones(2), dtype=t.float64),
     lambda t: t.nn.modules.transformer._get_activation_fn("tanh"),
+    lambda t: [t.nn.functional._Reduction.get_enum(r) for r in ("none", "mean", "sum")],
+    lambda t: [x.untyped_storage()._cdata == y.untyped_storage()._cdata
+               for a in [t.ones(3)] for x, y in [(a, a[1:]), (a, a.clone())]],
+    lambda t: [getattr(importlib.import_module(t.__name__ + ".nn.attention.bias"), make)(2, 3)
+               ._materialize() for make in ("causal_upper_left", "causal_lower_right")],
+    lambda t: t.nn.functional._Reduction.get_enum("max"),
+    lambda t: [t.nn._reduction.legacy_get_enum(a, b, False)
+               for a in (None, True, False) for b in (None, True, False)],
+    lambda t: (t.nn.common_types._size_2_t, t.nn.common_types._ratio_any_t),
+    lambda t: t.nn.functional._none_or_dtype(t.ones(1)),
+    lambda t: t.nn.functional._canonical_mask(
+        t.tensor([True, False]), "mask", None, "", t.float64, check_other=False),
+    lambda t: t.nn.functional._mha_shape_check(*[t.ones(3, 2, 4)] * 3, None, None, 2),
+    lambda t: t.nn.functional._in_projection_packed(*[t.ones(3, 2)] * 3, t.ones(6, 2), t.ones(6)),
+    lambda t: t.nn.functional._in_projection(*[t.ones(3, 2)] * 3, *[t.ones(2, 2)] * 3, t.ones(2)),
+    lambda t: t.utils.data._utils.collate.collate_tensor_fn([t.ones(2), t.zeros(2)]),
+    lambda t: t.utils.data._utils.collate.collate_float_fn([1.0, 2.0]),
 ])  # fmt: skip
 def test_answers(call):
     assert said(call, torchlike) == said(call, torch)

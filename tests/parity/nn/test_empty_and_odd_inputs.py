@@ -9,9 +9,17 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-NAMES = "F = t.nn.functional; o = t.ones; "
+NAMES = (
+    "F = t.nn.functional; o = t.ones; "
+    "heads = lambda k, v, **s: F.multi_head_attention_forward(*[o(3, 1, 4)] * 3, 4, 2, o(12, 4), "
+    "None, k, v, False, 0., o(4, 4), None, **s); "
+)
 #: Compared with the words of the error.
 IN_WORDS = """
+t.nn.MultiheadAttention(4, 4)(o(4, 4), o(4, 4), o(4, 4), attn_mask=t.zeros(5, 4, 4))
+heads(o(1, 1, 4), o(1, 1, 4), static_k=o(2, 3, 2))
+heads(o(1, 1, 4), o(1, 1, 4), static_v=o(2, 3, 2))
+heads(o(1, 1, 4), None)
 F.linear(t.tensor(1.), o(2, 2))
 F.linear(o(2), t.tensor(1.))
 F.linear(o(2), o(2, 2, 2))
@@ -213,3 +221,10 @@ def test_a_buffer_in_a_module_whose_own_registration_knows_no_persistence():
         registering(t).left_out = t.nn.Buffer(t.ones(1), persistent=False)
 
     refused(left_out)
+
+
+@pytest.mark.parametrize("size", [(1, 1, 2, 1), (1, 1, 2, 2), (1, 1, 1, 2, 2)])
+@pytest.mark.parametrize("corners", [True, False, None])
+def test_grids_of_one_point_are_told_of(size, corners):
+    theta = (1, len(size) - 2, len(size) - 1)
+    compare(lambda t: t.nn.functional.affine_grid(t.ones(theta), size, corners), warned=300)

@@ -6,6 +6,7 @@ import itertools
 import math
 
 import pytest
+from oracle import compare
 
 torch = pytest.importorskip("torch")
 
@@ -100,3 +101,14 @@ def test_what_may_be_written_to_complex_numbers():
         assert z.clone().eq_(3 + 4j).tolist() == [1 + 0j]
         assert z.clone().logical_not_().tolist() == [0j]
         assert z.clone().copy_(m.ones(1)).tolist() == [1 + 0j]
+
+
+@pytest.mark.parametrize("name", ["pow", "float_power"])
+def test_powers_whose_factors_overflow(name):
+    base = [-943 - 182j, 50 + 694j, -966 - 440j, 82 + 614j, 1e-3 + 2e-3j, 1e-3 + 2e-3j]
+    exponent = [-311 + 298j, -288 - 684j, 738 - 694j, 995 + 848j, 150 - 90j, -150 + 90j]
+
+    def function(t):
+        return getattr(t, name)(*(t.tensor(v, dtype=t.complex128) for v in (base, exponent)))
+
+    compare(function, jitted=(False, True))

@@ -1,8 +1,9 @@
-"""Mantissas and exponents of denormal numbers, which XLA takes for zeros."""
+"""Mantissas and exponents of denormal numbers, which XLA takes for zeros, and functions by them."""
 
 from __future__ import annotations
 
 import pytest
+from oracle import compare
 
 torch = pytest.importorskip("torch")
 
@@ -24,3 +25,13 @@ def test_frexp(dtype, jitted):
         return mantissa.tolist(), mantissa.signbit().tolist(), exponent.tolist()
 
     assert of(torchlike) == of(torch)
+
+
+@pytest.mark.parametrize(("dtype", "first"), [("float32", 8.9), ("float64", 25.9)])
+def test_functions_with_a_factor_that_becomes_denormal(dtype, first):
+    def function(t):
+        x = first + t.arange(60, dtype=getattr(t, dtype)) / 60
+        x[-1] = 1.5e19 if dtype == "float32" else 1.2e154
+        return t.special.erfcx(x), t.special.log_ndtr(-x * 2**0.5)
+
+    compare(function, jitted=(False, True))

@@ -1,5 +1,6 @@
 """Every schedule against PyTorch's: the rates of fifty steps, identical to the last bit."""
 
+import types
 import warnings
 
 import numpy as np
@@ -153,7 +154,24 @@ def said(t, function):
     return [(w.category, str(w.message)) for w in caught]
 
 
+def overridden(t):
+    """A step that gets another one, before the first schedule or after it."""
+    made = []
+    for late in (False, True):
+        o = optimizer(t)
+        if late:
+            made.append(t.optim.lr_scheduler.StepLR(o, 1))
+        own = o.step
+        o.step = types.MethodType(lambda self, own=own: own(), o)
+        if not late:
+            made.append(t.optim.lr_scheduler.StepLR(o, 1))
+        o.step()
+    for s in made:
+        s.step()
+
+
 COMPLAINTS = {
+    "overridden step": overridden,
     "no optimizer": lambda t: t.optim.lr_scheduler.StepLR(3, 1),
     "resumed": lambda t: t.optim.lr_scheduler.StepLR(optimizer(t), 1, last_epoch=2),
     "lambdas": lambda t: t.optim.lr_scheduler.LambdaLR(optimizer(t), [abs]),

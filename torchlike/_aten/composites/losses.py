@@ -8,17 +8,14 @@ from torchlike._aten.composites.pointwise import log_softmax
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
 from torchlike._core.tensor import Tensor
-
-_NUMBERS = {"none": 0, "mean": 1, "sum": 2}
+from torchlike._ops.nn.loss.reductions import get_enum
 
 
 def reduction_number(reduction: Any) -> int:
     """A reduction as aten has it. ValueError for an unknown name."""
     if isinstance(reduction, int):
         return reduction
-    if reduction not in _NUMBERS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return _NUMBERS[reduction]
+    return get_enum(reduction)
 
 
 def _reduced(x: Tensor, reduction: int) -> Tensor:

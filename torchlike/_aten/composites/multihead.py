@@ -46,7 +46,7 @@ def _longer(mask: Any, padding: Any) -> tuple[Any, Any]:
 def _additive(mask: Any, name: str, like: Tensor) -> Any:
     """A mask to be added."""
     if mask is None or mask.dtype is not dtypes.bool:
-        return multihead.additive(mask, name, like)
+        return multihead._canonical_mask(mask, name, None, "", like.dtype, check_other=False)
     zeros = _torch["zeros_like"](mask, dtype=like.dtype)
     return zeros.masked_fill_(mask, -math.inf)
 
@@ -62,7 +62,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Any]:  # fmt: skip
     """Multi-head attention (L, N, E), as ``torch.nn.functional`` has it."""
-    batched = multihead.check_dims(query, key, value, key_padding_mask, attn_mask)
+    batched = multihead._mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         if key_padding_mask is not None:

@@ -113,7 +113,7 @@ def log_ndtr(x: Any) -> jax.Array:
     the logarithm of a number near 1 (4 % off at 5 in float32)."""
     upper = jnp.log1p(-0.5 * jax.scipy.special.erfc(jnp.maximum(x, -1) / math.sqrt(2)))
     low = jnp.minimum(x, -1)
-    lower = jnp.log(erfcx(-low / math.sqrt(2)) / 2) - low * low / 2
+    lower = jnp.log(erfcx(-low / math.sqrt(2)) / 2) - low * (low / 2)
     return jnp.where(x < -1, lower, upper)
 
 

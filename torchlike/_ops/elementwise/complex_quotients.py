@@ -83,4 +83,7 @@ def power(x: Any, y: Any) -> jax.Array:
     plain = jnp.isfinite(x) & jnp.isfinite(y) & (x != 0)
     x, y, plain = jnp.broadcast_arrays(x, y, plain)
     edge = complex_edges.exponential(_product(y, complex_edges.logarithm(x)))
-    return jnp.where(plain, jnp.power(x, y), edge)
+    # XLA multiplies a power of the modulus and an exponential, of which one may overflow and the
+    # other vanish.
+    found = jnp.power(x, y)
+    return jnp.where(plain & jnp.isfinite(found) & (found != 0), found, edge)

@@ -234,9 +234,20 @@ def _i1_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 def erfcx(x: Any) -> jax.Array:
     """``exp(x²)·erfc(x)``; its derivative is ``2x·erfcx(x) - 2/√π``, as PyTorch computes it.
 
-    JAX 0.12 has another, whose own derivative fails for arrays.
+    JAX 0.12 has another, whose own derivative fails for arrays, and which is 0 where ``erfc(x)`` is
+    not a normal number (from 9.2 to 9.4, in float64 from 26.5 to 26.6). There this is the
+    asymptotic series: 1 - u + 3u² - 15u³ …, with u of 1 / 2x².
     """
-    return jax.scipy.special.erfcx(x)
+    far = 26 if x.dtype == np.float64 else 9
+    u = 0.5 / (x * x)
+    series = jnp.ones_like(x)
+    for odd in (13, 11, 9, 7, 5, 3, 1):
+        series = 1 - odd * u * series
+    return jnp.where(
+        x > far,
+        series / (x * math.sqrt(math.pi)),
+        jax.scipy.special.erfcx(jnp.minimum(x, far)),
+    )
 
 
 @erfcx.defjvp

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core
 
 from torchlike._core import casts, dtypes, errors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import OPS, composite, op
-from torchlike._dispatch.schema import Bool, Element, Input, Int, OwnFactor, Str
+from torchlike._dispatch.schema import Bool, Element, Input, Int, Kind, OwnFactor, Str
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.indexing.gathering import (
     check_along,
@@ -66,7 +67,7 @@ def _target(x: Any, dim: int, index: Any, src: Any, name: str) -> tuple[Any, Any
     return x, along(index, d), src
 
 
-@op("scatter_src", namespaces=(), method=False, inplace=True, check=_check_scatter,
+@op("scatter_src", namespaces=(), method=False, inplace=True, check=_check_scatter, reorders=True,
     needs={"input": ["index"], "src": ["index"]}, grad_name="ScatterBackward0")  # fmt: skip
 def scatter_src(input: Input, dim: Int, index: Input, src: Input):
     """``input`` with the values of ``src`` written at ``index`` along ``dim``."""
@@ -74,7 +75,7 @@ def scatter_src(input: Input, dim: Int, index: Input, src: Input):
     return overwrite(x, at, values).reshape(input.shape) if index.size else input
 
 
-@op("scatter_value", namespaces=(), method=False, inplace=True, check=_check_scatter,
+@op("scatter_value", namespaces=(), method=False, inplace=True, check=_check_scatter, reorders=True,
     needs={"input": ["index"], "value": ["index"]}, grad_name="ScatterBackward1")  # fmt: skip
 def scatter_value(input: Input, dim: Int, index: Input, value: Element):
     """``input`` with a number written at ``index`` along ``dim``."""
@@ -88,7 +89,7 @@ _OLD_REDUCES = {"add": "sum", "multiply": "prod"}
 
 
 @op("scatter_reduce_value", namespaces=(), method=False, inplace=True, check=_check_scatter,
-    grad_name="ScatterBackward3")  # fmt: skip
+    grad_name="ScatterBackward3", reorders=True)  # fmt: skip
 def scatter_reduce_value(input: Input, dim: Int, index: Input, value: Element, reduce: Str):
     """``input`` with a number added, or multiplied in, at ``index`` along ``dim``."""
     x, at, _ = _target(input, dim, index, None, "scatter")
@@ -133,7 +134,7 @@ def _check_scatter_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
 
 
 @op("scatter_reduce_src", namespaces=(), method=False, inplace=True, check=_check_scatter_reduce,
-    grad_name="ScatterReduceBackward0")  # fmt: skip
+    grad_name="ScatterReduceBackward0", reorders=True)  # fmt: skip
 def scatter_reduce_src(input: Input, dim: Int, index: Input, src: Input, reduce: Str,
                        include_self: Bool = True):  # fmt: skip
     """``input`` with the values of ``src`` combined into it at ``index`` along ``dim``."""
@@ -176,7 +177,7 @@ def scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce:
     return OPS["scatter_reduce_src"].in_place(input, dim, index, src, reduce, include_self)
 
 
-@op(inplace=True, check=_check_scatter, needs={"input": [], "src": ["index"]})
+@op(inplace=True, check=_check_scatter, needs={"input": [], "src": ["index"]}, reorders=True)
 def scatter_add(input: Input, dim: Int, index: Input, src: Input):
     """Values of ``src`` added at ``index`` along ``dim``."""
     x, at, values = _target(input, dim, index, src, "scatter_add")
@@ -320,7 +321,7 @@ def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple
 
 
 @op(inplace=True, check=_check_index_add,
-    needs={"input": [], "source": ["index"]})  # fmt: skip
+    needs={"input": [], "source": ["index"]}, reorders=True)  # fmt: skip
 def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: OwnFactor = 1):
     """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
     x, at, values = _check_slices(input, dim, index, source, "index_add_")
@@ -338,7 +339,8 @@ def _check_index_copy(input: Any, dim: int, index: Any, *rest: Any) -> None:
         )
 
 
-@op(inplace=True, check=_check_index_copy, needs={"input": ["index"], "source": ["index"]})
+@op(inplace=True, check=_check_index_copy, needs={"input": ["index"], "source": ["index"]},
+    reorders=True)  # fmt: skip
 def index_copy(input: Input, dim: Int, index: Input, source: Input):
     """``source`` written over the slices of a dimension at the positions in a vector."""
     if input.dtype != source.dtype:
@@ -366,16 +368,31 @@ def index_copy(input: Input, dim: Int, index: Input, source: Input):
     return overwrite(x, at, values).reshape(input.shape)
 
 
+def _check_fill_of_kind(value: Any, among: Any) -> None:
+    if (isinstance(value, complex) or jnp.iscomplexobj(value)) and not jnp.iscomplexobj(among):
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
+    casts.check_fits(value, among.dtype)
+
+
+_FillOfKind = Annotated[
+    Any, Kind("Tensor", operand=True, number=True, element=True, check=_check_fill_of_kind)
+]
+
+
 def _check_index_fill(input: Any, dim: int, index: Any, value: Any) -> None:
-    casts.check_element(value, input.dtype)
+    if not isinstance(value, core.Tracer) and jnp.ndim(value) == 0 and hasattr(value, "item"):
+        _check_fill_of_kind(value.item(), input)
     d, size = extent(input, dim)
     bad = first_outside(index, -size, size)
     if bad is not None:
         raise IndexError(f"index {bad} is out of bounds for dimension {d} with size {size}")
 
 
-@op(inplace=True, check=_check_index_fill, needs={"input": ["index"], "value": ["index"]})
-def index_fill(input: Input, dim: Int, index: Input, value: Element):
+@op(inplace=True, check=_check_index_fill, needs={"input": ["index"], "value": ["index"]},
+    reorders=True)  # fmt: skip
+def index_fill(input: Input, dim: Int, index: Input, value: _FillOfKind):
     """A number written over the slices of a dimension at the positions in a vector."""
     d = errors.wrap_dim(dim, input.ndim)
     if index.dtype != np.int64:
@@ -395,7 +412,7 @@ def _check_index_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
         raise IndexError("index out of range in self")
 
 
-@op(inplace=True, check=_check_index_reduce)
+@op(inplace=True, check=_check_index_reduce, reorders=True)
 def index_reduce(input: Input, dim: Int, index: Input, source: Input, reduce: Str, *,
                  include_self: Bool = True):  # fmt: skip
     """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
@@ -408,7 +425,8 @@ def index_reduce(input: Input, dim: Int, index: Input, source: Input, reduce: St
     return reduced(x, at, values, reduce, include_self).reshape(input.shape)
 
 
-@op(inplace=True, check=check_flat, needs={"input": ["index"], "source": ["index"]})
+@op(inplace=True, check=check_flat, needs={"input": ["index"], "source": ["index"]},
+    reorders=True)  # fmt: skip
 def put(input: Input, index: Input, source: Input, accumulate: Bool = False):
     """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
     if index.dtype != np.int64:

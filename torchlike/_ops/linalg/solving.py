@@ -27,6 +27,7 @@ from torchlike._ops.linalg.decompositions import (
 )
 from torchlike._ops.linalg.lu import factored, singular_at
 from torchlike._ops.outputs import given
+from torchlike._ops.promotion import check_broadcast_shapes
 from torchlike._ops.reduce.reduction import _named as named
 
 
@@ -486,17 +487,29 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: Any = False, *, atol: Any
 )
 def lstsq_op(A: Input, B: Input, rcond: OptFloat):
     """The least-squares solution of least norm, rank and singular values."""
+    for argument, x, least in (("input", A, 2), ("other", B, 1)):
+        if x.ndim < least:
+            raise RuntimeError(
+                f"torch.linalg.lstsq: {argument} must have at least {least} "
+                f"dimension{'s' * (least > 1)}."
+            )
     require_matrix(A, "torch.linalg.lstsq", "input")
+    if A.ndim - B.ndim not in (0, 1):
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
+            "(input.dim() - other.dim()) <= 1"
+        )
     if A.dtype != B.dtype:
         raise RuntimeError(
             "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
             f"dtype {type_name(A)} and other's dtype {type_name(B)}"
         )
-    vector = _is_vector(A, B) or B.ndim == 1
+    vector = _is_vector(A, B)
     b = B[..., None] if vector else B
     if b.shape[-2] != A.shape[-2]:
         at = "-1" if vector else "-2"
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({at})")
+    check_broadcast_shapes(A.shape[:-2], b.shape[:-2])
     rtol = None if rcond is None else jnp.asarray(rcond)
     solution = pseudoinverse(A, None, rtol, False) @ b
     s = singular(lax.stop_gradient(A), compute_uv=False)
@@ -511,21 +524,38 @@ _LSTSQ = named("linalg_lstsq", "solution residuals rank singular_values")
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
+def _rcond(rcond: Any, driver: str, dtype: Any) -> float:
+    """Which singular values LAPACK's driver keeps: those above this times the largest."""
+    if driver == "gels":
+        return 0.0  # takes full rank for granted
+    eps = dtypes.finfo(dtype).eps
+    if driver == "gelsd":
+        return rcond if 0 < rcond < 1 else eps / 2
+    if driver == "gelss":
+        return rcond if rcond >= 0 else eps
+    return min(rcond, 1.0) * (1 - eps)  # what is at the tolerance counts, and the largest always
+
+
 @composite("lstsq", namespaces=("linalg",), method=False)
 def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *,
                  driver: str | None = None, out: Any = None) -> Any:  # fmt: skip
     """X that makes ``|A @ X - B|`` least (of least norm), residuals, rank and singular values.
 
     As in PyTorch, residuals are given for tall matrices of full rank (not by "gelsy", the default
-    driver), singular values by "gelsd" and "gelss".
+    driver), singular values by "gelsd" and "gelss". What counts as zero besides is said by
+    ``rcond``, relative to the largest singular value, as LAPACK's driver of that name takes it: a
+    value out of (0, 1) ("gelsd") or below 0 ("gelss") means the precision of the dtype.
+
+    Differs from PyTorch: "gelsy" drops small singular values, and not small columns of a QR
+    decomposition.
     """
     driver = "gelsy" if driver is None else driver
     if driver not in _DRIVERS:
         raise RuntimeError(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
         )
-    # "gels" takes full rank for granted: nothing counts as zero, whatever the tolerance.
-    solution, residuals, rank, s = lstsq_op(A, B, 0.0 if driver == "gels" else rcond)
+    tolerance = None if rcond is None and driver != "gels" else _rcond(rcond, driver, A.dtype)
+    solution, residuals, rank, s = lstsq_op(A, B, tolerance)
     nothing = A.new_empty(0, dtype=A.dtype.to_real())
     m, n = A.shape[-2:]
     full = driver == "gels" or (driver != "gelsy" and bool((rank == n).all()))

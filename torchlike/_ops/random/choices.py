@@ -89,7 +89,7 @@ def _bernoulli_each(
     fill = in_memory_order(shape, along, units)
     if values is not None and not modes.current.levels:
         bounds = values if wide else values.astype(np.float32)
-        return draw(generator, lambda e: np.ascontiguousarray((fill(e) < bounds).astype(dtype)))
+        return draw(generator, lambda e: np.asarray(fill(e) < bounds, dtype, order="C"))
     bounds = p._read() if wide else p._read().astype(np.float32)
     return boxes.apply(_less, draw(generator, fill), bounds).astype(dtype)
 

@@ -9,8 +9,8 @@ from torchlike._compat.symbolic import SymInt, SymNode, hint_of, symbolic_sizes
 from torchlike._compat.symbolic import is_symbolic as _is_symbolic
 
 __all__ = ["GuardOnDataDependentSymNode", "ShapeEnv", "free_symbols", "guard_bool",
-           "guard_int", "guard_or_false", "guard_or_true", "guard_size_oblivious", "has_free_symbols", "hint_int", "is_symbolic",
-           "statically_known_true"]  # fmt: skip
+           "guard_int", "guard_or_false", "guard_or_true", "guard_size_oblivious",
+           "has_free_symbols", "hint_int", "is_symbolic", "statically_known_true"]  # fmt: skip
 
 
 class GuardOnDataDependentSymNode(RuntimeError):

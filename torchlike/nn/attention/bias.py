@@ -50,6 +50,11 @@ class CausalBias(Tensor):
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
         return self
 
+    def _materialize(self, device: Any = None) -> Tensor:
+        """The mask as a plain tensor."""
+        mask = Tensor._on(self._storage, self._view)
+        return mask if device is None else mask.to(device)
+
 
 def causal_upper_left(*size: int) -> CausalBias:
     """The mask (L, S) of ``is_causal=True``. AssertionError unless there are two sizes."""

@@ -7,20 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core.tensor import Tensor
+from torchlike._ops.nn.loss.reductions import reduction_of
 from torchlike.nn import functional as F
 from torchlike.nn.modules.module import Module
-
-
-def _reduction(size_average: Any, reduce: Any, reduction: str) -> str:
-    """The reduction that the two deprecated arguments ask for, or the given one."""
-    if size_average is None and reduce is None:
-        return reduction
-    mean = size_average is None or size_average
-    chosen = ("mean" if mean else "sum") if reduce is None or reduce else "none"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead."
-    )
-    return chosen
 
 
 class _Loss(Module):
@@ -32,7 +21,7 @@ class _Loss(Module):
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        self.reduction = _reduction(size_average, reduce, reduction)
+        self.reduction = reduction_of(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):

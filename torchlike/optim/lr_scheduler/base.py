@@ -80,6 +80,8 @@ class LRScheduler:
 
     def _initial_step(self) -> None:
         self._step_count = 0
+        if "step" in vars(self.optimizer):
+            self.optimizer._step_when_scheduled = vars(self.optimizer)["step"]
         self._is_initial = True
         try:
             self.step()
@@ -97,7 +99,16 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Go on by one epoch (or to ``epoch``) and set the rates. Call it after the optimizer."""
         refuse_capture("scheduler.step()")
-        if self._step_count == 1 and not self.optimizer._opt_called:
+        if self._step_count == 1 and self._is_step_overridden():
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                "initialization. Please, make sure to call `optimizer.step()` before "
+                "`lr_scheduler.step()`. See more details at "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=2,
+            )
+        elif self._step_count == 1 and not self.optimizer._opt_called:
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch "
                 "1.1.0 and later, you should call them in the opposite order: `optimizer.step()` "
@@ -111,6 +122,11 @@ class LRScheduler:
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
+
+    def _is_step_overridden(self) -> bool:
+        """Whether the optimizer has got a ``step`` of its own since a schedule was made for it."""
+        optimizer = self.optimizer
+        return vars(optimizer).get("step") is not optimizer._step_when_scheduled
 
     def _update_lr(self, epoch: int | None = None) -> None:
         self._get_lr_called_within_step = True

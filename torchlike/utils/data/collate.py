@@ -51,7 +51,8 @@ def default_collate(batch: Any) -> Any:
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def _arrays(batch: Any, *, collate_fn_map: Any = None) -> Any:
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Arrays along a new first dimension, as a tensor; no strings or objects (TypeError)."""
     first = batch[0]
     if first.dtype.kind in "SUO":
         raise TypeError(_MISFIT.format(first.dtype))
@@ -60,19 +61,23 @@ def _arrays(batch: Any, *, collate_fn_map: Any = None) -> Any:
     return stack([as_tensor(a) for a in batch])  # raises, naming what does not fit
 
 
-def _array_scalars(batch: Any, *, collate_fn_map: Any = None) -> Any:
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """NumPy's numbers as a tensor."""
     return as_tensor(np.array(batch))
 
 
-def _floats(batch: Any, *, collate_fn_map: Any = None) -> Any:
+def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Python's floats as a tensor, float64."""
     return tensor(np.array(batch, np.float64))
 
 
-def _ints(batch: Any, *, collate_fn_map: Any = None) -> Any:
+def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Python's integers as a tensor."""
     return tensor(list(batch))
 
 
-def _as_they_are(batch: Any, *, collate_fn_map: Any = None) -> Any:
+def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Strings as they are."""
     return batch
 
 
@@ -107,8 +112,9 @@ def _sequence_like(model: Any, values: list[Any]) -> Any:
         return values
 
 
-def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
-    """Many small tensors on the host are stacked by NumPy: one transfer, not one per sample."""
+def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
+    """Tensors along a new first dimension. Many small ones on the host are stacked by NumPy: one
+    transfer, not one per sample."""
     first = batch[0]
     if not all(isinstance(t, Tensor) and t.shape == first.shape for t in batch):
         return stack(batch)  # raises, naming what does not fit
@@ -135,13 +141,13 @@ def _together(arrays: list[np.ndarray]) -> np.ndarray:
 #: Type -> how its samples become a batch; users add their own. NumPy's float64 and bool come before
 #: Python's, whose subclasses they may be.
 default_collate_fn_map: dict[Any, Any] = {
-    Tensor: _stacked,
-    np.ndarray: _arrays,
-    (np.bool_, np.number, np.object_): _array_scalars,
-    float: _floats,
-    int: _ints,
-    str: _as_they_are,
-    bytes: _as_they_are,
+    Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
 }
 
 

@@ -21,18 +21,36 @@ NEEDS_MASK = (
 )
 
 
-def additive(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
+def _none_or_dtype(input: Tensor | None) -> dtypes.dtype | None:
+    """The dtype of a mask that is given."""
+    if input is None or isinstance(input, Tensor):
+        return None if input is None else input.dtype
+    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+
+
+def _canonical_mask(
+    mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: Any,
+    check_other: bool = True,
+) -> Tensor | None:  # fmt: skip
     """A mask to be added: -inf where a bool mask says True (do not attend)."""
-    if mask is None or mask.is_floating_point():
+    if mask is None:
+        return None
+    if mask.dtype is not dtypes.bool and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype is not other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type "
+            "for both instead."
+        )
+    if mask.is_floating_point():
         return mask
-    if mask.dtype is not dtypes.bool:
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    return like.new_zeros(mask.shape).masked_fill(mask, float("-inf"))
+    return mask.new_zeros(mask.shape, dtype=target_type).masked_fill(mask, float("-inf"))
 
 
-def check_dims(
-    query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None
-) -> bool:
+def _mha_shape_check(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None, num_heads: int,
+) -> bool:  # fmt: skip
     """Whether there is a batch dimension. AssertionError when the inputs disagree on it."""
     if query.dim() not in (2, 3):
         raise AssertionError(
@@ -46,36 +64,52 @@ def check_dims(
             f"For {kind} `query`, expected `key` and `value` to be {n}-D but found "
             f"{key.dim()}-D and {value.dim()}-D tensors respectively"
         )
-    if padding is not None and padding.dim() != n - 1:
+    if key_padding_mask is not None and key_padding_mask.dim() != n - 1:
         raise AssertionError(
             f"For {kind} `query`, expected `key_padding_mask` to be `None` or {n - 1}-D but found "
-            f"{padding.dim()}-D tensor instead"
+            f"{key_padding_mask.dim()}-D tensor instead"
         )
-    if mask is not None and mask.dim() not in (2, 3):
+    if attn_mask is not None and attn_mask.dim() not in (2, 3):
         raise AssertionError(
             f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
-            f"{mask.dim()}-D tensor instead"
+            f"{attn_mask.dim()}-D tensor instead"
         )
-    if padding is not None and mask is not None and padding.dtype is not mask.dtype:
-        warnings.warn(
-            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type "
-            "for both instead."
-        )
+    needed, found = (num_heads, query.size(0), key.size(0)), getattr(attn_mask, "shape", ())
+    if not batched and len(found) == 3 and found != needed:
+        raise AssertionError(f"Expected `attn_mask` shape to be {needed} but got {found}")
     return batched
 
 
-def _project(
-    query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values; one product where one tensor is all three."""
-    if isinstance(weights, Tensor):
-        if query is key and key is value:
-            q, k, v = linear(query, weights, bias).chunk(3, -1)
-            return q, k, v
-        weights = weights.chunk(3)
-    biases = (None, None, None) if bias is None else bias.chunk(3)
-    q, k, v = (linear(*given) for given in zip((query, key, value), weights, biases, strict=True))
-    return q, k, v
+def _in_projection_packed(
+    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
+) -> tuple[Tensor, ...]:
+    """Queries, keys and values by one weight (3 * E, E); one product where all are one tensor."""
+    if q is k and k is v:
+        return tuple(linear(q, w, b).chunk(3, -1))
+    biases = (None, None, None) if b is None else b.chunk(3)
+    return tuple(linear(*given) for given in zip((q, k, v), w.chunk(3), biases, strict=True))
+
+
+def _in_projection(
+    q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor,
+    b_q: Tensor | None = None, b_k: Tensor | None = None, b_v: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Queries, keys and values by a weight each."""
+    return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
+
+
+def _check_more_keys(
+    bias_k: Tensor | None, bias_v: Tensor | None, static_k: Tensor | None, static_v: Tensor | None
+) -> None:
+    """AssertionError for a learned key without its value, or beside keys that are given."""
+    for name, bias, other, absent in (
+        ("bias_k", bias_k, bias_v, "bias_v"), ("bias_v", bias_v, bias_k, "bias_k")
+    ):  # fmt: skip
+        if bias is not None and other is None:
+            raise AssertionError(f"{name} is set but {absent} is None")
+    for name, static in (("key", static_k), ("value", static_v)):
+        if bias_k is not None and static is not None:
+            raise AssertionError(f"bias cannot be added to static {name}.")
 
 
 def _mask_for_heads(
@@ -145,9 +179,12 @@ def multi_head_attention_forward(
 
     RuntimeError and AssertionError for masks and inputs that do not fit.
     """
-    batched = check_dims(query, key, value, key_padding_mask, attn_mask)
-    padding: Any = additive(key_padding_mask, "key_padding_mask", query)
-    mask = additive(attn_mask, "attn_mask", query)
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
+    _check_more_keys(bias_k, bias_v, static_k, static_v)
+    padding: Any = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+    )
+    mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
     if is_causal and mask is None:
         raise RuntimeError(NEEDS_MASK)
     by_hint = is_causal and padding is None and not need_weights
@@ -160,11 +197,14 @@ def multi_head_attention_forward(
     width = width_of_heads(
         query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight
     )
-    separate = (q_proj_weight, k_proj_weight, v_proj_weight)
     q: Any
-    q, k, v = _project(
-        query, key, value, separate if use_separate_proj_weight else in_proj_weight, in_proj_bias
-    )
+    if use_separate_proj_weight:
+        separate: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
+        biases = () if in_proj_bias is None else in_proj_bias.chunk(3)
+        q, k, v = _in_projection(query, key, value, *separate, *biases)
+    else:
+        packed: Any = in_proj_weight
+        q, k, v = _in_projection_packed(query, key, value, packed, in_proj_bias)
     q, k, v = (t.unflatten(-1, (num_heads, width)).permute(1, 2, 0, 3) for t in (q, k, v))
     k = k if static_k is None else _static(static_k, "static_k", batch, num_heads, width)
     v = v if static_v is None else _static(static_v, "static_v", batch, num_heads, width)

@@ -279,6 +279,9 @@ def embedding_bag(
     or decrease (not checked inside jit).
 
     ``sparse``: a weight that is a leaf gets a gradient in coordinate form (not inside jit).
+
+    Differs from PyTorch: with ``include_last_offset`` the last bag ends at ``offsets[-1]``, as is
+    documented there too; some of its kernels (float64, ``padding_idx``) go on to the input's end.
     """
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(

@@ -17,7 +17,8 @@ from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Float, Input, Operand, OptInput, Str
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import subgradients
-from torchlike._ops.nn.loss.loss import reduced, reduction_of
+from torchlike._ops.nn.loss.loss import reduced
+from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._ops.promotion import in_float32, promoted, promoted_float
 from torchlike._ops.reduce.reduction import mean
 from torchlike._ops.reduce.reduction import sum as sum_op
@@ -102,8 +103,7 @@ def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str,
 
 
 def _check_reduction(reduction: str) -> None:
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
 
 
 def _check_weights(input: Tensor, weight: Tensor | None) -> None:

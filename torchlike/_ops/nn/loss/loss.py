@@ -6,7 +6,6 @@ The target's logit is picked by comparing with an iota rather than by a gather: 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax
@@ -19,29 +18,10 @@ from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Float, Input, Int, OptInput, Str
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
+from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._runtime.mixed_operands import own_values
 
 _F = ("nn.functional",)
-
-
-def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
-    """The reduction, also from PyTorch's old pair of flags (with its warning)."""
-    if size_average is not None or reduce is not None:
-        size_average = True if size_average is None else size_average
-        reduce = True if reduce is None else reduce
-        reduction = "none" if not reduce else "mean" if size_average else "sum"
-        warnings.warn(
-            "size_average and reduce args will be deprecated, please use "
-            f"reduction='{reduction}' instead.",
-            stacklevel=3,
-        )
-    return reduction
-
-
-def check_reduction(reduction: str) -> None:
-    """ValueError for an unknown reduction."""
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
 def reduced(loss: Any, reduction: str) -> jax.Array:
