@@ -43,6 +43,7 @@ from torchlike import cpu as cpu
 from torchlike import cuda as cuda
 from torchlike import distributed as distributed
 from torchlike import distributions as distributions
+from torchlike import export as export
 from torchlike import fft as fft
 from torchlike import func as func
 from torchlike import functional as functional
@@ -141,6 +142,8 @@ from torchlike._core.streams import Event as Event
 from torchlike._core.streams import Stream as Stream
 from torchlike._core.tensor import from_jax as from_jax
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
+from torchlike._stablehlo.torchscript import ScriptFunction as ScriptFunction
+from torchlike._stablehlo.torchscript import ScriptModule as ScriptModule
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
 from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
@@ -169,8 +172,6 @@ from torchlike.autograd.grad_mode import no_grad as no_grad
 from torchlike.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from torchlike.backends.device_modules import get_device_module as get_device_module
 from torchlike.compiler.torch_compile import compile as compile
-from torchlike.export.torchscript import ScriptFunction as ScriptFunction
-from torchlike.export.torchscript import ScriptModule as ScriptModule
 from torchlike.func.vmap import vmap as vmap
 from torchlike.futures import Future as Future
 from torchlike.interop import from_jax_function as from_jax_function
