@@ -127,6 +127,7 @@ FLOORS = [
         "serialization",
         "func",
         "_functorch",
+        "_vmap_internals",
         "distributions",
         "distributed._composable",
         "distributed._tensor",

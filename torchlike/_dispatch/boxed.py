@@ -108,8 +108,8 @@ class VmapLevel(BoxLevel, Mapped):
 
 
 def _with_one_primal(exe: Executable, axes: tuple[Any, ...], key: Any) -> Callable[..., Any]:
-    """A jvp mapped over its tangents alone: its outputs are one value for all examples, so a jacobian
-    of many columns computes the function once."""
+    """A jvp mapped over its tangents alone: its outputs are one value for all examples, so a
+    Jacobian of many columns computes the function once."""
     assert exe.pushed is not None
     mapped = jax.vmap(exe.pushed[0], in_axes=axes, out_axes=(None, 0))
 

@@ -15,8 +15,8 @@ from torchlike._dispatch.record import rejoined
 
 
 class DetachedStorage(Storage):
-    """Reads another storage's values, and writes values into it, of which its gradients and tangents
-    know nothing. Gradients and tangents that are written here stay here."""
+    """Reads another storage's values, and writes values into it, of which its gradients and
+    tangents know nothing. Gradients and tangents that are written here stay here."""
 
     __slots__ = ("_own", "_written", "of")
 

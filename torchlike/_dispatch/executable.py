@@ -190,8 +190,8 @@ class Executable:
         self.transformed: dict[Any, Executable] = {}
         #: Whether the op gives a tuple; known once it was traced for a jvp.
         self.has_tuple: Any = None
-        #: Of one under ``jax.jvp``: the function that gives outputs and tangents apart, and how many
-        #: of its operands are primals.
+        #: Of one under ``jax.jvp``: the function that gives outputs and tangents apart, and how
+        #: many of its operands are primals.
         self.pushed: tuple[Callable[..., Any], int] | None = None
         #: Of one under ``jax.vmap``: how many outputs, the first ones, are one value for all
         #: examples; known once it was traced.

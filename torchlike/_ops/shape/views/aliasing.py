@@ -13,8 +13,8 @@ from torchlike._ops.shape.views.making import make_view, require_tensor
 
 
 def _is_apart(cell: Any) -> bool:
-    """Whether a transform is to know what is detached apart: of a box, and wherever a tangent may be
-    written later."""
+    """Whether a transform is to know what is detached apart: of a box, and wherever a tangent may
+    be written later."""
     return type(cell) in boxes.BOXES or (
         any(level.made is not None for level in modes.current.levels)
         and type(cell) not in boxes.SPECIAL
