@@ -154,6 +154,7 @@ FLOORS = [
         "multiprocessing",
         "onnx",
         "_higher_order_ops",
+        "_functorch.apis",
         "_functorch.python_key",
         "_guards",
         "ao.quantization.fx",
@@ -304,8 +305,8 @@ def _can_be_imported(name):
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
     "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops",
-    "_decomp", "_library", "_prims_common", "_runtime", "as_torch.py", "cli.py", "interop",
-    "porting", "py.typed",
+    "_decomp", "_library", "_prims_common", "_runtime", "_vmap_internals.py", "as_torch.py",
+    "cli.py", "interop", "porting", "py.typed",
 }  # fmt: skip
 
 

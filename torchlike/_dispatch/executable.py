@@ -193,8 +193,7 @@ class Executable:
         #: Of one under ``jax.jvp``: the function that gives outputs and tangents apart, and how
         #: many of its operands are primals.
         self.pushed: tuple[Callable[..., Any], int] | None = None
-        #: Of one under ``jax.vmap``: how many outputs, the first ones, are one value for all
-        #: examples; known once it was traced.
+        #: How many outputs, the first ones, ``jax.vmap`` left one value; known once traced.
         self.unmapped = 0
 
         pure = targets.precise(pure)
