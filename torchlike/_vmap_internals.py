@@ -1,4 +1,5 @@
-"""``torch._vmap_internals``: ``vmap`` by the names that libraries imported before ``torch.func``."""
+"""``torch._vmap_internals``: ``vmap`` by the names that libraries imported before there was
+``torch.func``."""
 
 from __future__ import annotations
 
