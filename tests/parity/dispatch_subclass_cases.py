@@ -453,6 +453,14 @@ def recorded_jacobian(torch):
     return type(found).__name__, found.requires_grad, parts(found.detach())
 
 
+def detached(torch):
+    x = made(torch, requires_grad=True)
+    y = x.detach()
+    z = (x * 2).detach()
+    (x * y).sum().backward()
+    return y.requires_grad, y.is_leaf, z.requires_grad, (y * 2).requires_grad, parts(x.grad)
+
+
 PROGRAMS = [f for f in list(globals().values()) if callable(f) and getattr(
     f, "__module__", None) == __name__ and f.__name__ not in (
     "two_tensor", "made", "parts")]  # fmt: skip
