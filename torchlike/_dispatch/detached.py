@@ -97,8 +97,10 @@ class DetachedStorage(Storage):
 def _with_value(old: Any, new: Any) -> Any:
     """The box ``old`` with the values of ``new``, and its own gradients and tangents."""
     depth = old.level.depth if type(old) in boxes.BOXES else -1
-    while type(new) is Dual and new.level.depth > depth:  # of which ``old`` knows nothing
-        new = new.value._read()
+    inside: Any = new
+    while type(inside) is Dual and inside.level.depth > depth:  # of which ``old`` knows nothing
+        inside = inside.value._read()
+    new = inside
     if type(old) not in boxes.BOXES:
         return new.detached() if type(new) in boxes.BOXES else new
     if type(new) not in boxes.BOXES or new.level is not old.level:

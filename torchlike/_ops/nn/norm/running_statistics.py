@@ -11,7 +11,7 @@ from torchlike._core.boxes import Batched, Dual
 
 
 def _has_tangent(t: Any) -> bool:
-    cell = None if t is None else t._read()
+    cell: Any = None if t is None else t._read()
     while type(cell) in boxes.BOXES:
         if type(cell) is Dual and cell.tangent is not None and cell.level.alive:
             return True
