@@ -127,6 +127,7 @@ FLOORS = [
         "serialization",
         "func",
         "_functorch",
+        "_vmap_internals",
         "distributions",
         "distributed._composable",
         "distributed._tensor",
@@ -152,6 +153,7 @@ FLOORS = [
         "_library",
         "multiprocessing",
         "_higher_order_ops",
+        "_functorch.apis",
         "_functorch.python_key",
         "_guards",
         "ao.quantization.fx",
@@ -355,9 +357,8 @@ def _can_be_imported(name):
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
     "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops",
-    "_decomp", "_library", "_prims_common", "_runtime", "_stablehlo", "as_torch.py", "cli.py",
-    "interop",
-    "porting", "py.typed",
+    "_decomp", "_library", "_prims_common", "_runtime", "_stablehlo", "_vmap_internals.py",
+    "as_torch.py", "cli.py", "interop", "porting", "py.typed",
 }  # fmt: skip
 
 

@@ -241,6 +241,7 @@ _LATER = frozenset(
         "_tensor",
         "_utils",
         "_tensor_str",
+        "_vmap_internals",
         "classes",
         "distributions",
         "functional",

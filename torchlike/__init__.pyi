@@ -33,6 +33,7 @@ from torchlike import _subclasses as _subclasses
 from torchlike import _tensor as _tensor
 from torchlike import _tensor_str as _tensor_str
 from torchlike import _utils as _utils
+from torchlike import _vmap_internals as _vmap_internals
 from torchlike import accelerator as accelerator
 from torchlike import amp as amp
 from torchlike import autograd as autograd

@@ -447,6 +447,20 @@ def saved_and_loaded(torch):
     return torch.load(stream)["x"].detach(), len(pickle.dumps(torch.Size([2]))) > 0
 
 
+def recorded_jacobian(torch):
+    x = made(torch)
+    found = torch.autograd.functional.jacobian(lambda x: x.exp().sum(1), x, create_graph=True)
+    return type(found).__name__, found.requires_grad, parts(found.detach())
+
+
+def detached(torch):
+    x = made(torch, requires_grad=True)
+    y = x.detach()
+    z = (x * 2).detach()
+    (x * y).sum().backward()
+    return y.requires_grad, y.is_leaf, z.requires_grad, (y * 2).requires_grad, parts(x.grad)
+
+
 PROGRAMS = [f for f in list(globals().values()) if callable(f) and getattr(
     f, "__module__", None) == __name__ and f.__name__ not in (
     "two_tensor", "made", "parts")]  # fmt: skip

@@ -21,11 +21,18 @@ def vjp(
     function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any],
     wanted: Sequence[Any] | None = None,
 ) -> list[Any]:  # fmt: skip
-    """The gradients of ``function(*inputs)`` for each input; None for those not wanted."""
+    """The gradients of ``function(*inputs)`` for each input; None for those not wanted. They are
+    recorded where an input or a cotangent requires grad."""
     chosen = [t is not None and (wanted is None or bool(wanted[i])) for i, t in enumerate(inputs)]
-    before, modes.current.grad_enabled = modes.current.grad_enabled, True
+    before = modes.current.grad_enabled
+    # Inside of a transform it may be a lower level that differentiates them.
+    again = before and (
+        bool(modes.current.levels)
+        or any(t is not None and t.requires_grad for t in (*inputs, *cotangents))
+    )
+    modes.current.grad_enabled = True
     try:
-        given = [None if t is None else t.detach().requires_grad_(w)
+        given = [t if t is None else _place(t, w, again)
                  for t, w in zip(inputs, chosen, strict=True)]  # fmt: skip
         out = function(*given)
     finally:
@@ -35,8 +42,19 @@ def vjp(
     places = [t for t, w in zip(given, chosen, strict=True) if w]
     if not places:
         return [None] * len(inputs)
-    found = iter(grad([o for o, _ in pairs], places, [c for _, c in pairs], allow_unused=True))
+    found = iter(grad(
+        [o for o, _ in pairs], places, [c for _, c in pairs], create_graph=again, allow_unused=True
+    ))  # fmt: skip
     return [next(found) if w else None for w in chosen]
+
+
+def _place(t: Tensor, wanted: bool, again: bool) -> Tensor:
+    """An input where its gradient can be asked for, if it is ``wanted``; connected with its history
+    if the gradients are differentiated ``again``."""
+    if not again:
+        return t.detach().requires_grad_(wanted)
+    same = t.view_as(t)
+    return same if same.requires_grad else same.requires_grad_(wanted)
 
 
 def _of_one(name: str, forward: Callable[..., Any]) -> None:
@@ -137,7 +155,9 @@ def _convolution_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, stride: Any, padding: Any,
     dilation: Any, transposed: bool, output_padding: Any, groups: int, output_mask: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
-    bias = None if bias_sizes is None else weight.new_zeros(tuple(bias_sizes))
+    bias = (
+        weight.new_zeros(tuple(bias_sizes)) if bias_sizes is not None and output_mask[2] else None
+    )
     return tuple(vjp(
         lambda x, w, b: KERNELS["convolution"](
             x, w, b, stride, padding, dilation, transposed, output_padding, groups),

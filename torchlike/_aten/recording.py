@@ -131,10 +131,11 @@ def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pr
     target = args[0] if written and args and isinstance(args[0], Tensor) else None
     if target is not None:
         tape.check_in_place(target, True)
-        if target._base is not None and target._base.requires_grad:
+        if target._base is not None:
             raise NotImplementedError(
-                f"{overload}: writing in place to a view of a tensor that requires grad, where "
-                "__torch_dispatch__ is asked; write to a clone"
+                f"{overload}: writing to a view in place what requires grad, or whose base does, "
+                "where __torch_dispatch__ is asked: the base would not know of the gradient; make "
+                "the whole of parts (torch.stack, torch.cat), or write to a clone"
             )
         formula = derivatives.formula_of(overload)
         if formula is None or formula.overwrites(target, args, kwargs):

@@ -598,11 +598,13 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def data(self) -> Tensor:
         """The same memory without history: writes through it are not recorded. RuntimeError for
         what ``vmap`` maps."""
-        cell = self._storage.cell if modes.current.levels else None
-        if type(cell) in boxes.BOXES and not self.requires_grad:
-            if getattr(cell, "batched", False):
+        if modes.current.levels:
+            cell = self._storage.cell
+            boxed = type(cell) in boxes.BOXES
+            if boxed and not self.requires_grad and getattr(cell, "batched", False):
                 raise RuntimeError("accessing `data` under vmap transform is not allowed")
-            return self.detach()
+            if not (boxed and self.requires_grad):
+                return self.detach()
         found = self._alias()
         found._inference = self._inference
         return found

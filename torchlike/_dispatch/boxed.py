@@ -81,11 +81,12 @@ class VmapLevel(BoxLevel, Mapped):
         ])  # fmt: skip
         operands = self._inside(arrays)
         batched = 0 in axes
-        out = _run(
-            self._batched(exe, axes, operands) if batched else _with_mask(exe, operands), operands
-        )
+        own = self._batched(exe, axes, operands) if batched else _with_mask(exe, operands)
+        out = _run(own, operands)
         if isinstance(out, tuple):
-            return tuple([Batched(self, o, batched) for o in out])
+            return tuple([
+                Batched(self, o, batched and i >= own.unmapped) for i, o in enumerate(out)
+            ])  # fmt: skip
         return Batched(self, out, batched)
 
     def _batched(self, exe: Executable, axes: tuple[Any, ...], operands: list[Any]) -> Executable:
@@ -96,12 +97,31 @@ class VmapLevel(BoxLevel, Mapped):
             rule = None
             if exe.rule is not None and axes[0] == 0 and mask == 1:
                 rule = jax.vmap(exe.rule)
+            pure = jax.vmap(exe.pure, in_axes=axes)
+            if exe.pushed is not None and 0 not in axes[: exe.pushed[1]]:
+                pure = _with_one_primal(exe, axes, key)
             found = Executable(
-                exe.name, jax.vmap(exe.pure, in_axes=axes), mask, len(axes), rule=rule,
-                differentiable=exe.differentiable,
-            )  # fmt: skip
+                exe.name, pure, mask, len(axes), rule=rule, differentiable=exe.differentiable
+            )
             exe.transformed[key] = found
         return found
+
+
+def _with_one_primal(exe: Executable, axes: tuple[Any, ...], key: Any) -> Callable[..., Any]:
+    """A jvp mapped over its tangents alone: its outputs are one value for all examples, so a
+    Jacobian of many columns computes the function once."""
+    assert exe.pushed is not None
+    mapped = jax.vmap(exe.pushed[0], in_axes=axes, out_axes=(None, 0))
+
+    def pure(*flat: Any) -> tuple[Any, ...]:
+        try:
+            out, tangents = mapped(*flat)
+        except ValueError:  # the primal of a custom rule may depend on the tangents, to JAX's eyes
+            return jax.vmap(exe.pure, in_axes=axes)(*flat)
+        exe.transformed[key].unmapped = len(out)
+        return (*out, *tangents)
+
+    return pure
 
 
 class JvpLevel(BoxLevel):
@@ -187,7 +207,7 @@ class JvpLevel(BoxLevel):
         found = exe.transformed.get(key)
         if found is None:
 
-            def pushed(*flat: Any) -> tuple[Any, ...]:
+            def pushed(*flat: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
                 primals, tangents = flat[:n], flat[n:]
 
                 def of_moving(*values: Any) -> tuple[Any, ...]:
@@ -204,8 +224,9 @@ class JvpLevel(BoxLevel):
                 at = tuple(primals[i] for i in moving)
                 given = tuple(t.astype(p.dtype) for t, p in zip(tangents, at, strict=True))
                 _, derivative, out = jax.jvp(of_moving, at, given, has_aux=True)
-                return (*out, *derivative)
+                return tuple(out), derivative
 
-            found = Executable(exe.name, pushed, mask, len(operands))
+            found = Executable(exe.name, lambda *flat: sum(pushed(*flat), ()), mask, len(operands))
+            found.pushed = pushed, n
             exe.transformed[key] = found
         return found

@@ -138,7 +138,7 @@ class Executable:
         "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable",
         "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large",
         "keeps_residuals", "kept", "large", "library", "mask", "name", "op", "passes_on", "pure",
-        "rule", "saves", "transformed", "wanted",
+        "pushed", "rule", "saves", "transformed", "unmapped", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -190,6 +190,11 @@ class Executable:
         self.transformed: dict[Any, Executable] = {}
         #: Whether the op gives a tuple; known once it was traced for a jvp.
         self.has_tuple: Any = None
+        #: Of one under ``jax.jvp``: the function that gives outputs and tangents apart, and how
+        #: many of its operands are primals.
+        self.pushed: tuple[Callable[..., Any], int] | None = None
+        #: How many outputs, the first ones, ``jax.vmap`` left one value; known once traced.
+        self.unmapped = 0
 
         pure = targets.precise(pure)
 

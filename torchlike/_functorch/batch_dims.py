@@ -88,13 +88,13 @@ def whole(level: Any, tensor: Tensor) -> Tensor:
     return tensor.expand(level.size, *tensor.shape)
 
 
-def _given_back(level: Mapped, tensor: Tensor) -> Tensor | None:
-    """What the ``vmap`` maps over, where a result is an example of that itself: as in PyTorch the
-    two share memory. None for other results."""
+def _given_back(level: Mapped, tensor: Tensor) -> tuple[Tensor, int] | None:
+    """What the ``vmap`` maps over and its mapped dimension, where a result is an example of that
+    itself: as in PyTorch the two share memory. None for other results."""
     if tensor._view is None:
         for user, dim, inside in level.entered:
             if inside._storage is tensor._storage:
-                return user.movedim(dim, 0)
+                return user, dim
     return None
 
 
@@ -102,16 +102,15 @@ def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int)
     """All examples of a tensor of a ``vmap``, along dimension ``out_dim``; as many copies as there
     are examples of what is the same for all. IndexError for a dimension it does not have."""
     of = running(level)
-    found = _given_back(of, tensor)
-    if found is None:
-        found = whole(of, tensor)
+    given = _given_back(of, tensor)
+    found, dim = (whole(of, tensor), 0) if given is None else given
     n = found.dim()
     if not -n <= out_dim < n:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got "
             f"{out_dim})"
         )
-    return found.movedim(0, out_dim) if out_dim else found
+    return found if out_dim % n == dim else found.movedim(dim, out_dim)
 
 
 def same_for_all(level: int, tensor: Tensor) -> Tensor | None:

@@ -3,6 +3,7 @@
 import importlib as _importlib
 
 from torchlike.autograd import forward_ad, functional, graph
+from torchlike.autograd import node_calls as _node_calls
 from torchlike.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from torchlike.autograd.backward import backward, grad
 from torchlike.autograd.function import Function, FunctionCtx, once_differentiable

@@ -242,12 +242,14 @@ def _batched(
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """``grad`` for each row of the gradients, stacked: one pass, inside a vmap over the rows."""
     given = _as_tuple(grad_outputs)
-    for g, t in zip(given, _as_tuple(outputs), strict=True):
+    for i, (g, t) in enumerate(zip(given, _as_tuple(outputs), strict=True)):
         if isinstance(g, Tensor) and isinstance(t, Tensor) and g.shape[1:] != t.shape:
             raise RuntimeError(
-                "If `is_grads_batched=True`, the first dimension of each grad_output is that of "
-                f"the batch, and the others are the output's: got grad_output of {g.shape} for an "
-                f"output of {t.shape}."
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
+                "as the batch dimension. The sizes of the remaining dimensions are expected to "
+                f"match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{t.shape}."
             )
     rows = next(len(g) for g in given if g is not None)
     with VmapLevel(rows, "error") as level:
@@ -265,14 +267,6 @@ def all_rows(level: VmapLevel, gradient: Tensor) -> Tensor:
     if type(cell) is Batched and cell.level is level and cell.batched:
         return cell.value
     return gradient.expand(level.size, *gradient.shape)
-
-
-def stacked(rows: Sequence[Tensor]) -> Tensor:
-    """The rows along a new first dimension, by recorded writes."""
-    whole = rows[0].new_zeros((len(rows), *rows[0].shape))
-    for i, row in enumerate(rows):
-        whole[i] = row
-    return whole
 
 
 def _backward_method(

@@ -32,6 +32,8 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: frozenset[int] = frozenset()
         self._materialize = True
+        #: Whether backward gets zeros for outputs marked as not differentiable, too.
+        self._materialize_non_diff_grads = True
         #: What was saved, once there is a node: shared with it, which holds this object.
         self._kept: _Kept | None = None
         #: What is freed with the saved tensors: anything with a method ``release``.
@@ -363,7 +365,11 @@ class Function:
         node.wanted = {i: (args[i].shape, args[i].dtype) for i in edges}
         several = sum(isinstance(o, Tensor) for o in outputs) > 1
         made = tuple(_joined(o, i, node, args, ctx, several) for i, o in enumerate(outputs))
-        node.avals = [(o.shape, o.dtype.numpy) if isinstance(o, Tensor) else None for o in outputs]
+        absent = frozenset() if ctx._materialize_non_diff_grads else ctx._non_differentiable
+        node.avals = [
+            (o.shape, o.dtype.numpy) if isinstance(o, Tensor) and id(o) not in absent else None
+            for o in outputs
+        ]  # fmt: skip
         position = {id(o): i for i, o in enumerate(outputs)}
         kept: Any = Tensor._read
         if saving.hooks:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core.tensor import Tensor
-from torchlike.autograd.backward import grad, stacked
+from torchlike._ops.shape.joining import stack
+from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -59,7 +60,7 @@ def _vector(
     if len(found) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}."
-            if many or v_many else "The given v should contain a single Tensor."
+            if many else "The given v should contain a single Tensor."
         )  # fmt: skip
     for i, (a, b) in enumerate(zip(found, like, strict=True)):
         if a.shape != b.shape:
@@ -234,7 +235,7 @@ def _jacobian_of(
     if not rows:
         return tuple(t.new_zeros(s) for t, s in zip(x, shapes, strict=True))
     return tuple(
-        stacked(column).view(s) for column, s in zip(zip(*rows, strict=True), shapes, strict=True)
+        stack(column).view(s) for column, s in zip(zip(*rows, strict=True), shapes, strict=True)
     )
 
 

@@ -130,7 +130,9 @@ def jacfwd(
         def note(i: int, x: Tensor, direction: Tensor, primal: Tensor, tangent: Any) -> None:
             # Of all tangents alike: the primal depends on none.
             cell = primal._read()
-            written[i] = cell.value[0] if isinstance(cell, Batched) and cell.batched else primal
+            if isinstance(cell, Batched) and cell.level is modes.current.levels[-1]:
+                primal = cell.value[0] if cell.batched else cell.value
+            written[i] = primal
 
         beside: list[Any] = []  # the leaves of aux and their structure; vmap hands out tensors
 

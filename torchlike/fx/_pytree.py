@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ _children_by_spec: dict[Any, Callable[[Any, Any], list[Any]]] = {
     dict: lambda value, spec: [value[key] for key in spec.context],
     list: lambda value, spec: [value[i] for i in range(_count(spec))],
     tuple: lambda value, spec: [value[i] for i in range(_count(spec))],
+    OrderedDict: lambda value, spec: [value[key] for key in spec.context],
 }
 
 
@@ -50,7 +52,8 @@ def _children(tree: Any, spec: Any) -> list[Any]:
         return list(tree)
     if isinstance(tree, dict) and sorted(map(repr, tree)) != sorted(map(repr, spec.context)):
         return list(tree.values())
-    rule = _children_by_spec.get(spec.type)
+    is_named = isinstance(spec.type, type) and issubclass(spec.type, tuple)
+    rule = _children_by_spec.get(spec.type, _children_by_spec[tuple] if is_named else None)
     if rule is not None:
         return rule(tree, spec)
     return pytree.tree_flatten(tree, is_leaf=lambda x: x is not tree)[0]

@@ -172,9 +172,11 @@ def return_and_correct_aliasing(
         return found[0] if results == 1 else type(out)(found[:results])
     if func.is_view and args and isinstance(args[0], Tensor):
         base = args[0] if args[0]._base is None else args[0]._base
+        # What is detached shares memory, and is no view to autograd.
+        is_detached = func.overloadpacket.__name__ == "detach"
         for o in (out,) if isinstance(out, Tensor) else out:
             if isinstance(o, Tensor) and o is not args[0] and o._base is None:
-                o._base = base if base is not o else None
+                o._base = None if base is o or is_detached else base
                 if isinstance(o._storage, WrapperStorage):
                     o._storage.root = getattr(args[0]._storage, "root", args[0]._storage)
     return out

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dispatch_subclass_cases import PROGRAMS
+from dispatch_subclass_cases import PROGRAMS, made
 
 import torchlike
 
@@ -33,3 +33,10 @@ def same(ours, theirs):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_programs_on_wrapper_subclasses_and_modes(program):
     same(plain(program(torchlike)), plain(program(torch)))
+
+
+def test_a_view_is_not_written_with_what_requires_grad():
+    x = made(torchlike, requires_grad=True)
+    whole = (x.detach() * 0).requires_grad_(False)
+    with pytest.raises(NotImplementedError, match="the base would not know of the gradient"):
+        whole[0] = (x * 2)[0]

@@ -1,6 +1,7 @@
 """Constant folding, common subexpressions, rewriting tracers, sources of nodes, pass managers."""
 
 import importlib
+from typing import Any, NamedTuple
 
 import pytest
 from oracle import compare
@@ -244,9 +245,21 @@ def trees_of_modules(t):
     return g.code, again.code, g(value, 2), again(value, 2)
 
 
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+def named_trees(t):
+    given = {"p": Pair(t.fx.PH, t.fx.PH)}
+    g = t.fx.symbolic_trace(lambda p: p.x - p.y, concrete_args=given)
+    return [f(Pair(t.ones(1), t.ones(1) * 3)) for f in (g, t.fx.symbolic_trace(g))]
+
+
 @pytest.mark.parametrize(
     "case",
-    [long_message, defaults_are_known, a_way_out_and_back, fused_of_two_dtypes, trees_of_modules],
-)
+    [long_message, defaults_are_known, a_way_out_and_back, fused_of_two_dtypes, trees_of_modules,
+     named_trees],
+)  # fmt: skip
 def test_found_as_by_pytorch(case):
     compare(case)

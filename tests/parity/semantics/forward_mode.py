@@ -794,3 +794,95 @@ def a_function_with_jvp_and_backward(t: Any) -> Any:
         tangent = fw.unpack_dual(y).tangent
         y.sum().backward()
         return tangent, tuple(fw.unpack_dual(x.grad))
+
+
+def _normed(t: Any, training: bool, **tangents: Any) -> Any:
+    """A batch norm of duals: the parts of its output and of both running statistics."""
+    fw = t.autograd.forward_ad
+    given = {
+        "input": t.tensor([[1.0, 5.0], [2.0, 4.0], [4.0, 9.0]]),
+        "running_mean": t.tensor([1.0, 2.0]), "running_var": t.tensor([3.0, 2.0]),
+    }  # fmt: skip
+    with fw.dual_level():
+        for name, tangent in tangents.items():
+            given[name] = fw.make_dual(given[name], t.tensor(tangent))
+        out = t.nn.functional.batch_norm(**given, training=training)
+        parts = out, given["running_mean"], given["running_var"]
+        return [tuple(fw.unpack_dual(part)) for part in parts]
+
+
+_ROWS = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
+
+
+def running_statistics_get_no_tangent(t: Any) -> Any:
+    return _normed(t, True, input=_ROWS)
+
+
+def running_statistics_keep_a_tangent(t: Any) -> Any:
+    return _normed(t, True, input=_ROWS, running_mean=[1.0, 1.0])
+
+
+def running_statistics_alone_give_no_tangent(t: Any) -> Any:
+    return [
+        _normed(t, training, running_mean=[1.0, 1.0], running_var=[2.0, 1.0])
+        for training in (True, False)
+    ]
+
+
+def running_statistics_have_no_derivative(t: Any) -> Any:
+    return _normed(t, False, input=_ROWS, running_var=[1.0, 1.0])
+
+
+def running_statistics_captured_by_jvp(t: Any) -> Any:
+    mean, var = t.zeros(2), t.ones(2)
+
+    def f(x: Any) -> Any:
+        return t.nn.functional.batch_norm(x, mean, var, training=True)
+
+    x = t.tensor([[1.0, 5.0], [2.0, 4.0], [4.0, 9.0]])
+    return t.func.jvp(f, (x,), (t.tensor(_ROWS),)), t.func.jacfwd(f)(x.sin()), mean, var
+
+
+def a_dual_written_into_what_was_detached(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    with fw.dual_level():
+        d = fw.make_dual(t.tensor([1.0, 2.0]), t.ones(2))
+        x = t.tensor([3.0, 4.0])
+        part = x.detach()
+        part.mul_(d)
+        element = x.data
+        element[0] = d[1]
+        return [tuple(fw.unpack_dual(each)) for each in (x, part, element, part * d)]
+
+
+def a_result_written_through_detach(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    with fw.dual_level():
+        d = fw.make_dual(t.tensor([1.0, 2.0]), t.ones(2))
+        y = d * 2
+        part = y.detach()
+        part.mul_(d)
+        seen = [fw.unpack_dual(each * 1) for each in (y, part)]
+        y.add_(d)
+        part.view(2, 1).mul_(2)
+        return [tuple(pair) for pair in (*seen, *map(fw.unpack_dual, (y, part)))]
+
+
+def jvp_through_what_was_detached(t: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x * 2
+        part = y.detach()
+        part.mul_(x)
+        made = t.zeros(2)
+        made.detach().add_(x)
+        return y, part, made, part * x
+
+    return t.func.jvp(f, (t.tensor([1.0, 2.0]),), (t.ones(2),))
+
+
+def a_branch_on_a_value_in_jacfwd(t: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x.sin()
+        return y * 2 if y.sum() > 0 else y * 3
+
+    return t.func.jacfwd(f)(t.tensor([1.0, 2.0])), t.func.hessian(lambda x: f(x).sum())(t.ones(2))

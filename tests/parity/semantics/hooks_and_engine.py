@@ -848,3 +848,44 @@ def saved_tensors_of_a_function_with_hooks(t: Any) -> Any:
     )
     y.sum().backward()
     return said, x.grad
+
+
+def a_node_that_is_called(t: Any) -> Any:
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    product, ones = x * x, t.ones(2)
+    leaf = product.grad_fn.next_functions[0][0]
+    return (
+        (x * 3).grad_fn(ones), product.grad_fn(ones)[0].detach(), product.grad_fn(None),
+        product.grad_fn(t.ones(2, requires_grad=True))[0].requires_grad,
+        (x * 2).sum().grad_fn(ones[0]), leaf(ones), x.grad,
+    )  # fmt: skip
+
+
+def a_node_that_is_called_with_too_many(t: Any) -> Any:
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    return (x * x).grad_fn(x, x)
+
+
+def a_node_that_is_called_with_a_number(t: Any) -> Any:
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    return (x * x).grad_fn(2.0)
+
+
+def no_zeros_for_what_is_not_differentiable(t: Any) -> Any:
+    seen: list[Any] = []
+
+    class F(t.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            index = x.clone()
+            ctx.mark_non_differentiable(index)
+            ctx._materialize_non_diff_grads = False
+            return x.clone(), index, x * 2
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            seen.extend(gradients)
+            return gradients[0]
+
+    F.apply(t.tensor([1.0, 2.0], requires_grad=True))[0].sum().backward()
+    return seen

@@ -19,6 +19,7 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, Float, Input, Shape, ints
 from torchlike._ops.nn.image.resampling import grid_sample, interpolate_op
+from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.norm.normalization import batch_norm_eval, batch_norm_train
 from torchlike._ops.outputs import given
 from torchlike._ops.random.dropout import apply_noise, keep_mask
@@ -51,13 +52,15 @@ def _batch_normed(
         empty = input.new_empty(input.shape[1] if input.is_meta else 0, dtype=parameter.dtype)
         if running_mean is None or running_var is None:
             raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
-        normed = batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+        mean, var = running_statistics.constants((running_mean, running_var), (input, weight, bias))
+        normed = batch_norm_eval(input, mean, var, weight, bias, eps)
         return normed, empty, empty.clone()
-    results = batch_norm_train(input, running_mean, running_var, weight, bias, momentum, eps)
+    mean, var = running_statistics.constants((running_mean, running_var))
+    results = batch_norm_train(input, mean, var, weight, bias, momentum, eps)
     mean, rstd = moments(input.detach(), (0, *range(2, input.dim())), eps, not mixed)
     if running_mean is not None:
-        running_mean._write(results[1]._value_now())
-        running_var._write(results[2]._value_now())
+        running_statistics.move(running_mean, results[1]._value_now())
+        running_statistics.move(running_var, results[2]._value_now())
     return results[0], mean.flatten(), rstd.flatten()
 
 

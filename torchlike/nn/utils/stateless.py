@@ -159,15 +159,34 @@ def functional_call(
       strict: RuntimeError unless all names are there and no other.
     """
     warnings.warn(
-        "This API is deprecated as of PyTorch 2.0 and will be removed in a future version of "
-        "PyTorch. Please use torch.func.functional_call instead which is a drop-in replacement "
-        "for this API.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
+        "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
+        "which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )
+    return _functional_call(
+        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
+
+
+def _functional_call(
+    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
+    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
+) -> Tensor:  # fmt: skip
+    """`functional_call`, which libraries call by this name because it warns."""
     if args is None:
         args = ()
     elif not isinstance(args, tuple):
         args = (args,)
-    with reparametrized(module, parameters_and_buffers, tie_weights, strict):
+    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
         return module(*args, **({} if kwargs is None else kwargs))
+
+
+def _reparametrize_module(
+    module: Module, parameters_and_buffers: dict[str, Tensor], tie_weights: bool = False,
+    strict: bool = False, stack_weights: bool = False,
+) -> contextlib.AbstractContextManager[None]:  # fmt: skip
+    """`reparametrized`, as libraries call it. ``stack_weights`` changes nothing: the order in which
+    the module has its own back matters to PyTorch's compiler alone."""
+    return reparametrized(module, parameters_and_buffers, tie_weights, strict)

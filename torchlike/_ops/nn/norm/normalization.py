@@ -32,6 +32,7 @@ from torchlike._dispatch.schema import (
     ints,
 )
 from torchlike._ops.checks import floats_only, scalar_type_of
+from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.pool.pooling import means_only
 from torchlike._ops.promotion import in_float32, promoted_float
 from torchlike._runtime import mixed_operands, targets
@@ -192,13 +193,15 @@ def _batch_norm(
         if running_mean is None or running_var is None:
             missing = "running_mean" if running_mean is None else "running_var"
             raise RuntimeError(f"{missing} must be defined in evaluation mode")
-        return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+        mean, var = running_statistics.constants((running_mean, running_var), (input, weight, bias))
+        return batch_norm_eval(input, mean, var, weight, bias, eps)
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
+    mean, var = running_statistics.constants((running_mean, running_var))
     saving.finishing = moves_them and running_mean is not None
     try:
         results = batch_norm_train(
-            input, running_mean, running_var, weight, bias,
+            input, mean, var, weight, bias,
             0.0 if momentum is None else momentum, eps, _fits_convolutions(input),
         )  # fmt: skip
     finally:
@@ -208,8 +211,8 @@ def _batch_norm(
         if mixed_operands.installed.delivered is not None:  # they may have come to lie on a mesh
             storages = running_mean._storage, running_var._storage
             mixed_operands.installed.delivered(storages, moved)
-        running_mean._write(moved[0])
-        running_var._write(moved[1])
+        running_statistics.move(running_mean, moved[0])
+        running_statistics.move(running_var, moved[1])
     return results[0]
 
 
@@ -276,7 +279,7 @@ def _instance_norm(
     if use_input_stats and running_mean is not None:
         for statistic, moved in ((running_mean, mean), (running_var, var)):
             averaged = moved.view(size[0], size[1]).mean(0)
-            statistic._write(averaged._read().astype(statistic.dtype.numpy))
+            running_statistics.move(statistic, averaged.to(statistic.dtype)._read())
     return out.view(size)
 
 

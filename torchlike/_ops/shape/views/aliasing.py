@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torchlike._core import boxes, modes, views
 from torchlike._core.tensor import Tensor
 from torchlike._core.views import step
@@ -10,12 +12,21 @@ from torchlike._dispatch.registry import composite
 from torchlike._ops.shape.views.making import make_view, require_tensor
 
 
+def _is_apart(cell: Any) -> bool:
+    """Whether a transform is to know what is detached apart: of a box, and wherever a tangent may
+    be written later."""
+    return type(cell) in boxes.BOXES or (
+        any(level.made is not None for level in modes.current.levels)
+        and type(cell) not in boxes.SPECIAL
+    )
+
+
 @composite()
 def detach(input: Tensor) -> Tensor:
     """The same memory without autograd history."""
     require_tensor(input, "detach")
     found = input._alias()
-    if type(input._storage.cell) in boxes.BOXES:  # at every level
+    if _is_apart(input._storage.cell):
         found._storage = DetachedStorage(input._storage)
         if input._view is not None:  # not the one that keeps what it read
             found._view = views.View(*input._view.__reduce__()[1])

@@ -1,5 +1,6 @@
 """``functorch.experimental``: names that moved to ``torch.func``."""
 
+from torchlike._functorch.apis import chunk_vmap
 from torchlike.func import (
     functionalize,
     hessian,
@@ -8,4 +9,6 @@ from torchlike.func import (
     replace_all_batch_norm_modules_,
 )
 
-__all__ = ["functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_"]
+__all__ = [
+    "chunk_vmap", "functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_",
+]  # fmt: skip
