@@ -213,7 +213,7 @@ from torchlike.export.torchscript import ScriptFunction, ScriptModule  # noqa: E
 from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.futures import Future  # noqa: E402
 from torchlike.interop import from_jax_function, to_jax_function  # noqa: E402
-from torchlike.library.tags import Tag  # noqa: E402
+from torchlike._dispatch.tags import Tag  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.porting.torch_alias import install_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402

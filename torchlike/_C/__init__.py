@@ -38,7 +38,7 @@ from torchlike._core.protocol import EnablingGuard as _EnableTorchFunction
 from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
-from torchlike.library.tags import Tag
+from torchlike._dispatch.tags import Tag
 from torchlike.random import Generator
 
 __all__ = [

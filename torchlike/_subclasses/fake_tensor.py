@@ -19,6 +19,7 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.protocol import no_protocol
 from torchlike._core.size import Size, size_of
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.tags import Tag
 from torchlike._subclasses.symbolic_results import sizes_of_results
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
@@ -82,7 +83,7 @@ class FakeTensor(Tensor):
     __torch_function__: Any = no_protocol
     fake_device: Any
     fake_mode: FakeTensorMode
-    constant: Any = None
+    _constant: Tensor | None = None
     #: Its size with symbols; None where all sizes are plain numbers.
     symbolic_size: tuple[Any, ...] | None = None
 
@@ -97,7 +98,7 @@ class FakeTensor(Tensor):
         made.fake_device = place
         made.fake_mode = fake_mode
         if constant is not None:
-            made.constant = constant
+            made._constant = constant
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -107,6 +108,13 @@ class FakeTensor(Tensor):
     def device(self) -> Any:
         """The device it says."""
         return self.fake_device
+
+    @property
+    def constant(self) -> Tensor | None:
+        """A tensor of its one value, where that is known; None where it is not, or once something
+        unknown was written into the memory."""
+        known = self._constant
+        return None if known is None or known._storage in self.fake_mode._overwritten else known
 
     is_meta = property(lambda self: self.fake_device.type == "meta")
 
@@ -236,6 +244,8 @@ class FakeTensorMode(TorchDispatchMode):
         self.shape_env = shape_env
         self._known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._sources: dict[int, Any] = {}
+        #: The memory of constants that something unknown was written into.
+        self._overwritten: weakref.WeakSet[Any] = weakref.WeakSet()
         self.in_kernel_invocation = False
 
     @classmethod
@@ -294,7 +304,9 @@ class FakeTensorMode(TorchDispatchMode):
             return getattr(args[0], _OF_SIZES[name].__name__)(*args[1:])
         if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
             given = args[0]
-            return given if isinstance(given, FakeTensor) else self._faked(given, given)
+            if isinstance(given, FakeTensor):
+                return given
+            return self._faked(given, given.clone() if _is_one_value(given) else None)
         if name in _OF_VALUES:
             if isinstance(args[0], FakeTensor) and args[0].constant is not None:
                 return func(*pytree.tree_map(
@@ -330,7 +342,33 @@ class FakeTensorMode(TorchDispatchMode):
                 _set_size(made, size)
             return made
 
-        return pytree.tree_map(wrapped, out)
+        results = pytree.tree_map(wrapped, out)
+        self._follow_constants(func, args, kwargs, fakes, results)
+        return results
+
+    def _follow_constants(
+        self, func: Any, args: Any, kwargs: Any, fakes: list[FakeTensor], results: Any
+    ) -> None:
+        """Let the results of an operator on known values be known; forget what it overwrites."""
+        known = [t for t in fakes if t.constant is not None]
+        if not known:
+            return
+        fixed = not {Tag.nondeterministic_seeded, Tag.inplace_view} & set(func.tags)
+        if fixed and len(known) == len(fakes):
+            on_values = pytree.tree_map_only(FakeTensor, lambda t: t.constant, (args, kwargs))
+            with modes.unrecorded():
+                values = pytree.tree_leaves(func.operator(*on_values[0], **on_values[1]))
+            made = [v for v in values if isinstance(v, Tensor)]
+            if all(map(_is_one_value, made)):
+                for fake, value in zip(tensors_of(pytree.tree_leaves(results)), made, strict=True):
+                    fake._constant = value
+                return
+            self._overwritten.update(v._storage for v in made)
+        given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | kwargs
+        for argument in func._schema.arguments:
+            for t in tensors_of([given.get(argument.name)]) if argument.is_written else ():
+                if isinstance(t, FakeTensor) and t._constant is not None:
+                    self._overwritten.add(t._constant._storage)
 
     def _symbolic_sizes(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The sizes of the tensors that an operator gives, in order; None for plain numbers."""
@@ -370,6 +408,11 @@ class FakeTensorMode(TorchDispatchMode):
                     f"devices {found}, {t.device}"
                 )
         return found or devices.get_default_device()
+
+
+def _is_one_value(t: Any) -> bool:
+    """Whether a tensor is small enough for its value to be followed: PyTorch follows one number."""
+    return t.numel() <= 1 and not isinstance(t, FakeTensor) and not t.is_sparse and not t.is_meta
 
 
 def _product(sizes: Sequence[Any]) -> Any:
