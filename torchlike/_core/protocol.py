@@ -414,6 +414,21 @@ class DisableTorchFunctionSubclass(_Disabling):
     _field = "subclasses_off"
 
 
+class without_dispatch_modes:
+    """``with without_dispatch_modes():`` no mode is asked with ``__torch_dispatch__``."""
+
+    def __enter__(self) -> None:
+        self._previous = state.dispatch_modes
+        if self._previous:
+            state.dispatch_modes = []
+            _changed()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._previous:
+            state.dispatch_modes = self._previous
+            _changed()
+
+
 class DisableTorchDispatch:
     """``with DisableTorchDispatch():`` neither classes of arguments nor modes are asked with
     ``__torch_dispatch__``."""

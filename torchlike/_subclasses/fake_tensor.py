@@ -381,6 +381,10 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _converted(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         def convert(a: Any) -> Any:
+            if isinstance(a, FakeTensor) and a.fake_mode is not self:
+                raise AssertionError(
+                    f"Mixing fake modes NYI x.fake_mode={a.fake_mode} vs self={self}"
+                )
             if not isinstance(a, Tensor) or isinstance(a, FakeTensor):
                 return a
             if self.allow_non_fake_inputs:

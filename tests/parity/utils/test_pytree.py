@@ -22,6 +22,9 @@ class Box:
     def __eq__(self, other):
         return self.inside == other.inside
 
+    def __repr__(self):
+        return f"{type(self).__name__}({self.inside})"
+
 
 class Named(Box):
     pass

@@ -282,6 +282,31 @@ def repeat_interleave(self: Tensor, repeats: Any = None, dim: int | None = None,
     return aten.view.default(copied, [*size[:at], size[at] * repeats, *size[at + 1 :]])
 
 
+def _without_defaults(*given: Any) -> tuple[Any, ...]:
+    """``(sorted, return_inverse, return_counts)`` up to the last that is not as by default."""
+    kept = [bool(g) for g in given]
+    while kept and kept[-1] == (True, False, False)[len(kept) - 1]:
+        kept.pop()
+    return tuple(kept)
+
+
+@composite("unique", "Tensor.unique")
+def unique(
+    input: Tensor, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The distinct elements, and where they are."""
+    if dim is None:
+        given = _without_defaults(sorted, return_inverse, return_counts)
+        found = aten._unique2.default(input, *given)
+    else:
+        found = aten.unique_dim.default(
+            input, dim, *_without_defaults(sorted, return_inverse, return_counts)
+        )
+    wanted = [found[0], *found[1:2] * bool(return_inverse), *found[2:] * bool(return_counts)]
+    return tuple(wanted) if len(wanted) > 1 else wanted[0]
+
+
 @composite("diff")
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours."""
