@@ -8,6 +8,7 @@ import pytest
 from dispatch_graph_cases import CASES, NAMES, SIZES, function
 
 import torchlike
+from torchlike._subclasses.fake_tensor import DynamicOutputShapeException
 
 torch = pytest.importorskip("torch")
 
@@ -41,6 +42,10 @@ def flat(out):
     pytest.param(e, marks=() if k % 8 == 0 else pytest.mark.full) for k, e in enumerate(CASES)
 ])  # fmt: skip
 def test_graphs_have_pytorchs_nodes_and_run_again(expression, mode):
+    if mode == "fake" and "unique" in expression:  # PyTorch has sizes that nobody knows
+        with pytest.raises(DynamicOutputShapeException):
+            traced(torchlike, expression, mode)
+        return
     expected = traced(torch, expression, mode)[0]
     nodes, graph, f, given = traced(torchlike, expression, mode)
     assert (nodes == expected) is (expression not in DIFFERENT), f"{expected}\n{nodes}"
