@@ -173,6 +173,6 @@ def test_text_that_cannot_be(call):
 
 
 def _error(call):
-    with pytest.raises(Exception) as caught:  # noqa: PT011
+    with pytest.raises(Exception) as caught:
         call()
     return caught.type, str(caught.value)
