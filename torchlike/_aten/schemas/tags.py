@@ -1,7 +1,7 @@
 """What aten's operators say of themselves: for each tag the overloads that have it.
 
-``add.Scalar|Tensor`` are two overloads, ``abs`` is the default one. `tags_of` adds what follows from
-a schema: ``out``, ``inplace``, and ``pt2_compliant_tag``, which all of them have.
+``add.Scalar|Tensor`` are two overloads, ``abs`` is the default one. `tags_of` adds what follows
+from a schema: ``out``, ``inplace``, and ``pt2_compliant_tag``, which all of them have.
 """
 
 from __future__ import annotations
