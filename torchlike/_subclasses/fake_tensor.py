@@ -20,6 +20,7 @@ from torchlike._core.protocol import no_protocol
 from torchlike._core.size import Size, size_of
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.tags import Tag
+from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.symbolic_results import sizes_of_results
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
@@ -113,8 +114,7 @@ class FakeTensor(Tensor):
     def constant(self) -> Tensor | None:
         """A tensor of its one value, where that is known; None where it is not, or once something
         unknown was written into the memory."""
-        known = self._constant
-        return None if known is None or known._storage in self.fake_mode._overwritten else known
+        return self.fake_mode._constants.valid(self._constant)
 
     is_meta = property(lambda self: self.fake_device.type == "meta")
 
@@ -178,6 +178,12 @@ class FakeTensor(Tensor):
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
         """``fake_mode.from_tensor(t)``."""
         return fake_mode.from_tensor(t)
+
+    def snapshot(self) -> FakeTensor:
+        """Another fake of the same memory, which stays as it is where this one changes its size."""
+        made = FakeTensor(self.fake_mode, self, self.fake_device, self._constant)
+        made.symbolic_size = self.symbolic_size
+        return made
 
     def meta(self) -> Tensor:
         """The same storage and view as a meta tensor."""
@@ -244,8 +250,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.shape_env = shape_env
         self._known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._sources: dict[int, Any] = {}
-        #: The memory of constants that something unknown was written into.
-        self._overwritten: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._constants = Constants()
         self.in_kernel_invocation = False
 
     @classmethod
@@ -306,7 +311,7 @@ class FakeTensorMode(TorchDispatchMode):
             given = args[0]
             if isinstance(given, FakeTensor):
                 return given
-            return self._faked(given, given.clone() if _is_one_value(given) else None)
+            return self._faked(given, given.clone() if is_one_value(given) else None)
         if name in _OF_VALUES:
             if isinstance(args[0], FakeTensor) and args[0].constant is not None:
                 return func(*pytree.tree_map(
@@ -327,6 +332,8 @@ class FakeTensorMode(TorchDispatchMode):
         )
         with modes.unrecorded():
             out = func.operator(*plain_args, **plain_kwargs)
+        if Tag.inplace_view in func.tags:
+            return self._viewed_in_place(args[0], out, sizes)
         written = func._schema.is_mutable
 
         def wrapped(o: Any) -> Any:
@@ -343,32 +350,23 @@ class FakeTensorMode(TorchDispatchMode):
             return made
 
         results = pytree.tree_map(wrapped, out)
-        self._follow_constants(func, args, kwargs, fakes, results)
+        constants = self._constants.after(
+            func, args, kwargs, lambda t: t.constant if isinstance(t, FakeTensor) else None
+        )
+        if constants is not None:
+            made = tensors_of(pytree.tree_leaves(results))
+            for fake, constant in zip(made, constants, strict=True):
+                fake._constant = constant  # type: ignore[attr-defined]
         return results
 
-    def _follow_constants(
-        self, func: Any, args: Any, kwargs: Any, fakes: list[FakeTensor], results: Any
-    ) -> None:
-        """Let the results of an operator on known values be known; forget what it overwrites."""
-        known = [t for t in fakes if t.constant is not None]
-        if not known:
-            return
-        fixed = not {Tag.nondeterministic_seeded, Tag.inplace_view} & set(func.tags)
-        if fixed and len(known) == len(fakes):
-            on_values = pytree.tree_map_only(FakeTensor, lambda t: t.constant, (args, kwargs))
-            with modes.unrecorded():
-                values = pytree.tree_leaves(func.operator(*on_values[0], **on_values[1]))
-            made = [v for v in values if isinstance(v, Tensor)]
-            if all(map(_is_one_value, made)):
-                for fake, value in zip(tensors_of(pytree.tree_leaves(results)), made, strict=True):
-                    fake._constant = value
-                return
-            self._overwritten.update(v._storage for v in made)
-        given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | kwargs
-        for argument in func._schema.arguments:
-            for t in tensors_of([given.get(argument.name)]) if argument.is_written else ():
-                if isinstance(t, FakeTensor) and t._constant is not None:
-                    self._overwritten.add(t._constant._storage)
+    @staticmethod
+    def _viewed_in_place(fake: FakeTensor, meta: Tensor, sizes: Any) -> FakeTensor:
+        """A fake as the meta tensor is that an operator such as ``t_`` has changed."""
+        fake._storage, fake._view = meta._storage, meta._view
+        fake._constant = fake.symbolic_size = None
+        if sizes is not None:
+            _set_size(fake, next(sizes))
+        return fake
 
     def _symbolic_sizes(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The sizes of the tensors that an operator gives, in order; None for plain numbers."""
@@ -412,11 +410,6 @@ class FakeTensorMode(TorchDispatchMode):
                     f"devices {found}, {t.device}"
                 )
         return found or devices.get_default_device()
-
-
-def _is_one_value(t: Any) -> bool:
-    """Whether a tensor is small enough for its value to be followed: PyTorch follows one number."""
-    return t.numel() <= 1 and not isinstance(t, FakeTensor) and not t.is_sparse and not t.is_meta
 
 
 def _product(sizes: Sequence[Any]) -> Any:

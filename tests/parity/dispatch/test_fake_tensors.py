@@ -85,6 +85,12 @@ def loaded(t, real):
     return m.load_state_dict(t.nn.BatchNorm1d(2).state_dict())
 
 
+def views_in_place(t, real):
+    x, y, z = t.zeros(3, 4), t.zeros(3, 1), t.zeros(2, 2)
+    x.unsqueeze_(0).swapaxes_(1, 2)
+    return x.shape, x.stride(), y.squeeze_().shape, y.shape, z.resize_(3, 3).shape
+
+
 def mixed(t, real):
     mode = importlib.import_module(f"{t.__name__}._subclasses.fake_tensor").FakeTensorMode
     return mode().from_tensor(real) + mode().from_tensor(real)
@@ -93,6 +99,7 @@ def mixed(t, real):
 PROGRAMS = [
     inplace, through_a_view, unknown, unknown_through_a_view, resized, expanded, drawn, out,
     out_unknown, layers, adam, loaded, mixed,
+    views_in_place,
     lambda t, real: t.tensor([1, 2]).tolist(),
     lambda t, real: (bool(t.tensor(3) > 2), float(t.tensor(2) + t.tensor(1.5))),
     lambda t, real: t.zeros(1).copy_(t.tensor([5.0])).item(),
@@ -104,7 +111,6 @@ PROGRAMS = [
     lambda t, real: t.unique(t.zeros(3)),
     lambda t, real: t.from_numpy(np.ones(2, np.float32)),
     lambda t, real: t.nn.init.orthogonal_(t.nn.Linear(2, 2).weight),
-    lambda t, real: t.nn.init.trunc_normal_(t.nn.Linear(2, 2).weight),
     lambda t, real: t.nn.init.eye_(t.nn.Linear(2, 2).weight),
     lambda t, real: t.nn.Parameter(real),
 ]  # fmt: skip

@@ -5,9 +5,19 @@ from torchlike._aten.composites import (
     indexing,
     layers,
     losses,
+    noise,
     pointwise,
     products,
     shapes,
 )
 
-__all__ = ["conversions", "indexing", "layers", "losses", "pointwise", "products", "shapes"]
+__all__ = [
+    "conversions",
+    "indexing",
+    "layers",
+    "losses",
+    "noise",
+    "pointwise",
+    "products",
+    "shapes",
+]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike._aten.composites.noise import dropped
 from torchlike._aten.composites.pointwise import log_softmax, softmax
 from torchlike._aten.composites.products import matmul
 from torchlike._aten.composites.shapes import ints, reshape
@@ -126,19 +127,6 @@ def normalize(
     length = aten.linalg_vector_norm.default(input, p, dims, True)
     denominator = aten.expand.default(aten.clamp_min.default(length, eps), list(input.shape))
     return aten.div.Tensor(input, denominator)
-
-
-@composite("dropout", "F.dropout")
-def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = False) -> Tensor:
-    """Zeros at random places, the rest scaled."""
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    kept = 1 - p
-    noise = aten.bernoulli_.float(aten.empty_like.default(input), *([] if kept == 0.5 else [kept]))
-    noise = aten.div_.Scalar(noise, kept)
-    return (aten.mul_ if inplace else aten.mul).Tensor(input, noise)
 
 
 # -- normalisations --------------------------------------------------------------------------------
@@ -447,5 +435,5 @@ def _attention_by_parts(
         weights = aten.add.Tensor(weights, _additive(mask, query))
     weights = softmax(weights, -1) if mask is None else aten._safe_softmax.default(weights, -1)
     if p > 0.0:
-        weights = dropout(weights, p, True)
+        weights = dropped(weights, p, True)
     return matmul(weights, value)

@@ -249,7 +249,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         row = [-1 if d == i else 1 for d in range(len(given))]
         grids.append(aten.expand.default(aten.view.default(t, row), size))
     if swapped:
-        grids = [aten.transpose.int(g, 0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

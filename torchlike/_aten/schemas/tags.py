@@ -71,7 +71,8 @@ _LISTED = {
         view_as_real_copy.out view_copy.dtype_out zero
     """,
     Tag.inplace_view: """
-        as_strided_ detach_ resize_ resize_as_ set_.source_Tensor_storage_offset
+        as_strided_ detach_ resize_ resize_as_
+        set_.default|source_Tensor|source_Tensor_storage_offset
         squeeze_.default|dim|dims swapaxes_ swapdims_ t_ transpose_ unsqueeze_
     """,
     Tag.maybe_aliasing_or_mutating: """

@@ -139,7 +139,7 @@ class OpOverload:
     @property
     def tags(self) -> list[Tag]:
         """What it says of itself, as PyTorch's does; none of an operator of torchlike's own."""
-        return list(self.operator.tags)
+        return list(getattr(self.operator, "tags", ()))
 
     def has_kernel_for_dispatch_key(self, key: Any) -> bool:
         """Whether it is computed on that backend: all are, by XLA."""
