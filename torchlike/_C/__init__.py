@@ -22,6 +22,7 @@ from torchlike._C import (
 from torchlike._C._dispatch import (
     DispatchKey,
     DispatchKeySet,
+    _AutoDispatchBelowAutograd,
     _dispatch_dump,
     _ExcludeDispatchKeyGuard,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Size",
     "Tag",
     "TensorBase",
+    "_AutoDispatchBelowAutograd",
     "_DisableTorchDispatch",
     "_ExcludeDispatchKeyGuard",
     "_TensorBase",

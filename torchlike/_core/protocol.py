@@ -32,6 +32,8 @@ class _State(threading.local):
         self.dispatch_off = False
         #: What was recorded outside of each handler of operators that runs, innermost last.
         self.outside: list[bool] = []
+        #: Whether kernels for the key Autograd are passed over: they are what is running.
+        self.below_autograd = False
         #: Whether a mode of either kind is on.
         self.busy = False
 

@@ -166,6 +166,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             type(t._storage.cell) in boxes.BOXES for t in tensors_of((*args, *kwargs.values()))
         ):
             raise NotImplementedError(_BOXED)
+        if any(
+            protocol.dispatches(type(t)) and type(t) is not FakeTensor and not self.tracer.found(t)
+            for t in tensors_of((*args, *kwargs.values()))
+        ):
+            return NotImplemented  # the class is asked: what it is made of is in the graph
         rule = self.decomposition_table.get(func)
         if rule is not None:
             with self:
