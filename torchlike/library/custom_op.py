@@ -40,6 +40,7 @@ class CustomOpDef:
 
     def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
         """Another kernel for some device types, None for all; without ``fn`` a decorator."""
+        _check_placed(self.operator, device_types)
         registered = registration.register_kernel(self.operator.qualname, device_types, fn)
         return registered if fn is None else fn
 
@@ -85,6 +86,17 @@ def _check_mutates(schema: str, mutates_args: str | Iterable[str]) -> None:
         )
 
 
+def _check_placed(operator: Any, device_types: Any) -> None:
+    """ValueError where nothing says on which device an operator with kernels for some runs."""
+    arguments = operator.schema.arguments
+    if device_types is not None and not any(
+        a.type.holds_tensors or (a.type.base == "Device" and a.name == "device") for a in arguments
+    ):
+        raise ValueError(
+            "Functions without tensor inputs are required to have a `device: torch.device` argument"
+        )
+
+
 def custom_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None,
@@ -126,6 +138,7 @@ def custom_op(
         if name in registration.OPERATORS:  # defined again, as in a notebook
             registration.forget(name)
         operator = registration.define_operator(name, text, True, function.__doc__)
+        _check_placed(operator, device_types)
         registration.set_kernel(operator, device_types, function)
         operator.tags = (Tag.pt2_compliant_tag, *registration.tags_of(tags))
         return CustomOpDef(operator, function)

@@ -57,6 +57,11 @@ def infer(
     def refuse(why: str) -> typing.NoReturn:
         raise ValueError(f"infer_schema(func): {why} Got func with signature {signature})")
 
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "mutates_args must either be a sequence of the names of the arguments that are mutated "
+            'or the string "unknown". '
+        )
     written = "unknown" if mutates_args == "unknown" else frozenset(mutates_args)
     arguments: list[Argument] = []
     for p in signature.parameters.values():

@@ -122,7 +122,8 @@ def _defined_with(library: Library, schema: str, key: str = "", *, tags: Any = (
 def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library | None = None,
            tags: Any = ()) -> Any:  # fmt: skip
     """A new operator ``namespace::name`` with ``schema``, without kernels. ``tags``: what it says
-    of itself. ``define(library, schema)`` decorates its kernel.
+    of itself. ``lib``: the library with which it is forgotten. ``define(library, schema)``
+    decorates its kernel.
 
     ValueError for a name or schema of another form.
     """
@@ -138,6 +139,8 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library
         raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. '
                          f'"(Tensor x) -> Tensor" but got "{schema}"')  # fmt: skip
     define_operator(qualname, schema, opaque=False).tags = tags_of(tags)
+    if lib is not None:
+        lib._names.append(qualname)
     return None
 
 
@@ -295,7 +298,8 @@ class Library:
     def _destroy(self) -> None:
         """Forget the operators that were defined here."""
         for qualname in self._names:
-            forget(qualname)
+            if qualname in OPERATORS:
+                forget(qualname)
         self._names.clear()
         if self.kind == "DEF":
             _defined.discard(self.ns)
