@@ -118,7 +118,10 @@ class OwnOperator(AtenOperator):
 
     namespace = "torchlike"
 
-    tags = ()
+    @property
+    def tags(self) -> tuple[Tag, ...]:
+        """None: PyTorch has no such operator."""
+        return ()
 
     @property
     def qualname(self) -> str:

@@ -60,7 +60,7 @@ def infer(
     if isinstance(mutates_args, str) and mutates_args != "unknown":
         raise ValueError(
             "mutates_args must either be a sequence of the names of the arguments that are mutated "
-            'or the string "unknown". '
+            "or the string 'unknown'. "
         )
     written = "unknown" if mutates_args == "unknown" else frozenset(mutates_args)
     arguments: list[Argument] = []
