@@ -87,6 +87,7 @@ def unbound_constant(t, x):
     lambda t, x: t.norm(x, p="nuc"), lambda t, x: t.linalg.norm(x, ord=1),
     lambda t, x: t.special.polygamma(1, x), lambda t, x: t.linalg.diagonal(x, offset=1),
     lambda t, x: t.narrow(x, 0, t.tensor(1), 1),
+    lambda t, x: t.diff(x, n=0, prepend=x), lambda t, x: t.diff(x, n=9), lambda t, x: t.diff(x > 1),
 ])  # fmt: skip
 def test_a_graph_is_right_for_other_values(f):
     """Nothing of the values it was traced with is left in it."""

@@ -11,7 +11,7 @@ from typing import Any
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymInt, hint_of
-from torchlike._core import errors, views
+from torchlike._core import dtypes, errors, views
 from torchlike._core.layouts import contiguous_format
 from torchlike._core.tensor import Tensor
 
@@ -309,10 +309,13 @@ def unique(
 @composite("diff")
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours."""
+    if n == 0:  # what is before and behind it does not count
+        return aten.copy_.default(aten.zeros_like.default(self), self)
     parts = [p for p in (prepend, self, append) if p is not None]
     x = aten.cat.default(parts, dim) if len(parts) > 1 else self
-    for _ in range(n):
+    minus = aten.logical_xor.default if x.dtype is dtypes.bool else aten.sub.Tensor
+    for _ in range(min(n, x.shape[dim])):
         size = x.shape[dim]
         before = aten.slice.Tensor(x, dim, 0, size - 1)
-        x = aten.sub.Tensor(aten.slice.Tensor(x, dim, 1, size), before)
+        x = minus(aten.slice.Tensor(x, dim, 1, size), before)
     return x
