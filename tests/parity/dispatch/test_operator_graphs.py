@@ -87,6 +87,7 @@ def unbound_constant(t, x):
     lambda t, x: t.norm(x, p="nuc"), lambda t, x: t.linalg.norm(x, ord=1),
     lambda t, x: t.special.polygamma(1, x), lambda t, x: t.linalg.diagonal(x, offset=1),
     lambda t, x: t.narrow(x, 0, t.tensor(1), 1),
+    lambda t, x: t.nn.functional.interpolate(x[None], 2, mode="area"),
     lambda t, x: t.diff(x, n=0, prepend=x), lambda t, x: t.diff(x, n=9), lambda t, x: t.diff(x > 1),
 ])  # fmt: skip
 def test_a_graph_is_right_for_other_values(f):
@@ -130,3 +131,8 @@ def test_results_of_operators_that_write_or_nest():
     given = torchlike.arange(6.0).view(2, 3), torchlike.full((2, 3), 4.0)
     for a, b in zip(graph(*given), f(*given), strict=True):
         assert torchlike.equal(a, b)
+
+
+def test_a_sparse_tensor_of_values_is_refused():
+    with pytest.raises(NotImplementedError, match="to_sparse"):
+        make_fx(lambda x: x.to_sparse())(torchlike.eye(3))

@@ -16,6 +16,7 @@ from torchlike._compat.symbolic import SymInt
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 
 
 def _listed(value: Any, n: int) -> list[int]:
@@ -360,11 +361,11 @@ def interpolate(
             scales = list(factors)
     else:
         sizes = _listed(size, n)
+    if mode == "area":
+        return NAMESPACES["nn.functional"][f"adaptive_avg_pool{n}d"](input, sizes)
     name = {"nearest": f"nearest{n}d", "nearest-exact": f"_nearest_exact{n}d", "linear": "linear1d",
             "bilinear": "bilinear2d", "bicubic": "bicubic2d",
             "trilinear": "trilinear3d"}[mode]  # fmt: skip
-    if mode == "area":
-        return adaptive_avg_pool2d(input, sizes)
     corners = [] if mode.startswith("nearest") else [bool(align_corners)]
     packet = "_upsample" + name if name.startswith("_") else f"upsample_{name}"
     if antialias:
