@@ -22,6 +22,8 @@ def test_settings_can_be_made_and_unknown_ones_are_refused():
         config.nonsense = 1
     with pytest.raises(AttributeError, match=r"torch\._dynamo\.config\.nonsense does not exist"):
         _ = config.nonsense
+    with torch._functorch.config.patch(activation_memory_budget=0.5):
+        assert torch._functorch.config.activation_memory_budget == 0.5
     inductor = torch._inductor.config
     inductor.triton.unique_kernel_names = True
     with inductor.patch({"coordinate_descent_tuning": True}):

@@ -145,6 +145,7 @@ from torchlike._core.tensor import from_jax as from_jax
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._stablehlo.torchscript import ScriptFunction as ScriptFunction
 from torchlike._stablehlo.torchscript import ScriptModule as ScriptModule
+from torchlike._dispatch.tags import Tag as Tag
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
 from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
@@ -177,7 +178,6 @@ from torchlike.func.vmap import vmap as vmap
 from torchlike.futures import Future as Future
 from torchlike.interop import from_jax_function as from_jax_function
 from torchlike.interop import to_jax_function as to_jax_function
-from torchlike.library.tags import Tag as Tag
 from torchlike.porting.allocator import tune_allocator as tune_allocator
 from torchlike.porting.torch_alias import install_alias as install_alias
 from torchlike.random import default_generator as default_generator

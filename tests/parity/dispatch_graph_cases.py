@@ -13,6 +13,10 @@ torch.cat([x, y]).chunk(2); x.max(1)[0]; torch.where(x > 0, x, y); F.embedding(i
 x.clone().add_(1).mul_(y); F.dropout(x, 0.5); torch.zeros(3) + x.new_ones(3)
 F.scaled_dot_product_attention(img, img, img); x.to(torch.float64).sum()
 torch.einsum("ij,kj->ik", x, w)
+torch.unique(x).sum(); torch.unique(x, dim=0, return_counts=True)[1]; x[[0, 2]]; x[:, [1, 2]] + 1
+torch.meshgrid(v, b, indexing="xy"); x.clone().swapaxes_(0, 1); F.alpha_dropout(x, 0.3, True)
+F.dropout1d(s); F.feature_alpha_dropout(s, 0.3, True)
+torch.nn.init.zeros_(y.detach()); torch.nn.init.constant_(y.detach(), 3.0)
 """
 
 BACKWARD = """

@@ -22,6 +22,7 @@ from torchlike._C import (
 from torchlike._C._dispatch import (
     DispatchKey,
     DispatchKeySet,
+    _AutoDispatchBelowAutograd,
     _dispatch_dump,
     _ExcludeDispatchKeyGuard,
 )
@@ -38,8 +39,8 @@ from torchlike._core.protocol import EnablingGuard as _EnableTorchFunction
 from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.tags import Tag
 from torchlike.autograd.grad_mode import _set_grad_enabled
-from torchlike.library.tags import Tag
 from torchlike.random import Generator
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "Size",
     "Tag",
     "TensorBase",
+    "_AutoDispatchBelowAutograd",
     "_DisableTorchDispatch",
     "_ExcludeDispatchKeyGuard",
     "_TensorBase",

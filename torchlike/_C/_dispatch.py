@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from enum import Enum
 
+from torchlike._core import protocol
 from torchlike.amp import autocast
 from torchlike.library.registration import OPERATORS as _OPERATORS
 
@@ -54,13 +55,29 @@ class DispatchKeySet:
 
 
 @contextlib.contextmanager
+def _AutoDispatchBelowAutograd() -> Iterator[None]:
+    """A region in which operators' kernels for the key Autograd are passed over."""
+    previous = protocol.state.below_autograd
+    protocol.state.below_autograd = True
+    try:
+        yield
+    finally:
+        protocol.state.below_autograd = previous
+
+
+@contextlib.contextmanager
 def _ExcludeDispatchKeyGuard(keys: DispatchKeySet) -> Iterator[None]:
-    """A region without autocast for the devices named. NotImplementedError for other keys."""
+    """A region without autocast for the devices named, and without kernels for the keys Autograd.
+    NotImplementedError for other keys."""
     with contextlib.ExitStack() as stack:
         for key in keys._keys:
+            if key.name.startswith("Autograd"):
+                stack.enter_context(_AutoDispatchBelowAutograd())
+                continue
             if not key.name.startswith("Autocast"):
                 raise NotImplementedError(
-                    f"torch._C._ExcludeDispatchKeyGuard: {key.name}; only the keys of autocast"
+                    f"torch._C._ExcludeDispatchKeyGuard: {key.name}; only the keys of autocast and "
+                    "autograd"
                 )
             device = key.name.removeprefix("Autocast").lower()
             stack.enter_context(autocast(device, enabled=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -21,7 +22,9 @@ from torchlike._core import protocol
 from torchlike._core.python_values import PythonValues
 from torchlike._core.tensor import Tensor
 from torchlike._core.wrapped import NoMemory
+from torchlike._dispatch import asking
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._dispatch.schema_language import Schema
 from torchlike._ops.aten import custom
 
 assert composites  # importing it fills the table of rules
@@ -41,7 +44,8 @@ _OTHER_NAMES = {
     "special_xlogy": "xlogy", "clip": "clamp", "clip_": "clamp_", "greater": "gt", "less": "lt",
     "greater_equal": "ge", "less_equal": "le", "not_equal": "ne", "fix": "trunc", "fix_": "trunc_",
     "concat": "cat", "concatenate": "cat", "ger": "outer", "swapaxes": "transpose",
-    "swapdims": "transpose", "linalg_matmul": "matmul", "moveaxis": "movedim", "arctan2": "atan2",
+    "swapdims": "transpose", "swapaxes_": "transpose_", "swapdims_": "transpose_",
+    "linalg_matmul": "matmul", "moveaxis": "movedim", "arctan2": "atan2",
     "tile": "tile",
 }  # fmt: skip
 
@@ -108,14 +112,16 @@ def _rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
     space, name = _name(public)
     if space not in _SPACES or (space == "Tensor" and name in _NO_OPERATORS):
         return None
-    marked = {"nn.functional": "F.", "Tensor": "Tensor."}.get(space, "") + name
+    marked = {"nn.functional": "F.", "Tensor": "Tensor."}.get(
+        space, _PREFIXES.get(space, "")
+    ) + name
     own = name
     name = _PREFIXES.get(space, "") + name
     name = _OTHER_NAMES.get(name, name)
     for key in (marked, name):
         rule = COMPOSITES.get(key)
         if rule is not None:
-            return lambda plain, args, kwargs, rule=rule: rule(*args, **kwargs)
+            return functools.partial(_called_as_composite, rule)
     spec = getattr(plain, "spec", None)
     lines = schemas.overloads_of(name)
     if lines and all(line.is_composite for line, _ in lines.values()) and spec is not None:
@@ -123,22 +129,59 @@ def _rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
         if schemas.overloads_of(spec.name + ending):  # multiply is mul
             name, lines = spec.name + ending, schemas.overloads_of(spec.name + ending)
     if lines and (spec is not None or not all(line.is_composite for line, _ in lines.values())):
-        return functools.partial(_called_by_name, name)
+        return functools.partial(_called_by_name, name, public in asking.not_public)
     if spec is not None:
         return functools.partial(_called_as_own, own)
     return None
 
 
-def _called_by_name(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
+@functools.cache
+def _takes_out(rule: Callable[..., Any]) -> bool:
+    return "out" in inspect.signature(rule).parameters
+
+
+def _called_as_composite(
+    rule: Callable[..., Any], plain: Any, args: Any, kwargs: dict[str, Any]
+) -> protocol.Result:
+    """A rule's result, written into ``out`` where there is one that the rule does not know."""
+    if "out" not in kwargs or _takes_out(rule):
+        return rule(*args, **kwargs)
+    out = kwargs["out"]
+    made = rule(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+    if out is None:
+        return made
+    several = isinstance(out, (tuple, list))
+    for target, result in zip(*((out, made) if several else ([out], [made])), strict=True):
+        if tuple(target.shape) != tuple(result.shape):
+            aten.resize_.default(target, list(result.shape))
+        aten.copy_.default(target, result)
+    return out
+
+
+def _means_the_same(plain: Any, args: Any, schema: Schema) -> bool:
+    """Whether the arguments of an op that is not public stand where an operator of its name has
+    them: the op behind ``torch.linalg.svd`` takes ``full_matrices`` where ``aten.svd`` has
+    ``some``."""
+    own = plain.spec.schema.names[1 : len(args)]
+    return own == [a.name for a in schema.arguments][1 : len(args)]
+
+
+def _called_by_name(
+    name: str, hidden: bool, plain: Any, args: Any, kwargs: dict[str, Any]
+) -> protocol.Result:
     kwargs = dict(kwargs)
     wants_grad = kwargs.pop("requires_grad", False)
     if kwargs.pop("inplace", False):
         name += "_"
     found = arguments.fit(name, args, kwargs)
-    if found is None:
-        if getattr(plain, "spec", None) is not None:
-            return _called_as_own(name, plain, args, kwargs)
+    has_spec = getattr(plain, "spec", None) is not None
+    if found is None and not has_spec:
         return plain(*args, **kwargs)
+    if found is None or (
+        hidden and has_spec
+        and not _means_the_same(plain, args, schemas.schema(name, found.overload))
+    ):  # fmt: skip
+        return _called_as_own(name, plain, args, kwargs)
     overload = getattr(getattr(aten, name), found.overload or "default")
     result = call(overload, found.args, found.kwargs)
     return result.requires_grad_() if wants_grad else result

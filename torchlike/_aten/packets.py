@@ -13,10 +13,12 @@ from typing import Any
 
 from torchlike._aten import arguments, helper_kernels, pointwise_kernels, resizing, schemas
 from torchlike._aten.kernels import KERNELS
+from torchlike._aten.schemas.tags import tags_of
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, OPS
 from torchlike._dispatch.schema_language import Schema, parse
+from torchlike._dispatch.tags import Tag
 from torchlike._ops.aten import custom
 from torchlike._runtime.lazy import LazyModule
 
@@ -48,6 +50,11 @@ class AtenOperator:
         if self.overload in schemas.overloads_of(self.name):
             return schemas.schema(self.name, self.overload)
         return _own_schema(self.name)
+
+    @property
+    def tags(self) -> tuple[Tag, ...]:
+        """What it says of itself."""
+        return tags_of(self.name, self.overload)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.function is None:
@@ -110,6 +117,11 @@ class OwnOperator(AtenOperator):
     """A function of torchlike's that is no operator of aten's."""
 
     namespace = "torchlike"
+
+    @property
+    def tags(self) -> tuple[Tag, ...]:
+        """None: PyTorch has no such operator."""
+        return ()
 
     @property
     def qualname(self) -> str:

@@ -32,6 +32,8 @@ class _State(threading.local):
         self.dispatch_off = False
         #: What was recorded outside of each handler of operators that runs, innermost last.
         self.outside: list[bool] = []
+        #: Whether kernels for the key Autograd are passed over: they are what is running.
+        self.below_autograd = False
         #: Whether a mode of either kind is on.
         self.busy = False
 
@@ -412,6 +414,21 @@ class DisableTorchFunctionSubclass(_Disabling):
     """``with DisableTorchFunctionSubclass():`` classes of arguments are not asked; modes are."""
 
     _field = "subclasses_off"
+
+
+class without_dispatch_modes:
+    """``with without_dispatch_modes():`` no mode is asked with ``__torch_dispatch__``."""
+
+    def __enter__(self) -> None:
+        self._previous = state.dispatch_modes
+        if self._previous:
+            state.dispatch_modes = []
+            _changed()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._previous:
+            state.dispatch_modes = self._previous
+            _changed()
 
 
 class DisableTorchDispatch:

@@ -655,7 +655,11 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         grad_fn = self.grad_fn
         values: Any = self
         if tensor_contents is None:
-            values = self._read() if self.is_meta else self.detach()._value("print(tensor)")
+            if self.is_meta:
+                values = self._read()
+            else:
+                with protocol.without_dispatch_modes():
+                    values = self.detach()._value("print(tensor)")
         text = printing.tensor_repr(
             values,
             dtype=dtype.name,

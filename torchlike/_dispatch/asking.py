@@ -182,6 +182,8 @@ def asks(line: str) -> Callable[[Any], Any]:
 
 #: Functions of ops that are in no public namespace: only ``__torch_dispatch__`` sees them.
 _hidden: list[FunctionType] = []
+#: Those of them that turned out not to be public.
+not_public: set[FunctionType] = set()
 
 
 def hide(function: Any) -> None:
@@ -243,6 +245,7 @@ def wake_up(namespaces: dict[str, dict[str, Any]]) -> None:
             if id(function) not in done:
                 done.add(id(function))
                 _make_ask(function, public, form, operator)
-        for function in _hidden:
-            if id(function) not in done:
-                _make_ask(function, function, None, False, protocol.enter_below)
+        hidden = [function for function in _hidden if id(function) not in done]
+        not_public.update(hidden)
+        for function in hidden:
+            _make_ask(function, function, None, False, protocol.enter_below)

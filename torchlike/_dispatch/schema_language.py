@@ -115,6 +115,11 @@ _CONVERT = {
     "QScheme": str,
 }  # fmt: skip
 _REQUIRED: Any = object()
+#: Types of C++ that schemas name otherwise.
+_SPELLED_OTHERWISE = {
+    "int64_t": "Use `SymInt` or `int` instead of `int64_t` in an operator's schema string. ",
+    "double": "Use `float` instead of `double` in an operator's schema string. ",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,13 +181,13 @@ def _written(default: Any) -> str:
         return f'"{default}"'
     text = (
         str(default).removeprefix("torch.")
-        if isinstance(default, (dtypes.dtype, memory_format))
+        if isinstance(default, (dtypes.dtype, memory_format, devices.device))
         else repr(default)
     )
     return text[:-1] if isinstance(default, float) and text.endswith(".0") else text
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Schema:
     """The arguments and results of an operator."""
 
@@ -222,6 +227,8 @@ class Schema:
         results = ", ".join(map(str, self.returns))
         return (f"{self.qualname}({', '.join(given)}) -> "
                 f"{results if self.single else f'({results})'}")  # fmt: skip
+
+    __repr__ = __str__
 
     def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a call with these arguments fits."""
@@ -310,9 +317,18 @@ def _default(text: str) -> Any:
 def _argument(text: str, keyword_only: bool) -> Argument:
     found = _ARGUMENT.match(text)
     if found is None or found["base"] not in _CONVERT:
-        raise RuntimeError(f"schema: cannot read {text!r}")
+        instead = _SPELLED_OTHERWISE.get("" if found is None else found["base"], "")
+        raise RuntimeError(
+            f"schema: cannot read {text!r}. {instead}unknown type specifier. Common valid schema "
+            "types include Tensor, SymInt, int, float, bool, Scalar"
+        )
     kind = Type(found["base"], tuple(re.findall(r"\[\d*\]|\?", found["marks"])))
-    default: Any = _REQUIRED if found["default"] is None else _default(found["default"])
+    text = found["default"]
+    default: Any = _REQUIRED if text is None else None
+    if text is not None and kind.base == "Device" and text != "None":
+        default = devices.device(text.strip("\"'"))
+    elif text is not None:
+        default = _default(text)
     if default is not _REQUIRED and default is not None and kind.base == "float":
         default = [float(x) for x in default] if kind.marks[-1:] == ("[]",) else float(default)
     return Argument(found["name"] or "", kind, default, keyword_only, found["alias"] or "")

@@ -2,3 +2,5 @@
 
 They replace functions of ``torch._functorch.vmap`` to let containers of their own through ``vmap``.
 """
+
+from torchlike._functorch import config as config

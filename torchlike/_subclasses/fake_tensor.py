@@ -19,6 +19,8 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.protocol import no_protocol
 from torchlike._core.size import Size, size_of
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.tags import Tag
+from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.symbolic_results import sizes_of_results
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
@@ -82,7 +84,7 @@ class FakeTensor(Tensor):
     __torch_function__: Any = no_protocol
     fake_device: Any
     fake_mode: FakeTensorMode
-    constant: Any = None
+    _constant: Tensor | None = None
     #: Its size with symbols; None where all sizes are plain numbers.
     symbolic_size: tuple[Any, ...] | None = None
 
@@ -97,7 +99,7 @@ class FakeTensor(Tensor):
         made.fake_device = place
         made.fake_mode = fake_mode
         if constant is not None:
-            made.constant = constant
+            made._constant = constant
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -107,6 +109,12 @@ class FakeTensor(Tensor):
     def device(self) -> Any:
         """The device it says."""
         return self.fake_device
+
+    @property
+    def constant(self) -> Tensor | None:
+        """A tensor of its one value, where that is known; None where it is not, or once something
+        unknown was written into the memory."""
+        return self.fake_mode._constants.valid(self._constant)
 
     is_meta = property(lambda self: self.fake_device.type == "meta")
 
@@ -170,6 +178,12 @@ class FakeTensor(Tensor):
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
         """``fake_mode.from_tensor(t)``."""
         return fake_mode.from_tensor(t)
+
+    def snapshot(self) -> FakeTensor:
+        """Another fake of the same memory, which stays as it is where this one changes its size."""
+        made = FakeTensor(self.fake_mode, self, self.fake_device, self._constant)
+        made.symbolic_size = self.symbolic_size
+        return made
 
     def meta(self) -> Tensor:
         """The same storage and view as a meta tensor."""
@@ -236,6 +250,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.shape_env = shape_env
         self._known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._sources: dict[int, Any] = {}
+        self._constants = Constants()
         self.in_kernel_invocation = False
 
     @classmethod
@@ -276,7 +291,9 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _copied(self, fake: FakeTensor) -> FakeTensor:
         """A fake like another, with memory of its own."""
-        made = FakeTensor(self, _on_meta(fake.meta()), fake.fake_device, fake.constant)
+        known = fake.constant
+        constant = None if known is None else known.clone()
+        made = FakeTensor(self, _on_meta(fake.meta()), fake.fake_device, constant)
         made.symbolic_size = fake.symbolic_size
         return made
 
@@ -301,7 +318,7 @@ class FakeTensorMode(TorchDispatchMode):
         if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
             given = args[0]
             if not isinstance(given, FakeTensor):
-                return self._faked(given, given)
+                return self._faked(given, given.clone() if is_one_value(given) else None)
             return given if func is aten.lift_fresh.default else self._copied(given)
         if name in _OF_VALUES:
             if isinstance(args[0], FakeTensor) and args[0].constant is not None:
@@ -323,6 +340,8 @@ class FakeTensorMode(TorchDispatchMode):
         )
         with modes.unrecorded():
             out = func.operator(*plain_args, **plain_kwargs)
+        if Tag.inplace_view in func.tags:
+            return self._viewed_in_place(args[0], out, sizes)
         written = func._schema.is_mutable
 
         def wrapped(o: Any) -> Any:
@@ -338,7 +357,24 @@ class FakeTensorMode(TorchDispatchMode):
                 _set_size(made, size)
             return made
 
-        return pytree.tree_map(wrapped, out)
+        results = pytree.tree_map(wrapped, out)
+        constants = self._constants.after(
+            func, args, kwargs, lambda t: t.constant if isinstance(t, FakeTensor) else None
+        )
+        if constants is not None:
+            made = tensors_of(pytree.tree_leaves(results))
+            for fake, constant in zip(made, constants, strict=True):
+                fake._constant = constant  # type: ignore[attr-defined]
+        return results
+
+    @staticmethod
+    def _viewed_in_place(fake: FakeTensor, meta: Tensor, sizes: Any) -> FakeTensor:
+        """A fake as the meta tensor is that an operator such as ``t_`` has changed."""
+        fake._storage, fake._view = meta._storage, meta._view
+        fake._constant = fake.symbolic_size = None
+        if sizes is not None:
+            _set_size(fake, next(sizes))
+        return fake
 
     def _symbolic_sizes(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The sizes of the tensors that an operator gives, in order; None for plain numbers."""
@@ -351,6 +387,10 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _converted(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         def convert(a: Any) -> Any:
+            if isinstance(a, FakeTensor) and a.fake_mode is not self:
+                raise AssertionError(
+                    f"Mixing fake modes NYI x.fake_mode={a.fake_mode} vs self={self}"
+                )
             if not isinstance(a, Tensor) or isinstance(a, FakeTensor):
                 return a
             if self.allow_non_fake_inputs:

@@ -53,10 +53,12 @@ pytree.register_pytree_node(
     lambda x: (list(x), None),
     lambda children, _: immutable_list(children),
     serialized_type_name="torch.fx.immutable_collections.immutable_list",
+    flatten_with_keys_fn=pytree._list_flatten_with_keys,
 )
 pytree.register_pytree_node(
     immutable_dict,
     lambda x: (list(x.values()), list(x.keys())),
     lambda children, keys: immutable_dict(zip(keys, children, strict=True)),
     serialized_type_name="torch.fx.immutable_collections.immutable_dict",
+    flatten_with_keys_fn=pytree._dict_flatten_with_keys,
 )

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from torchlike._dispatch.schema_language import parse
+from torchlike._dispatch.tags import Tag
 from torchlike._ops.aten import custom
 from torchlike.library import registration
 from torchlike.library.infer import infer_schema
@@ -38,6 +40,7 @@ class CustomOpDef:
 
     def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
         """Another kernel for some device types, None for all; without ``fn`` a decorator."""
+        _check_placed(self.operator, device_types)
         registered = registration.register_kernel(self.operator.qualname, device_types, fn)
         return registered if fn is None else fn
 
@@ -72,6 +75,28 @@ class CustomOpDef:
             disabled.update(before)
 
 
+def _check_mutates(schema: str, mutates_args: str | Iterable[str]) -> None:
+    written = {a.name for a in parse(schema).arguments if a.is_written}
+    if mutates_args != "unknown" and written != set(mutates_args):
+        raise ValueError(
+            f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
+            f"`schema={schema}. The schema suggests that the op mutates {written}which is "
+            "different from what was provided to us in `mutates_args`. Please make these "
+            "consistent."
+        )
+
+
+def _check_placed(operator: Any, device_types: Any) -> None:
+    """ValueError where nothing says on which device an operator with kernels for some runs."""
+    arguments = operator.schema.arguments
+    if device_types is not None and not any(
+        a.type.holds_tensors or (a.type.base == "Device" and a.name == "device") for a in arguments
+    ):
+        raise ValueError(
+            "Functions without tensor inputs are required to have a `device: torch.device` argument"
+        )
+
+
 def custom_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None,
@@ -82,9 +107,12 @@ def custom_op(
       mutates_args: names of the tensors it changes in place, or "unknown".
       device_types: which devices the function is for; None for all.
       schema: "(Tensor x) -> Tensor"; from the function's annotations unless given.
+      tags: what it says of itself, of ``torch.Tag``.
 
     Gives a CustomOpDef. ValueError for a name without namespace, or annotations that a schema
-    cannot have. A result that shares memory with an argument is a RuntimeError.
+    cannot have, and for a schema that writes other arguments than ``mutates_args``.
+    NotImplementedError for keyword-only tensors. A result that shares memory with an argument is a
+    RuntimeError.
 
     Differs from PyTorch: under ``torchlike.jit`` the function itself is traced and becomes part of
     the program, so it must consist of operators; under ``vmap`` without a rule it is mapped.
@@ -96,11 +124,23 @@ def custom_op(
         )
 
     def make(function: Callable[..., Any]) -> CustomOpDef:
-        text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        if schema is None:
+            text = infer_schema(function, mutates_args=mutates_args)
+        else:
+            text = schema
+            _check_mutates(schema, mutates_args)
+        parsed = parse(short + text)
+        if any(a.keyword_only and a.type.holds_tensors for a in parsed.arguments):
+            raise NotImplementedError(
+                "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
+                f"Got: {parsed}"
+            )
         if name in registration.OPERATORS:  # defined again, as in a notebook
             registration.forget(name)
         operator = registration.define_operator(name, text, True, function.__doc__)
+        _check_placed(operator, device_types)
         registration.set_kernel(operator, device_types, function)
+        operator.tags = (Tag.pt2_compliant_tag, *registration.tags_of(tags))
         return CustomOpDef(operator, function)
 
     return make if fn is None else make(fn)

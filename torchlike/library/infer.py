@@ -57,6 +57,11 @@ def infer(
     def refuse(why: str) -> typing.NoReturn:
         raise ValueError(f"infer_schema(func): {why} Got func with signature {signature})")
 
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "mutates_args must either be a sequence of the names of the arguments that are mutated "
+            "or the string 'unknown'. "
+        )
     written = "unknown" if mutates_args == "unknown" else frozenset(mutates_args)
     arguments: list[Argument] = []
     for p in signature.parameters.values():
@@ -79,10 +84,12 @@ def infer(
             refuse(f"Parameter {p.name} is in mutable_args but only Tensors or collections of "
                    "Tensors can be mutated")  # fmt: skip
         default = _REQUIRED if p.default is p.empty else p.default
-        known = (int, float, bool, str, dtypes.dtype, type(None))
+        known = (int, float, bool, str, dtypes.dtype, devices.device, type(None))
         if default is not _REQUIRED and not isinstance(default, known):
             refuse(f"Parameter {p.name} has an unsupported default value type {type(default)}. "
-                   "Give one of int, float, bool, str, dtype or None.")  # fmt: skip
+                   "Give one of int, float, bool, str, dtype, device or None.")  # fmt: skip
+        if isinstance(default, devices.device):
+            default = str(default)  # as schemas have it
         arguments.append(Argument(p.name, kind, default, p.kind is p.KEYWORD_ONLY, alias))
     unknown = set() if written == "unknown" else set(written) - set(signature.parameters)
     if unknown:

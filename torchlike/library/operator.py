@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core import modes
+from torchlike._core import devices, modes, protocol
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema_language import Schema
+from torchlike._dispatch.tags import Tag
 from torchlike.amp.autocast_mode import is_autocast_available, is_autocast_enabled
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import no_grad
@@ -65,6 +66,10 @@ class Operator:
         #: Device type -> kernel; "default" for all others. "meta" is the fake.
         self.kernels: dict[str, Callable[..., Any]] = {}
         self.disabled: set[str] = set()
+        #: Device type, or "default" -> what is called above autograd, in the kernels' place.
+        self.above_autograd: dict[str, Callable[..., Any]] = {}
+        #: What it says of itself.
+        self.tags: tuple[Tag, ...] = ()
         self.backward: Callable[..., Any] | None = None
         self.setup_context: Callable[..., Any] | None = None
         self.vmap: Callable[..., Any] | None = None
@@ -97,6 +102,11 @@ class Operator:
         tensors = [x for x in (*flat, *call.opened(list(named.values()))) if isinstance(x, Tensor)]
         if self.autocasting and self._is_autocast(self.autocasting, tensors):
             return self.autocasting[self._device(tensors)](*args, **kwargs)
+        if self.above_autograd and not protocol.state.below_autograd:
+            kind = self._device(tensors)
+            above = self.above_autograd.get(kind, self.above_autograd.get("default"))
+            if above is not None:
+                return above(*args, **kwargs)
         if self.casts:
             flat = self._cast(flat, tensors)
         if not self.opaque and self.backward is None and self.vmap is None:
@@ -125,7 +135,9 @@ class Operator:
         return results or None
 
     @staticmethod
-    def _device(tensors: list[Tensor]) -> str:
+    def _device(tensors: list[Tensor], asked: Any = None) -> str:
+        if asked is not None and not tensors:
+            return asked.type
         kinds = [t.device.type for t in tensors] or ["cpu"]
         return "meta" if "meta" in kinds else kinds[0]
 
@@ -157,7 +169,19 @@ class Operator:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]
     ) -> tuple[Any, ...]:
         """What the kernel gives, as a tuple of what the schema says."""
-        result = self.kernel(self._device(tensors))(*args, **kwargs)
+        asked = next((a for a in (*args, *kwargs.values()) if isinstance(a, devices.device)), None)
+        written = self._written(args, kwargs)
+        versions = [t._storage.version for t in written]
+        kind = self._device(tensors, asked)
+        if not tensors and asked is not None and not {kind, "default"} & self.kernels.keys():
+            raise RuntimeError(
+                f"{self.name} does not have a kernel registered for {kind}. Please use "
+                "register_kernel to do so."
+            )
+        result = self.kernel(kind)(*args, **kwargs)
+        for t, version in zip(written, versions, strict=True):
+            if t._storage.version == version:  # by NumPy, or not at all: as PyTorch counts it
+                t._storage.version += 1
         kinds = self.schema.returns
         if self.schema.single:
             results = (result,)
@@ -176,6 +200,19 @@ class Operator:
         if self.opaque:
             self._check_apart(converted, tensors)
         return tuple(converted)
+
+    def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+        """The tensors that the schema says are written."""
+        if self.schema.is_functional:
+            return []
+        positional = [a for a in self.schema.arguments if not a.keyword_only]
+        values = {**dict(zip([a.name for a in positional], args, strict=True)), **kwargs}
+        found: list[Tensor] = []
+        for argument in self.schema.arguments if modes.current.capture is None else ():
+            value = values[argument.name] if argument.is_written else None
+            several = value if isinstance(value, (list, tuple)) else [value]
+            found += [t for t in several if isinstance(t, Tensor)]
+        return found
 
     def _check_apart(self, results: list[Any], tensors: list[Tensor]) -> None:
         """RuntimeError in PyTorch's words for a result that shares memory with another tensor."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._dispatch.schema_language import parse, split_name
+from torchlike._dispatch.tags import Tag
 from torchlike._ops.aten import custom
 from torchlike.library.operator import Operator
 
@@ -102,11 +103,32 @@ def set_formula(
     operator.changed()
 
 
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """A new operator ``namespace::name`` with ``schema``, without kernels.
+def tags_of(tags: Any) -> tuple[Any, ...]:
+    """Tags as they are given: one, several or None."""
+    return () if tags is None else (tags,) if isinstance(tags, Tag) else tuple(tags)
+
+
+def _defined_with(library: Library, schema: str, key: str = "", *, tags: Any = ()) -> Any:
+    """The older form of `define`: a decorator of the kernel."""
+    name = library.define(schema, tags=tags)
+
+    def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+        library.impl(name, function, key)
+        return function
+
+    return kernel
+
+
+def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library | None = None,
+           tags: Any = ()) -> Any:  # fmt: skip
+    """A new operator ``namespace::name`` with ``schema``, without kernels. ``tags``: what it says
+    of itself. ``lib``: the library with which it is forgotten. ``define(library, schema)``
+    decorates its kernel.
 
     ValueError for a name or schema of another form.
     """
+    if isinstance(qualname, Library):
+        return _defined_with(qualname, schema, alias_analysis, tags=tags)
     if "::" not in qualname:
         raise ValueError(
             f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The '
@@ -116,7 +138,10 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
     if not schema.strip().startswith("("):
         raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. '
                          f'"(Tensor x) -> Tensor" but got "{schema}"')  # fmt: skip
-    define_operator(qualname, schema, opaque=False)
+    define_operator(qualname, schema, opaque=False).tags = tags_of(tags)
+    if lib is not None:
+        lib._names.append(qualname)
+    return None
 
 
 def impl(
@@ -175,6 +200,11 @@ def register_autograd(
 
 def set_vmap(operator: Operator, function: Callable[..., Any]) -> None:
     """The rule for ``vmap``."""
+    if any(a.keyword_only and a.type.holds_tensors for a in operator.schema.arguments):
+        raise NotImplementedError(
+            "register_vmap with kwarg-only Tensor args. In the original definition of the op, "
+            f"please make your tensors not kwarg-only. Got: {operator.schema}"
+        )
     operator.vmap = function
     operator.changed()
 
@@ -206,7 +236,11 @@ class Library:
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
-        if ns in ("aten", "prim", "prims"):
+        if ns == "prim":
+            raise ValueError(
+                f"{ns} is a reserved namespace. Please try creating a library with another name."
+            )
+        if ns in ("aten", "prims"):
             raise NotImplementedError(
                 f"torch.library.Library({ns!r}, …): torchlike's own operators are not replaced. "
                 "Use instead: an operator in a namespace of your own."
@@ -226,7 +260,7 @@ class Library:
         """A new operator from ``name(Tensor x) -> Tensor``; gives its name."""
         name, bracket, rest = schema.partition("(")
         qualname = f"{self.ns}::{name.strip()}"
-        define_operator(qualname, bracket + rest, opaque=False)
+        define_operator(qualname, bracket + rest, opaque=False).tags = tags_of(tags)
         self._names.append(qualname)
         return name.strip()
 
@@ -234,15 +268,25 @@ class Library:
              with_keyset: bool = False, allow_override: bool = False) -> None:  # fmt: skip
         """The kernel of an operator of this namespace for a dispatch key: "CPU", "CUDA", "Meta" or
         one of the composite ones, which stand for all devices; for "AutocastCPU" and the like what
-        is called in its place under autocast, which the function has to switch off.
+        is called in its place under autocast, which the function has to switch off;
+        for "Autograd", "AutogradCPU" and the like what is called in its place outside of
+        ``torch._C._AutoDispatchBelowAutograd()``, as a rule an ``autograd.Function``.
 
         NotImplementedError for other keys, which place code elsewhere in PyTorch's dispatcher.
         """
+        if not callable(fn):
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         name = op_name if isinstance(op_name, str) else lookup(op_name).qualname
         operator = lookup(name if "::" in name else f"{self.ns}::{name}")
         if key in _AUTOCAST_KEYS:
             operator.autocasting[_AUTOCAST_KEYS[key]] = fn
+            return
+        if key.startswith("Autograd"):
+            device = key.removeprefix("Autograd").lower() or "default"
+            operator.above_autograd[device] = fn
             return
         if key not in _KEYS:
             raise NotImplementedError(
@@ -254,7 +298,8 @@ class Library:
     def _destroy(self) -> None:
         """Forget the operators that were defined here."""
         for qualname in self._names:
-            forget(qualname)
+            if qualname in OPERATORS:
+                forget(qualname)
         self._names.clear()
         if self.kind == "DEF":
             _defined.discard(self.ns)

@@ -15,9 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._core import protocol
+from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.asking import asks
 from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.finishing import finish
 from torchlike._ops.random.random import randperm
 from torchlike._runtime.mixed_operands import replicating
@@ -54,8 +57,20 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+def _is_handled(tensor: Tensor) -> bool:
+    """Whether ``__torch_dispatch__`` of a mode, or of the tensor's class, sees what is done."""
+    return bool(protocol.state.dispatch_modes or protocol.handlers((tensor,)))
+
+
+def _has_no_values(tensor: Tensor) -> bool:
+    """Whether a tensor is on the meta device, or a fake."""
+    return type(tensor._storage.cell) is MetaArray
+
+
 def _put(tensor: Tensor, values: np.ndarray) -> Tensor:
     """Write NumPy values into a tensor."""
+    if _is_handled(tensor):  # who handles the write is to see where the values come from
+        return tensor.copy_(NAMESPACES[""]["tensor"](values.astype(tensor.dtype.numpy)))
     array = jax.device_put(values.astype(tensor.dtype.numpy))
     with replicating():
         return tensor.copy_(finish(array, tensor.device))
@@ -82,6 +97,8 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
+    if _is_handled(tensor):
+        return tensor.fill_(val)
     return _put(tensor, np.full(tuple(tensor.shape), val))
 
 
@@ -92,6 +109,9 @@ def ones_(tensor: Tensor) -> Tensor:
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros."""
+    if _is_handled(tensor):
+        with no_grad():
+            return tensor.zero_()
     return constant_(tensor, 0.0)
 
 
@@ -132,7 +152,7 @@ def trunc_normal_(
 
     Where the interval holds at most 0.3 of the probability, by rejection from uniforms on it.
     """
-    if tensor.is_meta:
+    if _has_no_values(tensor):
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
@@ -247,7 +267,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or _has_no_values(tensor):
         return tensor
     rows = tensor.size(0)
     flat = new_tensor((rows, tensor.numel() // rows), tensor.device, tensor.dtype)
@@ -266,6 +286,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     tensor.normal_(0, std, generator=generator)
+    if _has_no_values(tensor):
+        return tensor
     values = np.array(tensor._value("sparse_", "it outside"))
     for column in range(columns):
         order = randperm(rows)._value("sparse_", "it outside")

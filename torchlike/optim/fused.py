@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import meta, modes, protocol, sparse_sums
+from torchlike._core import dtypes, meta, modes, protocol, sparse_sums
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.storage import host_value
 from torchlike._core.tensor import Tensor
@@ -257,6 +257,8 @@ def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) ->
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
     if p._handles and shape is None:
         return NAMESPACES[""]["full_like"](p, value)
+    if p._handles and protocol.state.dispatch_modes:
+        return NAMESPACES[""]["full"](shape, value, dtype=dtypes.from_numpy_dtype(dtype))
     aval = tuple(p.shape) if shape is None else shape
     kind = dtype or p.dtype.numpy
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.schema_language import Schema, parse
 from torchlike._ops.aten.custom import OpOverloadPacket
@@ -30,6 +31,8 @@ class _StepOperator:
         return parse(f"{self.qualname}(Tensor parameter, Tensor grad, Tensor[] states) -> Tensor[]")
 
     def __call__(self, p: Tensor, g: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
+        if p.is_meta:  # no values: what is there after the step looks like what was before
+            return [wrap(MetaArray(tuple(t.shape), t.dtype.numpy)) for t in (p, *states)]
         arrays = [t._read() for t in (p, g, *states)]
         found = self.step(arrays[0], arrays[1], tuple(arrays[2:]))
         return [wrap(array) for array in found]

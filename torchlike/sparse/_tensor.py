@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import devices, dtypes, errors, memory_size, modes, trees
+from torchlike._core import devices, dtypes, errors, memory_size, modes, protocol, trees
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
 from torchlike._core.sparse_array import SparseArray
@@ -366,7 +366,13 @@ def _is_sorted(at: np.ndarray) -> bool:
 def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
               dense_dim: Any = None) -> SparseTensor:  # fmt: skip
     """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
-    less than all, or in a compressed ``layout``. JitCaptureError under a jit."""
+    less than all, or in a compressed ``layout``. JitCaptureError under a jit, NotImplementedError
+    under make_fx."""
+    if any(getattr(mode, "makes_graph", False) for mode in protocol.state.dispatch_modes):
+        raise NotImplementedError(
+            "make_fx: to_sparse() depends on values, which a graph does not have. Make the sparse "
+            "tensor outside"
+        )
     if own := own_method(self, "to_sparse"):
         return own(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
     if layout not in (None, sparse_coo):

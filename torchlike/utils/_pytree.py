@@ -6,6 +6,7 @@ trees see ``torchlike.interop``.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
@@ -15,14 +16,60 @@ from typing import Any, NamedTuple
 from torchlike._core import trees
 from torchlike._core.size import Size, size_of
 from torchlike._ops.reduce.reduction import RETURN_TYPES
-from torchlike._runtime.lazy import LazyModule
+from torchlike.utils import treespec_text
 from torchlike.utils.tree_keys import GetAttrKey, MappingKey, SequenceKey
 from torchlike.utils.tree_keys import key_get as key_get
 from torchlike.utils.tree_keys import keystr as keystr
 
-_text: Any = LazyModule("torchlike.utils.tree_text")
+__all__ = [
+    "Context",
+    "DumpableContext",
+    "FlattenFn",
+    "FromDumpableContextFn",
+    "LeafSpec",
+    "PyTree",
+    "PyTreeSpec",
+    "ToDumpableContextFn",
+    "TreeSpec",
+    "UnflattenFn",
+    "is_namedtuple",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "is_structseq",
+    "is_structseq_class",
+    "is_structseq_instance",
+    "key_get",
+    "keystr",
+    "register_dataclass",
+    "register_pytree_node",
+    "tree_all",
+    "tree_all_only",
+    "tree_any",
+    "tree_any_only",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_is_leaf",
+    "tree_iter",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
+    "treespec_dumps",
+    "treespec_loads",
+    "treespec_pprint",
+]  # fmt: skip
+
 PyTree = Any
 Context = Any
+FlattenFn = Callable[[Any], tuple[list[Any], Any]]
+UnflattenFn = Callable[[Iterable[Any], Any], Any]
+DumpableContext = Any
+ToDumpableContextFn = FromDumpableContextFn = Callable[[Any], Any]
 _IsLeaf = Callable[[Any], bool] | None
 
 
@@ -69,7 +116,7 @@ def _mapping_keys(d: Any, _: int) -> Iterable[Any]:
     return map(MappingKey, d)
 
 
-SUPPORTED_NODES: dict[type, _Container] = {
+SUPPORTED_NODES: dict[Any, _Container] = {
     tuple: _Container(lambda t: (list(t), None), lambda c, _: tuple(c), _places),
     list: _Container(_list_flatten, _list_unflatten, _places),
     dict: _Container(_dict_flatten, _dict_unflatten, _mapping_keys),
@@ -86,9 +133,7 @@ SUPPORTED_NODES: dict[type, _Container] = {
     ),
     Size: _Container(lambda s: (list(s), None), lambda c, _: size_of(c), _places),
 }
-#: What classes are called in text.
-TYPE_NAMES: dict[type, str] = {}
-_NAMED_TUPLE = _Container(
+SUPPORTED_NODES[namedtuple] = _Container(
     lambda t: (list(t), type(t)), lambda c, kind: kind(*c), lambda t, _: map(GetAttrKey, t._fields)
 )
 _DICTIONARIES = (dict, OrderedDict, defaultdict)
@@ -97,20 +142,30 @@ _DICTIONARIES = (dict, OrderedDict, defaultdict)
 def register_pytree_node(
     cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
     unflatten_fn: Callable[[Iterable[Any], Any], Any], *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Any], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Any] | None = None,
     flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None,
-    serialized_type_name: str | None = None, **_: Any,
 ) -> None:  # fmt: skip
     """Open instances of ``cls`` too, here and where ``torchlike.jit`` meets them.
 
-    ``flatten_with_keys_fn`` gives ``(key, child)`` pairs in place of the children,
-    ``serialized_type_name`` is what the class is called in text (`treespec_dumps`). ValueError when
-    it is registered already.
+    Args:
+      serialized_type_name: the name by which `treespec_dumps` writes the class.
+      to_dumpable_context: gives what JSON can write of a context, which ``from_dumpable_context``
+        takes. JSON writes the context itself without them.
+      flatten_with_keys_fn: gives ``(key, child)`` pairs in place of the children.
+
+    ValueError when it is registered already, and for one direction of writing without the other.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    if serialized_type_name is not None:
-        TYPE_NAMES[cls] = serialized_type_name
+    treespec_text.set_form(cls, serialized_type_name, to_dumpable_context, from_dumpable_context)
     _keep(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
+    """The name by which `treespec_dumps` writes a class of named tuples."""
+    treespec_text.set_form(cls, serialized_type_name, None, None)
 
 
 class ConstantNode(NamedTuple):
@@ -151,8 +206,10 @@ def is_constant_class(cls: Any) -> bool:
 def _register_pytree_node(
     cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
     unflatten_fn: Callable[[Iterable[Any], Any], Any], to_str_fn: Any = None,
-    maybe_from_str_fn: Any = None, *,
-    flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None, **_: Any,
+    maybe_from_str_fn: Any = None, *, serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Any], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Any] | None = None,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None,
 ) -> None:  # fmt: skip
     # The older function, which replaces what was registered before.
     warnings.warn(
@@ -161,6 +218,7 @@ def _register_pytree_node(
         FutureWarning,
         stacklevel=2,
     )
+    treespec_text.set_form(cls, serialized_type_name, to_dumpable_context, from_dumpable_context)
     _keep(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
@@ -201,7 +259,7 @@ def _container(x: Any, is_leaf: _IsLeaf) -> _Container | None:
     if is_leaf is not None and is_leaf(x):
         return None
     found = SUPPORTED_NODES.get(type(x))
-    return _NAMED_TUPLE if found is None and is_namedtuple(type(x)) else found
+    return SUPPORTED_NODES.get(_get_node_type(x)) if found is None else found
 
 
 class TreeSpec:
@@ -250,17 +308,17 @@ class TreeSpec:
         if self.type is None:
             return next(leaves)
         parts = [c._closed(leaves) for c in self._children]
-        return SUPPORTED_NODES.get(self.type, _NAMED_TUPLE).unflatten_fn(parts, self.context)
+        return SUPPORTED_NODES[self.type].unflatten_fn(parts, self.context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """What stands in another tree where this one has leaves. ValueError where they differ."""
         if self.type is None:
             return [tree]
-        kind = type(tree)
+        kind = _get_node_type(tree)
         both_dictionaries = kind in _DICTIONARIES and self.type in _DICTIONARIES
         if kind is not self.type and not both_dictionaries:
             raise ValueError(f"Node type mismatch; expected {self.type}, but got {kind}.")
-        parts = SUPPORTED_NODES.get(kind, _NAMED_TUPLE).flatten_fn(tree)[0]
+        parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
         if both_dictionaries:
             keys = self.context[1] if self.type is defaultdict else self.context
             missing, extra = set(keys) - set(tree), set(tree) - set(keys)
@@ -275,6 +333,11 @@ class TreeSpec:
             raise ValueError(
                 f"Node arity mismatch; expected {len(self._children)}, but got {len(parts)}."
             )
+        if kind is namedtuple and context is not self.context:
+            raise ValueError(
+                f"Node context mismatch for node type {kind}; expected {self.context}, but got "
+                f"{context}."
+            )
         return [x for c, part in zip(self._children, parts, strict=True)
                 for x in c.flatten_up_to(part)]  # fmt: skip
 
@@ -288,8 +351,7 @@ class TreeSpec:
     def __repr__(self, indent: int = 0) -> str:
         if self.type is None:
             return "*"
-        name = "namedtuple" if is_namedtuple(self.type) else self.type.__name__
-        head = f"TreeSpec({name}, {self.context}, ["
+        head = f"TreeSpec({self.type.__name__}, {self.context}, ["
         space = " " * (indent + 2)
         return head + f",\n{space}".join(c.__repr__(indent + 2) for c in self._children) + "])"
 
@@ -306,13 +368,49 @@ class LeafSpec(TreeSpec):
 PyTreeSpec = TreeSpec
 
 
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """A spec as JSON, which PyTorch reads as well.
+
+    TypeError for no spec, and for a context that JSON cannot write. NotImplementedError for a class
+    registered without ``serialized_type_name``. ValueError for another protocol than 1.
+    """
+    if not isinstance(treespec, TreeSpec):
+        raise _no_spec(treespec)
+    return treespec_text.dumps(treespec, protocol)
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """The spec that `treespec_dumps` wrote.
+
+    NotImplementedError for a class whose name is not registered. ValueError for another protocol.
+    """
+    return treespec_text.loads(serialized, TreeSpec, LeafSpec)
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """The tree of a spec, with ``*`` for each leaf."""
+    return repr(tree_unflatten([_Star() for _ in range(treespec.num_leaves)], treespec))
+
+
+def _no_spec(x: Any) -> TypeError:
+    return TypeError(
+        f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(x)}."
+    )
+
+
 def _open(x: Any, is_leaf: _IsLeaf, leaves: list[Any]) -> TreeSpec:
     container = _container(x, is_leaf)
     if container is None:
         leaves.append(x)
         return LeafSpec()
     children, context = container.flatten_fn(x)
-    return TreeSpec(type(x), context, [_open(c, is_leaf, leaves) for c in children])
+    kind = type(x) if type(x) in SUPPORTED_NODES else _get_node_type(x)
+    return TreeSpec(kind, context, [_open(c, is_leaf, leaves) for c in children])
 
 
 def tree_flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -324,10 +422,7 @@ def tree_flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpe
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """The tree of a spec with these leaves. TypeError for something else than a spec."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError(
-            "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
-            f"{type(treespec)}."
-        )
+        raise _no_spec(treespec)
     return treespec.unflatten(leaves)
 
 
@@ -427,11 +522,13 @@ def _spread(tree: Any, spec: TreeSpec, is_leaf: _IsLeaf, found: list[Any]) -> bo
     if container is None:
         found += [tree] * spec.num_leaves
         return True
-    kind = type(tree)
+    kind = _get_node_type(tree)
     both_dictionaries = kind in _DICTIONARIES and spec.type in _DICTIONARIES
     if kind is not spec.type and not both_dictionaries:
         return False
-    parts = container.flatten_fn(tree)[0]
+    parts, context = container.flatten_fn(tree)
+    if kind is namedtuple and context is not spec.context:
+        return False
     if both_dictionaries:
         keys = spec.context[1] if spec.type is defaultdict else spec.context
         if set(keys) != set(tree):
@@ -489,17 +586,35 @@ def _with_paths(
         yield from _with_paths((*path, key), part, is_leaf)
 
 
-def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A specification as text, in PyTorch's format. NotImplementedError for what text cannot name,
-    ValueError for an unknown protocol."""
-    return _text.dumps(treespec, protocol)
+def register_dataclass(
+    cls: type, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:  # fmt: skip
+    """Open instances of a dataclass, whose fields are the children.
 
+    Args:
+      field_names: which fields; all of them by default.
+      drop_field_names: fields that are lost; these must have defaults.
 
-def treespec_loads(serialized: str) -> TreeSpec:
-    """The specification again. NotImplementedError for a container that is not known here."""
-    return _text.loads(serialized)
+    ValueError for what is no dataclass, and for names that are no fields.
+    """
+    if not dataclasses.is_dataclass(cls):
+        raise ValueError(f"Only dataclasses can be registered with this function: {cls}")
+    own = [f.name for f in dataclasses.fields(cls)]
+    dropped = set(drop_field_names or ())
+    names = [n for n in own if n not in dropped] if field_names is None else list(field_names)
+    if set(names) | dropped != set(own) and field_names is not None:
+        raise ValueError(f"field_names {names} are not the fields of {cls}, which are {own}")
 
+    def flatten(x: Any) -> tuple[list[Any], Any]:
+        return [getattr(x, n) for n in names], names
 
-def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
-    """Open instances of a dataclass. AssertionError for what is no dataclass."""
-    _text.register_dataclass(cls, serialized_type_name=serialized_type_name)
+    def flatten_with_keys(x: Any) -> tuple[list[Any], Any]:
+        return [(GetAttrKey(n), getattr(x, n)) for n in names], names
+
+    kind: Any = cls
+    register_pytree_node(
+        cls, flatten, lambda values, context: kind(**dict(zip(context, values, strict=True))),
+        serialized_type_name=serialized_type_name or f"{cls.__module__}.{cls.__qualname__}",
+        flatten_with_keys_fn=flatten_with_keys,
+    )  # fmt: skip

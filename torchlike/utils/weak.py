@@ -40,6 +40,28 @@ class WeakIdRef(weakref.ref):
         return mine is not None and isinstance(other, weakref.ref) and mine is other()
 
 
+class _WeakHashRef(weakref.ref):
+    """A weak reference that equals another one whose object has the same hash."""
+
+    __slots__ = ("_id",)
+
+    def __new__(cls, key: Any, callback: Any = None) -> _WeakHashRef:
+        return super().__new__(cls, key, callback)
+
+    def __init__(self, key: Any, callback: Any = None) -> None:
+        self._id = hash(key)
+        super().__init__(key, callback)  # type: ignore[call-arg]
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        both = isinstance(other, weakref.ref) and (self(), other())
+        return bool(both) and None not in both and hash(both[0]) == hash(both[1])
+
+
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     """A dictionary that forgets an entry when its key dies. ``ref_type`` makes the references."""
 

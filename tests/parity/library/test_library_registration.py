@@ -2,6 +2,7 @@
 
 import contextlib
 
+import numpy as np
 import pytest
 from library_cases import BOTH, name, said
 
@@ -82,6 +83,92 @@ def test_kernels_for_devices():
         op.register_autocast("cpu", t.bfloat16)
         with t.autocast("cpu"):
             given.append(str(op(t.ones(2)).dtype))
+        answers.append(given)
+    assert answers[0] == answers[1]
+
+
+def test_kernels_above_autograd():
+    """``Library.impl(…, "Autograd")`` and what is called below it."""
+    called, answers = name(), []
+    space, short = called.split("::")
+    for t in BOTH:
+
+        class Scaled(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, t=t):
+                with t._C._AutoDispatchBelowAutograd():
+                    return getattr(getattr(t.ops, space), short)(x)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 7
+
+        lib = t.library.Library(space, "FRAGMENT")
+        lib.define(f"{short}(Tensor x) -> Tensor", tags=(t.Tag.core,))
+        lib.impl(short, lambda x: x * 2, "CPU")
+        lib.impl(short, lambda x, made=Scaled: made.apply(x), "Autograd")
+        op = getattr(getattr(t.ops, space), short)
+        x = t.ones(2, requires_grad=True)
+        op(x).sum().backward()
+        with t.no_grad():
+            given = [x.grad.tolist(), op(x).tolist(), op(t.ones(2)).tolist()]
+        given.append([tag.name for tag in op.default.tags])
+        given.append(said(lambda lib=lib: lib.impl(short, 3, "CPU"))[0])
+        given.append(said(lambda t=t: t.library.Library("prim", "DEF")))
+        answers.append(given)
+    assert answers[0] == answers[1]
+
+
+def test_what_an_operator_writes_has_another_version():
+    called, answers = name(), []
+    for t in BOTH:
+
+        @t.library.custom_op(called, mutates_args=("x", "z"))
+        def op(x: t.Tensor, y: t.Tensor, z: list[t.Tensor]) -> None:
+            np.sin(x.numpy(), out=x.numpy())
+
+        x, y, z = t.ones(2), t.ones(2), [t.ones(2)]
+        before = [v._version for v in (x, y, *z)]
+        op(x, y, z)
+        answers.append([v._version - n for v, n in zip((x, y, *z), before, strict=True)])
+        answers[-1] += [str(x), [tag.name for tag in op._opoverload.tags]]
+    assert answers[0] == answers[1]
+
+
+def test_operators_that_cannot_be_and_the_older_define():
+    called, answers = name(), []
+    for t in BOTH:
+        given = []
+
+        def no_tensors(device: t.device, t=t) -> t.Tensor:
+            return t.ones(3)
+
+        first = t.device("cpu:0")
+
+        def defaults(x: t.Tensor, d: t.device = first, e: t.device = "cpu") -> t.Tensor:
+            return x.clone()
+
+        def keyword(x: t.Tensor, *, y: t.Tensor) -> t.Tensor:
+            return x.clone()
+
+        def make(f, end, t=t, **options):
+            return t.library.custom_op(called + end, f, mutates_args=(), **options)
+
+        given.append(said(lambda make=make, f=keyword: make(f, "a")))
+        given.append(said(lambda make=make: make(None, "b", schema="(Tensor(a!) x) -> ()")(abs)))
+        made = make(lambda device, t=t: t.ones(3), "c", device_types="cpu",
+                    schema="(Device device) -> Tensor")  # fmt: skip
+        given += [made("cpu").tolist(), said(lambda made=made: made("cuda"))]
+        made = make(defaults, "d")._opoverload
+        given += [str(made._schema), [str(a.default_value) for a in made._schema.arguments]]
+        space = called.partition("::")[0]
+        lib = t.library.Library(space, "FRAGMENT")
+
+        @t.library.define(lib, "older(Tensor x) -> Tensor")
+        def older(x):
+            return x * 3
+
+        given.append(getattr(t.ops, space).older(t.ones(2)).tolist())
         answers.append(given)
     assert answers[0] == answers[1]
 

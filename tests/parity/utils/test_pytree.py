@@ -1,5 +1,6 @@
 """``torch.utils._pytree`` against PyTorch's: leaves, specs, maps and errors."""
 
+import enum
 import re
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
@@ -11,6 +12,7 @@ pytest.importorskip("torch")
 from torch.utils import _pytree as theirs
 
 Pair = namedtuple("Pair", "a b")
+Other = namedtuple("Other", "a b")
 
 
 class Box:
@@ -19,6 +21,9 @@ class Box:
 
     def __eq__(self, other):
         return self.inside == other.inside
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.inside})"
 
 
 class Named(Box):
@@ -111,3 +116,63 @@ def test_registering_again_by_the_older_name_replaces_with_warnings():
                 Box, lambda b: ([b.inside], "context"), lambda c, _: Box(*c)
             )
         assert module.tree_leaves(Box((1, 2))) == [1, 2]
+
+
+class Third(Box):
+    pass
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+for module in (ours, theirs):
+    module.register_pytree_node(
+        Third, lambda b: ([b.inside], Color.RED), lambda c, _: Third(*c),
+        serialized_type_name="Third",
+    )  # fmt: skip
+    module._register_namedtuple(Pair, serialized_type_name="a pair")
+
+WRITTEN = [t for t in TREES if t is not TREES[-1]] + [Third({1: Pair(1, 2)}), {"k": Color.RED}]
+
+
+@pytest.mark.parametrize("tree", WRITTEN, ids=lambda t: repr(type(t).__name__))
+def test_specs_as_text(tree):
+    spec, other = ours.tree_structure(tree), theirs.tree_structure(tree)
+    text = ours.treespec_dumps(spec)
+    assert text == theirs.treespec_dumps(other)
+    assert ours.treespec_loads(text) == spec
+    assert ours.treespec_pprint(spec) == theirs.treespec_pprint(other)
+
+
+class Unwritten:
+    pass
+
+
+TEXT_ERRORS = {
+    "no-name": lambda p: p.treespec_dumps(p.tree_structure(Box(1))),
+    "no-named-tuple": lambda p: p.treespec_dumps(p.tree_structure(namedtuple("Q", "x")(1))),
+    "no-spec": lambda p: p.treespec_dumps(3),
+    "protocol": lambda p: p.treespec_dumps(p.tree_structure(3), -1),
+    "protocol-read": lambda p: p.treespec_loads("[-1, {}]"),
+    "unknown": lambda p: p.treespec_loads(
+        '[1, {"type": "nobody", "context": "null", "children_spec": []}]'),
+    "no-json": lambda p: p.treespec_dumps(p.tree_structure({object(): 1})),
+    "one-direction": lambda p: p.register_pytree_node(
+        Unwritten, None, None, to_dumpable_context=repr),
+    "another-named-tuple": lambda p: p.tree_structure(Pair(1, 2)).flatten_up_to(Other(1, 2)),
+    "no-named-tuple-at-all": lambda p: p.tree_structure(Pair(1, 2)).flatten_up_to((1, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", TEXT_ERRORS.values(), ids=TEXT_ERRORS)
+def test_text_that_cannot_be(call):
+    kinds, texts = zip(*(_error(lambda p=p: call(p)) for p in (ours, theirs)), strict=True)
+    assert kinds[0] is kinds[1]
+    assert texts[0] == texts[1]
+
+
+def _error(call):
+    with pytest.raises(Exception) as caught:
+        call()
+    return caught.type, str(caught.value)

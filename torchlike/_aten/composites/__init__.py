@@ -6,10 +6,11 @@ from torchlike._aten.composites import (
     layers,
     losses,
     multihead,
+    noise,
     pointwise,
     products,
     shapes,
 )
 
-__all__ = ["conversions", "indexing", "layers", "losses", "multihead", "pointwise",
+__all__ = ["conversions", "indexing", "layers", "losses", "multihead", "noise", "pointwise",
            "products", "shapes"]  # fmt: skip

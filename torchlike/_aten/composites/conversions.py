@@ -109,6 +109,13 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     return _converted(self, None, devices.CPU, memory=memory_format)
 
 
+@composite("Tensor.cuda")
+def cuda(self: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor:
+    """The tensor on a GPU."""
+    place = devices.device("cuda", 0) if device is None else devices.device(device)
+    return _converted(self, None, place, non_blocking=non_blocking)
+
+
 @composite("type", "Tensor.type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
     """The tensor with another dtype; without one, the name of its type."""
@@ -172,3 +179,11 @@ def tensor(data: Any, **options: Any) -> Tensor:
         made = NAMESPACES[""]["tensor"](data, **options)
     lifted = aten.lift_fresh.default(made)
     return lifted.requires_grad_() if wants_grad else lifted
+
+
+@composite("from_numpy")
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over an array's memory, then handed over."""
+    with unhandled():
+        made = NAMESPACES[""]["from_numpy"](ndarray)
+    return aten.lift_fresh.default(made)

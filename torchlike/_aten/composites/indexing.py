@@ -18,7 +18,8 @@ from torchlike._dispatch.registry import NAMESPACES
 
 def _tensor_of(value: Any) -> Any:
     with unhandled():
-        return NAMESPACES[""]["tensor"](value)
+        made = NAMESPACES[""]["tensor"](value)
+    return aten.lift_fresh.default(made)
 
 
 def _parts(index: Any) -> list[Any]:

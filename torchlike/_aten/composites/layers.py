@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike._aten.composites.noise import dropped
 from torchlike._aten.composites.pointwise import log_softmax, softmax
 from torchlike._aten.composites.products import matmul
 from torchlike._aten.composites.shapes import ints, reshape
@@ -15,6 +16,7 @@ from torchlike._compat.symbolic import SymInt
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 
 
 def listed(value: Any, n: int) -> list[int]:
@@ -128,19 +130,6 @@ def normalize(
     length = aten.linalg_vector_norm.default(input, p, dims, True)
     denominator = aten.expand.default(aten.clamp_min.default(length, eps), list(input.shape))
     return aten.div.Tensor(input, denominator)
-
-
-@composite("dropout", "F.dropout")
-def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = False) -> Tensor:
-    """Zeros at random places, the rest scaled."""
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    kept = 1 - p
-    noise = aten.bernoulli_.float(aten.empty_like.default(input), *([] if kept == 0.5 else [kept]))
-    noise = aten.div_.Scalar(noise, kept)
-    return (aten.mul_ if inplace else aten.mul).Tensor(input, noise)
 
 
 # -- normalisations --------------------------------------------------------------------------------
@@ -374,11 +363,11 @@ def interpolate(
             scales = list(factors)
     else:
         sizes = listed(size, n)
+    if mode == "area":
+        return NAMESPACES["nn.functional"][f"adaptive_avg_pool{n}d"](input, sizes)
     name = {"nearest": f"nearest{n}d", "nearest-exact": f"_nearest_exact{n}d", "linear": "linear1d",
             "bilinear": "bilinear2d", "bicubic": "bicubic2d",
             "trilinear": "trilinear3d"}[mode]  # fmt: skip
-    if mode == "area":
-        return adaptive_avg_pool2d(input, sizes)
     corners = [] if mode.startswith("nearest") else [bool(align_corners)]
     packet = "_upsample" + name if name.startswith("_") else f"upsample_{name}"
     if antialias:
@@ -449,5 +438,5 @@ def _attention_by_parts(
         weights = aten.add.Tensor(weights, _additive(mask, query))
     weights = softmax(weights, -1) if mask is None else aten._safe_softmax.default(weights, -1)
     if p > 0.0:
-        weights = dropout(weights, p, True)
+        weights = dropped(weights, p, True)
     return matmul(weights, value)

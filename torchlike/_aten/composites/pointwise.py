@@ -11,6 +11,7 @@ from torchlike._aten.packets import aten
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 
 
 @composite("square")
@@ -129,12 +130,13 @@ for _name in ("std", "var", "std_mean", "var_mean"):
 
 @composite("norm", "F.norm", "Tensor.norm")
 def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, out: Any = None,
-    dtype: Any = None,
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, dtype: Any = None
 ) -> Tensor:  # fmt: skip
     """The norm of all elements, or along dimensions."""
     order = 2 if p in ("fro", None) else p
     dims = None if dim is None else ([dim] if isinstance(dim, int) else list(dim))
+    if p == "nuc":
+        return NAMESPACES["linalg"]["matrix_norm"](input, p, dims or (-2, -1), keepdim, dtype=dtype)
     return _vector_norm(input, order, dims, keepdim, dtype, p == "fro")
 
 
@@ -152,15 +154,12 @@ def _vector_norm(
 
 @composite("linalg_norm")
 def linalg_norm(
-    A: Tensor, ord: Any = None, dim: Any = None, keepdim: Any = False, *, out: Any = None,
-    dtype: Any = None,
+    A: Tensor, ord: Any = None, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
 ) -> Tensor:  # fmt: skip
     """The norm of vectors or matrices."""
     dims = None if dim is None else ([dim] if isinstance(dim, int) else list(dim))
     if ord is not None and ((dims is None and A.dim() == 2) or (dims and len(dims) == 2)):
-        raise NotImplementedError(
-            "torch.linalg.norm of matrices under __torch_dispatch__: use torch.linalg.matrix_norm"
-        )
+        return NAMESPACES["linalg"]["matrix_norm"](A, ord, dims or (-2, -1), keepdim, dtype=dtype)
     order = 2.0 if ord is None else ord
     positional = [order, dims, True] if keepdim else ([order, dims] if dims else [order])
     keywords = {} if dtype is None else {"dtype": dtype}

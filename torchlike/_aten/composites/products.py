@@ -110,9 +110,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 @composite("tensordot")
-def tensordot(
-    a: Tensor, b: Tensor, dims: Any = 2, dims_other: Any = None, out: Any = None
-) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, dims_other: Any = None) -> Tensor:
     """A sum of products over dimensions of both, given in a pair or (to the operator) one by
     one."""
     if dims_other is not None:
@@ -145,7 +143,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composite("chain_matmul", "F.chain_matmul")
-def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
+def chain_matmul(*matrices: Any) -> Tensor:
     """The product of matrices."""
     product = matrices[0]
     for m in matrices[1:]:
@@ -167,7 +165,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composite("linalg_inv", "inverse")
-def inv(A: Tensor, *, out: Any = None) -> Tensor:
+def inv(A: Tensor) -> Tensor:
     """The inverse."""
     found, info = aten.linalg_inv_ex.default(A)
     aten._linalg_check_errors.default(info, "linalg.inv", is_matrix=A.dim() == 2)
@@ -175,7 +173,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 @composite("linalg_cholesky")
-def cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor:
+def cholesky(A: Tensor, *, upper: Any = False) -> Tensor:
     """The Cholesky factor."""
     found, info = aten.linalg_cholesky_ex.default(A, **({"upper": True} if upper else {}))
     aten._linalg_check_errors.default(info, "linalg.cholesky", is_matrix=A.dim() == 2)
@@ -199,7 +197,7 @@ def det(A: Tensor) -> Tensor:
 
 
 @composite("linalg_solve")
-def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: Any = True) -> Tensor:
     """The solution of a linear system."""
     found, _, _, info = aten._linalg_solve_ex.default(A, B, **({} if left else {"left": False}))
     aten._linalg_check_errors.default(info, "torch.linalg.solve", is_matrix=A.dim() == 2)

@@ -11,7 +11,7 @@ from typing import Any
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymInt, hint_of
-from torchlike._core import errors, views
+from torchlike._core import dtypes, errors, views
 from torchlike._core.layouts import contiguous_format
 from torchlike._core.tensor import Tensor
 
@@ -249,7 +249,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         row = [-1 if d == i else 1 for d in range(len(given))]
         grids.append(aten.expand.default(aten.view.default(t, row), size))
     if swapped:
-        grids = [aten.transpose.int(g, 0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -282,13 +281,41 @@ def repeat_interleave(self: Tensor, repeats: Any = None, dim: int | None = None,
     return aten.view.default(copied, [*size[:at], size[at] * repeats, *size[at + 1 :]])
 
 
+def _without_defaults(*given: Any) -> tuple[Any, ...]:
+    """``(sorted, return_inverse, return_counts)`` up to the last that is not as by default."""
+    kept = [bool(g) for g in given]
+    while kept and kept[-1] == (True, False, False)[len(kept) - 1]:
+        kept.pop()
+    return tuple(kept)
+
+
+@composite("unique", "Tensor.unique")
+def unique(
+    input: Tensor, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The distinct elements, and where they are."""
+    if dim is None:
+        given = _without_defaults(sorted, return_inverse, return_counts)
+        found = aten._unique2.default(input, *given)
+    else:
+        found = aten.unique_dim.default(
+            input, dim, *_without_defaults(sorted, return_inverse, return_counts)
+        )
+    wanted = [found[0], *found[1:2] * bool(return_inverse), *found[2:] * bool(return_counts)]
+    return tuple(wanted) if len(wanted) > 1 else wanted[0]
+
+
 @composite("diff")
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours."""
+    if n == 0:  # what is before and behind it does not count
+        return aten.copy_.default(aten.zeros_like.default(self), self)
     parts = [p for p in (prepend, self, append) if p is not None]
     x = aten.cat.default(parts, dim) if len(parts) > 1 else self
-    for _ in range(n):
+    minus = aten.logical_xor.default if x.dtype is dtypes.bool else aten.sub.Tensor
+    for _ in range(min(n, x.shape[dim])):
         size = x.shape[dim]
         before = aten.slice.Tensor(x, dim, 0, size - 1)
-        x = aten.sub.Tensor(aten.slice.Tensor(x, dim, 1, size), before)
+        x = minus(aten.slice.Tensor(x, dim, 1, size), before)
     return x

@@ -124,6 +124,8 @@ scatter_reduce .two(self, int dim, index, src, str reduce, *, bool include_self=
 select .int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)
 select_copy .int(self, int dim, SymInt index)  >
 select_scatter(self, src, int dim, SymInt index)  >
+set_(Tensor(a!) self) -> Tensor(a!)
+set_ .source_Tensor(Tensor(a!) self, source) -> Tensor(a!)
 set_ .source_Tensor_storage_offset(Tensor(a!) self, source, SymInt storage_offset, SymInt[] size,
     SymInt[] stride=[]) -> Tensor(a!)  !c
 slice .Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) ->

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchlike._core import protocol
+from torchlike._dispatch.tags import Tag
 
 #: namespace -> name -> packet.
 NAMESPACES: dict[str, OpNamespace] = {}
@@ -137,9 +138,9 @@ class OpOverload:
         return any(i is not None and not i.is_write for i in infos)
 
     @property
-    def tags(self) -> list[Any]:
-        """None are known."""
-        return []
+    def tags(self) -> list[Tag]:
+        """What it says of itself, as PyTorch's does; none of an operator of torchlike's own."""
+        return list(getattr(self.operator, "tags", ()))
 
     def has_kernel_for_dispatch_key(self, key: Any) -> bool:
         """Whether it is computed on that backend: all are, by XLA."""

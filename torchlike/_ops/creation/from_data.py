@@ -13,6 +13,7 @@ from torchlike._core import casts, dtypes, errors, literals, modes, views
 from torchlike._core.extension import add_method
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch import asking
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.registry import composite
 from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
@@ -121,6 +122,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if not ndarray.flags.writeable:
         warn_of_read_only("NumPy array", "array")
     return on_array(ndarray)
+
+
+asking.hide(from_numpy)  # __torch_function__ is not told of it, __torch_dispatch__ is
 
 
 def warn_of_read_only(what: str, copied: str) -> None:

@@ -19,7 +19,9 @@ from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbo
 from torchlike._core import boxes, modes, protocol
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch import forms
+from torchlike._dispatch.tags import Tag
 from torchlike._runtime.lazy import LazyModule
+from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torchlike.autograd import grad_mode
 from torchlike.fx._symbolic_trace import PH, Tracer
@@ -85,6 +87,7 @@ class PythonKeyTracer(Tracer):
         self.calls: dict[str, int] = {}
         #: Whether gradients were recorded where a node's operator was called.
         self.grad_enabled: dict[Node, bool] = {}
+        self.constants = Constants()
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return False
@@ -103,7 +106,9 @@ class PythonKeyTracer(Tracer):
         """Let a proxy stand for a tensor."""
         self.tracked[id(value)] = (weakref.ref(value), proxy, constant)
         with unhandled():
-            proxy.node.meta["val"] = value.detach() if type(value) is not FakeTensor else value
+            proxy.node.meta["val"] = (
+                value.snapshot() if type(value) is FakeTensor else value.detach()
+            )
             if getattr(value, "symbolic_size", None) is None:
                 proxy.node.meta["tensor_meta"] = _extract_tensor_metadata(value)
                 return
@@ -179,20 +184,25 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             type(t._storage.cell) in boxes.BOXES for t in tensors_of((*args, *kwargs.values()))
         ):
             raise NotImplementedError(_BOXED)
+        if any(
+            protocol.dispatches(type(t)) and type(t) is not FakeTensor and not self.tracer.found(t)
+            for t in tensors_of((*args, *kwargs.values()))
+        ):
+            return NotImplemented  # the class is asked: what it is made of is in the graph
         rule = self.decomposition_table.get(func)
         if rule is not None:
             with self:
                 made = rule(*args, **kwargs)
             if made is not NotImplemented:
                 return made
-        if func is aten._local_scalar_dense.default:
-            return self._value(func, args[0])
+        if Tag.data_dependent_output in func.tags:
+            return self._value(func, args, kwargs)
         if func.overloadpacket in _ASKING:
             return func(*args, **kwargs)
         recorded = aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
         tracer = self.tracer
         proxies = pytree.tree_map(tracer.standing_for, (args, kwargs))
-        constant = self._constant(func, args, kwargs)
+        constants = self._after(func, args, kwargs)
         name = recorded.overloadpacket.__name__
         proxy = tracer.create_proxy("call_function", recorded, *proxies, name=name)
         if self.pre_dispatch:
@@ -200,7 +210,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             proxy.node.meta["torch_fn"] = tracer.function
         # A copy: what the program writes into the tensor is not written into the graph's.
         out = recorded(*args, **kwargs)
-        self._track(func, out, proxy, args, kwargs, constant)
+        self._track(func, out, proxy, args, kwargs, constants)
         return out
 
     def cond(self, pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> Any:
@@ -224,50 +234,56 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """Make a node of a number that was computed from sizes."""
         self.tracer.number(value)
 
-    def _value(self, func: Any, tensor: Tensor) -> Any:
-        """The value that Python asks for. RuntimeError for one that is not known."""
+    def _known(self, tensor: Tensor) -> Tensor | None:
+        """A tensor of the value that a tensor has, where that is known."""
         entry = self.tracer.found(tensor)
-        if entry is None:
-            return func(tensor)
-        if entry[1] is None:
-            self.tracer.refused = RuntimeError(_VALUE_ASKED.format(func=func))
-            raise self.tracer.refused
-        with unhandled():
-            return entry[1].item()
+        return None if entry is None else self.tracer.constants.valid(entry[1])
 
-    def _constant(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The result of an operator whose operands' values are known, where it is small."""
+    def _value(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The value that Python asks for. RuntimeError for one that is not known."""
+        known: dict[int, Any] = {}
+        for tensor in tensors_of((*args, *kwargs.values())):
+            if self.tracer.found(tensor) is None:
+                continue
+            known[id(tensor)] = self._known(tensor)
+            if known[id(tensor)] is None:
+                self.tracer.refused = RuntimeError(_VALUE_ASKED.format(func=func))
+                raise self.tracer.refused
+        args, kwargs = pytree.tree_map(lambda a: known.get(id(a), a), (args, kwargs))
+        if not known:
+            return func(*args, **kwargs)
+        with unhandled():
+            return func(*args, **kwargs)
+
+    def _after(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The values of an operator's results, where they are known."""
         if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
             with unhandled():
-                return args[0].clone() if type(args[0]) is Tensor else None
-        given = tensors_of((*args, *kwargs.values()))
-        entries = [self.tracer.found(t) for t in given]
-        if not given or any(e is None or e[1] is None for e in entries):
-            return None
-        if func._schema.is_mutable or any(t.numel() > 1 for t in given):
-            return None
-        values = dict(zip(map(id, given), (e[1] for e in entries if e), strict=True))
-        with unhandled():
-            args, kwargs = pytree.tree_map(lambda a: values.get(id(a), a), (args, kwargs))
-            made = func(*args, **kwargs)
-        return made if isinstance(made, Tensor) else None
+                given = args[0]
+                return [given.clone()] if type(given) is Tensor and is_one_value(given) else None
+        return self.tracer.constants.after(func, args, kwargs, self._known)
 
     def _track(
-        self, func: Any, out: Any, proxy: Proxy, args: Any, kwargs: Any, constant: Any
+        self, func: Any, out: Any, proxy: Proxy, args: Any, kwargs: Any, constants: Any
     ) -> None:
         tracer = self.tracer
         if func._schema.is_mutable:
             for t in tensors_of((args[:1], tuple(kwargs.values()))):
                 if any(t is o for o in tensors_of((out,))):
-                    tracer.track(t, proxy)
-            return
-        if isinstance(out, Tensor):
-            tracer.track(out, proxy, constant)
-        elif isinstance(out, (tuple, list)):
-            for i, o in enumerate(out):
-                part = proxy[i]
-                if isinstance(o, Tensor):
-                    tracer.track(o, part)
+                    tracer.track(t, proxy, self._known(t))
+            if all(any(t is o for t in tensors_of((args, *kwargs.values()))) for o in
+                   tensors_of((out,))):  # fmt: skip
+                return
+        values = dict(zip(map(id, tensors_of((out,))), constants or (), strict=False))
+
+        def track(made: Any, part: Proxy) -> None:
+            if isinstance(made, Tensor):
+                tracer.track(made, part, values.get(id(made)))
+            elif isinstance(made, (tuple, list)):
+                for i, o in enumerate(made):
+                    track(o, part[i])
+
+        track(out, proxy)
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:

@@ -1,7 +1,7 @@
-"""``torch.Tag``: what an operator says of itself.
+"""``torch.Tag``: what an operator says of itself (``torch.ops.aten.add.Tensor.tags``).
 
-Registrations take tags and have no use for them: what the compiler may do with an operator follows
-from what it is made of.
+torchlike's own compiler does not ask for them: what it may do with an operator follows from what
+that is made of.
 """
 
 from __future__ import annotations
@@ -17,4 +17,4 @@ Tag = enum.IntEnum(
     start=0,
     module=__name__,
 )
-Tag.__doc__ = "What an operator says of itself; torchlike takes tags and has no use for them."
+Tag.__doc__ = "What an operator says of itself."

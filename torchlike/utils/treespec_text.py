@@ -1,0 +1,152 @@
+"""Specifications of trees as text: JSON, in the form that PyTorch reads and writes."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import json
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from torchlike._core.size import Size
+
+#: The version of the form.
+PROTOCOL = 1
+
+
+class Form(NamedTuple):
+    """How a class and its context are written."""
+
+    name: str | None
+    to_dumpable_context: Callable[[Any], Any] | None = None
+    from_dumpable_context: Callable[[Any], Any] | None = None
+
+
+def _write_default(context: Any) -> dict[str, Any]:
+    factory, keys = context
+    return {"default_factory_module": factory.__module__,
+            "default_factory_name": factory.__qualname__, "dict_context": keys}  # fmt: skip
+
+
+def _read_default(written: dict[str, Any]) -> list[Any]:
+    module = import_module(written["default_factory_module"])
+    return [getattr(module, written["default_factory_name"]), written["dict_context"]]
+
+
+def _write_named(kind: type) -> str:
+    if kind not in FORMS:
+        raise NotImplementedError(
+            f"Can't serialize TreeSpec of namedtuple class {kind} because we didn't register a "
+            "serializated_type_name. Please register using `_register_namedtuple`."
+        )
+    return str(FORMS[kind].name)
+
+
+def _read_named(name: str) -> type:
+    if name not in _BY_NAME:
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec of namedtuple class {name} because we couldn't find a "
+            "serializated name."
+        )
+    return _BY_NAME[name]
+
+
+#: A class (``namedtuple`` for all named tuples) -> its form.
+FORMS: dict[Any, Form] = {
+    tuple: Form("builtins.tuple"), list: Form("builtins.list"), dict: Form("builtins.dict"),
+    namedtuple: Form("collections.namedtuple", _write_named, _read_named),
+    OrderedDict: Form("collections.OrderedDict"),
+    defaultdict: Form("collections.defaultdict", _write_default, _read_default),
+    deque: Form("collections.deque"), Size: Form("torch.Size"),
+}  # fmt: skip
+_BY_NAME: dict[str, Any] = {form.name: kind for kind, form in FORMS.items() if form.name}
+
+
+def set_form(kind: type, name: str | None, to_dumpable: Any, from_dumpable: Any) -> None:
+    """Say how a class is written. ValueError for one direction without the other."""
+    if (to_dumpable is None) != (from_dumpable is None):
+        raise ValueError(
+            f"Both to_dumpable_context and from_dumpable_context for {kind} must be None or "
+            "registered."
+        )
+    FORMS[kind] = Form(name, to_dumpable, from_dumpable)
+    if name is not None:
+        _BY_NAME[name] = kind
+
+
+def _unknown(protocol: Any) -> ValueError:
+    return ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
+
+
+def _dump(spec: Any) -> dict[str, Any]:
+    if spec.type is None:
+        return {"type": None, "context": None, "children_spec": []}
+    form = FORMS.get(spec.type)
+    if form is None or form.name is None:
+        raise NotImplementedError(
+            f"No registered serialization name for {spec.type} found. Please update your "
+            "_register_pytree_node call with a `serialized_type_name` kwarg."
+        )
+    if form.to_dumpable_context is not None:
+        context = form.to_dumpable_context(spec.context)
+    else:
+        try:
+            context = json.dumps(spec.context, default=_write_member)
+        except TypeError as error:
+            raise TypeError(
+                "Unable to serialize context. Please make the context json dump-able, or register "
+                "a custom serializer using _register_pytree_node."
+            ) from error
+    children = [_dump(c) for c in spec.children()]
+    return {"type": form.name, "context": context, "children_spec": children}
+
+
+def _write_member(x: Any) -> dict[str, Any]:
+    """A member of an enumeration, which JSON asks for as for all that it does not know."""
+    if not isinstance(x, enum.Enum):
+        raise TypeError(f"Object of type {type(x).__name__} is not JSON serializable")
+    kind = type(x)
+    return {"__enum__": True, "fqn": f"{kind.__module__}:{kind.__qualname__}", "name": x.name}
+
+
+def _read_member(written: dict[str, Any]) -> Any:
+    if not written.get("__enum__"):
+        return written
+    module, _, path = written["fqn"].partition(":")
+    kind: Any = functools.reduce(getattr, path.split("."), import_module(module))
+    return kind[written["name"]]
+
+
+def _read(text: str) -> Any:
+    return json.loads(text, object_hook=_read_member)
+
+
+def _load(written: dict[str, Any], spec: Callable[..., Any], leaf: Callable[[], Any]) -> Any:
+    name = written["type"]
+    if name is None:
+        return leaf()
+    if name not in _BY_NAME:
+        raise NotImplementedError(f"Deserializing {name} in pytree is not registered.")
+    kind = _BY_NAME[name]
+    read = FORMS[kind].from_dumpable_context or _read
+    children = [_load(c, spec, leaf) for c in written["children_spec"]]
+    return spec(kind, read(written["context"]), children)
+
+
+def dumps(spec: Any, protocol: int | None) -> str:
+    """A spec as text. ValueError for another protocol; NotImplementedError for a class without a
+    name; TypeError for a context that JSON cannot write."""
+    if protocol is not None and protocol != PROTOCOL:
+        raise _unknown(protocol)
+    return json.dumps((PROTOCOL, _dump(spec)))
+
+
+def loads(text: str, spec: Callable[..., Any], leaf: Callable[[], Any]) -> Any:
+    """The spec of a text; ``spec(type, context, children)`` and ``leaf()`` make it. ValueError for
+    another protocol; NotImplementedError for a class whose name nobody registered."""
+    protocol, written = json.loads(text)
+    if protocol != PROTOCOL:
+        raise _unknown(protocol)
+    return _load(written, spec, leaf)
