@@ -143,9 +143,9 @@ from torchlike._core.streams import Event as Event
 from torchlike._core.streams import Stream as Stream
 from torchlike._core.tensor import from_jax as from_jax
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
+from torchlike._dispatch.tags import Tag as Tag
 from torchlike._stablehlo.torchscript import ScriptFunction as ScriptFunction
 from torchlike._stablehlo.torchscript import ScriptModule as ScriptModule
-from torchlike._dispatch.tags import Tag as Tag
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
 from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting

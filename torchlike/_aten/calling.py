@@ -211,8 +211,10 @@ def _whole_rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
     own = _PREFIXES.get(space, "") + name
     if own in _ASKED:
         return None
+    if public in asking.not_public:
+        return _rule_of(public, plain)
     names = (marked if "." in marked else own, own, _OTHER_NAMES.get(own, own))
-    return pre_dispatch.rule_of(names, _rule_of(public, plain))
+    return pre_dispatch.rule_of(names, _rule_of(public, plain), _called_as_composite)
 
 
 #: What stands for public functions, below autograd and above it.

@@ -54,7 +54,8 @@ class AtenOperator:
     @property
     def tags(self) -> tuple[Tag, ...]:
         """What it says of itself."""
-        return tags_of(self.name, self.overload)
+        known = self.overload in schemas.overloads_of(self.name)
+        return tags_of(self.name, self.overload) if known else ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.function is None:

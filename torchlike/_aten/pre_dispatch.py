@@ -39,13 +39,19 @@ def is_on() -> bool:
     return bool(found) and getattr(found[-1], "pre_dispatch", False)
 
 
-def rule_of(names: tuple[str, ...], otherwise: Callable[..., Any] | None) -> Any:
-    """What stands for a public function: ``rule(plain, args, kwargs)``. ``names`` are what it may
-    be called in ``WHOLE`` and among aten's operators, the likeliest first; ``otherwise`` is its
-    rule below autograd."""
+def rule_of(
+    names: tuple[str, ...], otherwise: Callable[..., Any] | None, call: Callable[..., Any]
+) -> Any:
+    """What stands for a public function: ``rule(plain, args, kwargs)``.
+
+    Args:
+      names: what it may be called in ``WHOLE`` and among aten's operators, the likeliest first.
+      otherwise: its rule below autograd.
+      call: ``call(rule, plain, args, kwargs)`` of a rule of ``WHOLE``.
+    """
     for name in names:
         if name in WHOLE:
-            return lambda plain, args, kwargs, rule=WHOLE[name]: rule(*args, **kwargs)
+            return functools.partial(call, WHOLE[name])
     operator = next((n for n in names if "." not in n and schemas.overloads_of(n)), None)
     if operator is None:
         return otherwise

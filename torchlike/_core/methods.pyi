@@ -1729,7 +1729,8 @@ NotImplementedError for a dense one."""
 
     def to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
         """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
-less than all, or in a compressed ``layout``. JitCaptureError under a jit."""
+less than all, or in a compressed ``layout``. JitCaptureError under a jit, NotImplementedError
+under make_fx."""
 
     def to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> Any:
         """What is not zero in layout torch.sparse_bsc, by blocks; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""

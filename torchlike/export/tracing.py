@@ -70,7 +70,7 @@ class ExportTracer(PythonKeyTracer):
         self.paths = {m: name for name, m in root.named_modules()}
         self.attributes = names
         self.inputs: list[InputSpec] = []
-        self.constants: dict[str, Tensor] = {}
+        self.outside: dict[str, Tensor] = {}
         self._lifted: dict[int, Proxy] = {}
 
     def call_module(self, m: Module, forward: Any, args: Any, kwargs: Any) -> Argument:
@@ -110,9 +110,9 @@ class ExportTracer(PythonKeyTracer):
             return found
         name = self.attributes.get(id(value))
         if name is None:
-            count = sum(n.startswith("lifted_tensor_") for n in self.constants)
+            count = sum(n.startswith("lifted_tensor_") for n in self.outside)
             name = f"lifted_tensor_{count}"
-        self.constants[name] = value
+        self.outside[name] = value
         at = sum(s.kind is not InputKind.USER_INPUT for s in self.inputs)
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(""), name)
         nodes = list(self.graph.nodes)
@@ -168,7 +168,7 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
     for spec, node in zip(specs, graph_module.graph.output_node().args[0], strict=True):
         if isinstance(node, Node):
             spec.arg.name = node.name
-    return Traced(graph_module, tracer.inputs, specs, tracer.constants, out_spec)
+    return Traced(graph_module, tracer.inputs, specs, tracer.outside, out_spec)
 
 
 def _run(tracer: ExportTracer, module: Module, args: Any, kwargs: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +16,7 @@ _children_by_spec: dict[Any, Callable[[Any, Any], list[Any]]] = {
     list: lambda value, spec: [value[i] for i in range(_count(spec))],
     tuple: lambda value, spec: [value[i] for i in range(_count(spec))],
     OrderedDict: lambda value, spec: [value[key] for key in spec.context],
+    namedtuple: lambda value, spec: [value[i] for i in range(_count(spec))],
 }
 
 
@@ -52,8 +53,7 @@ def _children(tree: Any, spec: Any) -> list[Any]:
         return list(tree)
     if isinstance(tree, dict) and sorted(map(repr, tree)) != sorted(map(repr, spec.context)):
         return list(tree.values())
-    is_named = isinstance(spec.type, type) and issubclass(spec.type, tuple)
-    rule = _children_by_spec.get(spec.type, _children_by_spec[tuple] if is_named else None)
+    rule = _children_by_spec.get(spec.type)
     if rule is not None:
         return rule(tree, spec)
     return pytree.tree_flatten(tree, is_leaf=lambda x: x is not tree)[0]
