@@ -16,7 +16,6 @@ _LISTED = {
         _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _cdist_forward
         _embedding_bag _fft_c2r _fft_r2c _local_scalar_dense _log_softmax
         _native_batch_norm_legit.default|no_stats _native_batch_norm_legit_no_training
-        _native_batch_norm_legit_functional
         _pdist_forward _softmax _to_copy abs acos acosh adaptive_avg_pool1d add.Scalar|Tensor
         addmm alias amax amin any.default|dim|dims arange.start_step argmax argmin as_strided asin
         asinh atan atan2.default|out atanh avg_pool1d avg_pool2d avg_pool2d_backward avg_pool3d
@@ -49,6 +48,7 @@ _LISTED = {
         nonzero.default|out one_hot repeat_interleave.Tensor unique_consecutive unique_dim
     """,
     Tag.generated: """
+        _native_batch_norm_legit_functional
         _dirichlet_grad.out _pin_memory.out _resize_output _sample_dirichlet.out
         _standard_gamma.out _standard_gamma_grad.out adaptive_avg_pool1d.out add.Scalar_out
         alias_copy.out bernoulli.Tensor|Tensor_out|float_out binary_cross_entropy_with_logits.out
