@@ -168,8 +168,8 @@ def test_refusals():
         Library("aten", "IMPL")
     lib = Library("tests_keys", "FRAGMENT")
     lib.define("op(Tensor x) -> Tensor")
-    with pytest.raises(NotImplementedError, match="register_autograd"):
-        lib.impl("op", abs, "Autograd")
+    with pytest.raises(NotImplementedError, match="dispatch key Functionalize"):
+        lib.impl("op", abs, "Functionalize")
     lib._destroy()
     for schema in ("(Tensor x", "(Widget x) -> Tensor", "(Tensor x=oops) -> Tensor"):
         with pytest.raises(RuntimeError, match="schema"):
