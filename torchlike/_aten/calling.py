@@ -18,11 +18,11 @@ from torchlike._aten import (
 )
 from torchlike._aten.handlers import COMPOSITES
 from torchlike._aten.packets import OwnOperator, aten
-from torchlike._core import protocol
+from torchlike._core import modes, protocol
 from torchlike._core.python_values import PythonValues
 from torchlike._core.tensor import Tensor
 from torchlike._core.wrapped import NoMemory
-from torchlike._dispatch import asking
+from torchlike._dispatch import asking, autocast
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema_language import Schema
 from torchlike._ops.aten import custom
@@ -66,6 +66,8 @@ def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protoc
     """A call of ``torch.ops.….overload`` that a class or mode is to handle."""
     if pre_dispatch.is_on():
         return pre_dispatch.recorded(overload, args, kwargs)
+    if modes.current.autocast is not None:
+        return _cast_first(functools.partial(call, overload), overload.operator.name, args, kwargs)
     if overload.operator.name in COMPOSITES and rule_for(overload) is not None:
         return COMPOSITES[overload.operator.name](*args, **kwargs)
     return recording.recorded(overload, args, kwargs)
@@ -224,6 +226,27 @@ _whole_rules: dict[Any, Any] = {}
 
 def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
     """A call of a public function that a class or mode is to handle."""
+    if modes.current.autocast is not None and not pre_dispatch.is_on():
+        own = _name(public)[1]
+        if autocast.asks_of(own):
+            return _cast_first(functools.partial(_dispatched, public, plain), own, args, kwargs)
+    return _dispatched(public, plain, args, kwargs)
+
+
+def _cast_first(
+    run: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]
+) -> protocol.Result:
+    """What an op gives whose arguments autocast casts, by operators that are handled as well:
+    below, there is no autocast."""
+    for prefix in ("linalg_", "fft_", "special_"):
+        name = name.removeprefix(prefix)
+    given = autocast.cast_arguments(name.removesuffix("_"), args, kwargs)
+    args, kwargs = (args, kwargs) if given is None else given
+    with autocast.switched_off():
+        return run(args, kwargs)
+
+
+def _dispatched(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
     if pre_dispatch.is_on():
         protocol.state.dispatch_modes[-1].note_function(*_name(public))
         rules, rule_of = _whole_rules, _whole_rule_of

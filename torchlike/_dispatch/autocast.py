@@ -204,24 +204,45 @@ def composite(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def function(*args: Any, **kwargs: Any) -> Any:
-        state = modes.current.autocast
-        if state is None:
+        given = cast_arguments(name, args, kwargs)
+        if given is None:
             return fn(*args, **kwargs)
-        policy = POLICIES[state.device].get(name)
-        if policy is None:
-            return fn(*args, **kwargs)
-        whole = (list(args), list(kwargs.values()))
-        present = {t.dtype.numpy for t in _tensors(whole)} & _CAST
-        kind = dtypes.from_numpy_dtype(_target(policy, state, present))
-
-        def cast(t: Tensor) -> Tensor:
-            return t.to(kind) if t.dtype.numpy in _CAST else t
-
-        modes.current.autocast = None
-        try:
-            return fn(*_cast_tensors(args, cast),
-                      **{k: _cast_tensors(v, cast) for k, v in kwargs.items()})  # fmt: skip
-        finally:
-            modes.current.autocast = state
+        with switched_off():
+            return fn(*given[0], **given[1])
 
     return function
+
+
+def asks_of(name: str) -> bool:
+    """Whether the thread's present state asks something of an op's arguments."""
+    state = modes.current.autocast
+    return state is not None and name in POLICIES[state.device]
+
+
+def cast_arguments(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of an op as the thread's present state asks for; None where it asks nothing."""
+    if not asks_of(name):
+        return None
+    state = modes.current.autocast
+    policy = POLICIES[state.device][name]
+    whole = (list(args), list(kwargs.values()))
+    present = {t.dtype.numpy for t in _tensors(whole)} & _CAST
+    kind = dtypes.from_numpy_dtype(_target(policy, state, present))
+
+    def cast(t: Tensor) -> Tensor:
+        return t.to(kind) if t.dtype.numpy in _CAST else t
+
+    return _cast_tensors(args, cast), {k: _cast_tensors(v, cast) for k, v in kwargs.items()}
+
+
+class switched_off:
+    """``with switched_off():`` the thread has no autocast."""
+
+    def __enter__(self) -> None:
+        self._state = modes.current.autocast
+        modes.current.autocast = None
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.autocast = self._state

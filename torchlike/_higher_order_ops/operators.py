@@ -10,6 +10,7 @@ from typing import Any
 
 from torchlike._higher_order_ops import control_flow
 from torchlike._ops.aten import custom
+from torchlike.amp.autocast_mode import autocast
 from torchlike.autograd.grad_mode import set_grad_enabled
 
 
@@ -46,6 +47,15 @@ def _while_loop(
         lambda *carried: cond_graph(*carried, *more),
         lambda *carried: tuple(body_graph(*carried, *more)), tuple(carried_inputs),
     )  # fmt: skip
+
+
+@_operator
+def _wrap_with_autocast(
+    device_type: str, dtype: Any, enabled: bool, cache_enabled: bool, wrapped_func: Any, *args: Any
+) -> Any:
+    """``wrapped_func(*args)`` under autocast."""
+    with autocast(device_type, dtype, enabled, cache_enabled):
+        return wrapped_func(*args)
 
 
 @_operator

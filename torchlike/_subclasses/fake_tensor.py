@@ -57,6 +57,10 @@ class UnsupportedOperatorException(_OfOperator):
     """An operator that does not run on the meta device."""
 
 
+#: What an operator refuses because there are no values: with values it would not.
+REFUSALS = (
+    DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException
+)  # fmt: skip
 _OF_VALUES = ("_local_scalar_dense", "equal", "allclose", "is_nonzero")
 _SHAPED_BY_VALUES = ("nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
                      "bincount")  # fmt: skip

@@ -57,9 +57,15 @@ def opened(program: ExportedProgram) -> dict[str, Any]:
         "arguments": entry.forward_arg_names,
         "in_spec": pytree.treespec_dumps(entry.in_spec),
         "out_spec": pytree.treespec_dumps(entry.out_spec),
-        "guards": None if guards is None else [guards.leaves, guards.ranges, guards.relations],
+        "guards": None if guards is None else _guards(guards),
         "dialect": program.dialect,
     }
+
+
+def _guards(guards: InputGuards) -> list[Any]:
+    leaves = [(name, {"is": _argument(wanted["is"])} if isinstance(wanted, dict) else wanted)
+              for name, wanted in guards.leaves]  # fmt: skip
+    return [leaves, guards.ranges, guards.relations]
 
 
 def _graph(module: GraphModule) -> dict[str, Any]:
@@ -172,6 +178,11 @@ class _Reader:
                     node.meta["tensor_meta"] = _extract_tensor_metadata(value)
         return GraphModule(root, graph, "GraphModule")
 
+    def guards(self, leaves: Any, ranges: Any, relations: Any) -> InputGuards:
+        found = [(name, {"is": self._argument(wanted["is"], {})} if isinstance(wanted, dict)
+                  else wanted) for name, wanted in leaves]  # fmt: skip
+        return InputGuards(found, ranges, relations)
+
     def _target(self, path: list[str]) -> Any:
         home, *names = path
         found: Any = custom.find(names[0]) if home == "ops" else _MODULES[home]
@@ -228,7 +239,8 @@ def closed(
 ) -> ExportedProgram:
     """The program again."""
     ranges = {n: ValueRange(*r) for n, r in data["ranges"].items()}
-    module = _Reader(ranges).graph_module(data["graph"])
+    reader = _Reader(ranges)
+    module = reader.graph_module(data["graph"])
     signature = ExportGraphSignature(
         [_closed_spec(InputSpec, signatures.InputKind, s) for s in data["inputs"]],
         [_closed_spec(OutputSpec, signatures.OutputKind, s) for s in data["outputs"]],
@@ -236,7 +248,7 @@ def closed(
     specs = pytree.treespec_loads(data["in_spec"]), pytree.treespec_loads(data["out_spec"])
     whole = ModuleCallSignature([], [], *specs, data["arguments"])
     entries = [ModuleCallEntry("", whole), *map(ModuleCallEntry, data["modules"][1:])]
-    guards = None if data["guards"] is None else InputGuards(*data["guards"])
+    guards = None if data["guards"] is None else reader.guards(*data["guards"])
     return ExportedProgram(module, module.graph, signature, state, ranges, entries, example,
                            constants, guards=guards, dialect=data["dialect"])  # fmt: skip
 

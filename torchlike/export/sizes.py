@@ -52,6 +52,14 @@ class Symbol(NamedTuple):
     automatic: bool
 
 
+class Linear(NamedTuple):
+    """A size made of a symbol: ``scale * symbol + offset``."""
+
+    symbol: str
+    scale: int
+    offset: int
+
+
 class Sizes:
     """The leaves of an export's arguments: their names, and symbols in the place of sizes.
 
@@ -79,19 +87,20 @@ class Sizes:
         self.of_leaves = [self._sized(leaf, row, made)
                           for (leaf, _), row in zip(pairs, rows, strict=True)]  # fmt: skip
 
-    def _row(self, leaf: Any, said: Any, name: str) -> dict[int, str]:
-        """The expressions of the dimensions of a leaf that are symbols; 0 for a number itself."""
+    def _row(self, leaf: Any, said: Any, name: str) -> dict[int, Linear]:
+        """The dimensions of a leaf that are made of symbols, and how; 0 for a number itself."""
         if isinstance(leaf, Tensor):
             entries = of_dimensions(leaf, said)
-            found = {d: self._expression(e, leaf.shape[d], f"L['{name}'].size()[{d}]")
+            found = {d: self._linear(e, leaf.shape[d], f"L['{name}'].size()[{d}]")
                      for d, e in entries.items()}  # fmt: skip
         elif type(leaf) is int and is_dynamic(said):
-            found = {0: self._expression(said, leaf, f"L['{name}']")}
+            found = {0: self._linear(said, leaf, f"L['{name}']")}
         else:
             return {}
-        return {d: text for d, text in found.items() if text is not None}
+        return {d: made for d, made in found.items() if made is not None}
 
-    def _expression(self, entry: Any, size: int, where: str) -> str | None:
+    def _linear(self, entry: Any, size: int, where: str) -> Linear | None:
+        """How a size is made of a symbol; None for one that stays a number."""
         if isinstance(entry, int):
             if entry != size:
                 raise UserError(
@@ -112,7 +121,8 @@ class Sizes:
                     f"Constraints violated ({where})! You marked {where} as dynamic but your code "
                     f"specialized it to be a constant ({size}).",
                 )
-            return self._symbol(where, entry, size, automatic)
+            alone = self._symbol(where, entry, size, automatic)
+            return None if alone is None else Linear(alone, 1, 0)
         root = entry._root
         at_hand = entry._root_size(size)
         where = f"{where} = {size}"
@@ -134,7 +144,7 @@ class Sizes:
                 f"Constraints violated ({root.__name__})! The values of {root.__name__} = "
                 f"{self.symbols[name].size} and {where} must always be equal.",
             )
-        return f"{entry._scale}*{name} + {entry._offset}"
+        return Linear(name, entry._scale, entry._offset)
 
     def _symbol(self, shown: str, said: Any, size: int, automatic: bool) -> str | None:
         name = f"s{len(self.symbols)}"
@@ -163,10 +173,10 @@ class Sizes:
         self.env.hints.update({n: s.size for n, s in self.symbols.items()})
         return dict(zip(self.symbols, found, strict=True))
 
-    def _sized(self, leaf: Any, row: dict[int, str], made: dict[str, Any]) -> Any:
+    def _sized(self, leaf: Any, row: dict[int, Linear], made: dict[str, Any]) -> Any:
         if not row:
             return None
-        numbers = {d: self._number(eval(text, {}, made)) for d, text in row.items()}
+        numbers = {d: self._number(made[x.symbol] * x.scale + x.offset) for d, x in row.items()}
         if not isinstance(leaf, Tensor):
             return numbers[0]
         return tuple(numbers.get(d, n) for d, n in enumerate(leaf.shape))

@@ -17,7 +17,7 @@ from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
-from torchlike._subclasses.fake_tensor import FakeTensorMode
+from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensorMode
 from torchlike.export.graph_signature import (
     ConstantArgument,
     InputKind,
@@ -30,7 +30,7 @@ from torchlike.export.graph_signature import (
 )
 from torchlike.export.sizes import Sizes
 from torchlike.fx._patches import _Patcher
-from torchlike.fx.experimental.grad_regions import grouped
+from torchlike.fx.experimental.mode_regions import Switches, grouped
 from torchlike.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer
 from torchlike.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torchlike.fx.graph import Graph
@@ -163,7 +163,7 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
     tracer.graph.output(tuple(node for node, _ in outputs))
     _without_unused_numbers(tracer.graph)
     graph_module = GraphModule(tracer.root, tracer.graph, "GraphModule")
-    grouped(graph_module, tracer.grad_enabled, modes.current.grad_enabled)
+    grouped(graph_module, tracer.switches, Switches.present())
     specs = [spec for _, spec in outputs]
     for spec, node in zip(specs, graph_module.graph.output_node().args[0], strict=True):
         if isinstance(node, Node):
@@ -173,12 +173,15 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
 
 def _run(tracer: ExportTracer, module: Module, args: Any, kwargs: Any) -> Any:
     """The module's result. GuardOnDataDependentSymNode where it asked for a value, whether or not
-    an ``except`` took the error: the graph would not be the program."""
+    an ``except`` took the error: the graph would not be the program. So for an operator whose
+    result's shape is not known."""
     try:
         result = module(*args, **kwargs)
     except RuntimeError:
         if tracer.refused is None:
             raise
+    if isinstance(tracer.refused, REFUSALS):
+        raise tracer.refused
     if tracer.refused is not None:
         raise GuardOnDataDependentSymNode(_VALUE_ASKED) from tracer.refused
     return result
@@ -215,26 +218,26 @@ def _argument_inputs(
     made = []
     for leaf, name, wanted in zip(flat, sizes.names, sizes.of_leaves, strict=True):
         if isinstance(leaf, Tensor):
-            proxy = tracer.placeholder(
-                name, InputSpec(InputKind.USER_INPUT, TensorArgument(""), None)
-            )
-            value = fake.from_tensor(leaf)
-            if wanted is not None:
-                value.symbolic_size = wanted
-            tracer.track(value, proxy)
+            proxy = tracer.placeholder(name, _given(TensorArgument("")))
+            # Of each leaf one of its own: what is one tensor in the example may be two in a call.
+            value = fake._faked(leaf, None)
+            value.symbolic_size = wanted
+            tracer.track(value.requires_grad_(leaf.requires_grad), proxy)
         elif is_symbolic(wanted):
-            proxy = tracer.placeholder(
-                name, InputSpec(InputKind.USER_INPUT, SymIntArgument(""), None)
-            )
+            proxy = tracer.placeholder(name, _given(SymIntArgument("")))
             proxy.node.meta["val"] = value = wanted
             tracer.numbers.setdefault(expression_of(value), proxy)
         else:
             value = leaf
             plain = ConstantArgument("", leaf if isinstance(leaf, _PLAIN) else None)
-            proxy = tracer.placeholder(name, InputSpec(InputKind.USER_INPUT, plain, None))
+            proxy = tracer.placeholder(name, _given(plain))
             proxy.node.meta["val"] = leaf
         made.append(value)
     return pytree.tree_unflatten(made, spec)
+
+
+def _given(arg: Any) -> InputSpec:
+    return InputSpec(InputKind.USER_INPUT, arg, None)
 
 
 def _output(tracer: ExportTracer, leaf: Any) -> tuple[Any, OutputSpec]:
@@ -255,12 +258,18 @@ def _output(tracer: ExportTracer, leaf: Any) -> tuple[Any, OutputSpec]:
 
 def _write_rebound(module: Module, state: Mapping[str, Tensor]) -> None:
     """Write what the module bound in the place of a buffer into the buffer, which the next call
-    reads."""
-    for name, tensor in state.items():
-        path, _, last = name.rpartition(".")
-        present = module.get_submodule(path)._buffers.get(last, tensor)
-        if present is not None and present is not tensor:
-            aten.copy_.default(tensor, present)
+    reads. ValueError for a parameter that was bound anew, and a buffer that was made."""
+    for path, owner in module.named_modules():
+        for last, present in (*owner._parameters.items(), *owner._buffers.items()):
+            name = f"{path}.{last}".lstrip(".")
+            if present is None or present is state.get(name):
+                continue
+            if last in owner._parameters or name not in state:
+                raise ValueError(
+                    f"self.{name} was bound during export: a program has the parameters and "
+                    "buffers that its module has before. Write into them, or register a buffer"
+                )
+            aten.copy_.default(state[name], present)
 
 
 @contextlib.contextmanager
@@ -275,7 +284,9 @@ def _exporting() -> Iterator[None]:
 @contextlib.contextmanager
 def _attributes_kept(module: Module, tracer: ExportTracer) -> Iterator[None]:
     """``with``: what the module binds to plain attributes is undone. A warning for tensors."""
+    tables = ("_parameters", "_buffers", "_modules")
     kept = {m: dict(vars(m)) for m in module.modules()}
+    held = {m: {t: dict(vars(m)[t]) for t in tables} for m in kept}
     try:
         yield
         found = [
@@ -297,6 +308,9 @@ def _attributes_kept(module: Module, tracer: ExportTracer) -> Iterator[None]:
             for name in [n for n in own if n not in attributes]:
                 del own[name]
             own.update(attributes)
+            for table, entries in held[m].items():
+                own[table].clear()
+                own[table].update(entries)
 
 
 def _plain_tensors(module: Module) -> dict[str, Tensor]:

@@ -89,6 +89,30 @@ def without_gradients_inside(t: Any) -> Any:
 
 
 @case
+def autocast_inside(t: Any) -> Any:
+    class M(t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = t.nn.Linear(3, 3)
+
+        def forward(self, x):
+            with t.autocast("cpu", dtype=t.bfloat16):
+                y = self.lin(x)
+            return y, y.float()
+
+    return M(), (t.ones(2, 3),), {}, None
+
+
+@case
+def one_tensor_twice(t: Any) -> Any:
+    class M(t.nn.Module):
+        def forward(self, x, y):
+            return x * 2 + y
+
+    return M(), (t.ones(2), t.zeros(2)), {}, None
+
+
+@case
 def a_branch(t: Any) -> Any:
     class M(t.nn.Module):
         def forward(self, x):

@@ -9,6 +9,7 @@ import torch
 
 import torchlike
 from tests.parity.export.program_cases import CASES
+from torchlike.fx.experimental.proxy_tensor import make_fx
 from torchlike.utils import _pytree as pytree
 
 LIBRARIES = (torch, torchlike)
@@ -77,6 +78,71 @@ def test_programs_give_what_the_module_gives(name, how):
             torchlike.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
         else:
             assert a == b
+
+
+def test_one_tensor_as_two_arguments():
+    module, (x, y), _, _ = CASES["one_tensor_twice"](torchlike)
+    program = torchlike.export.export(module, (x, x))
+    assert program.module()(x, y).tolist() == module(x, y).tolist()
+
+
+@pytest.mark.parametrize("above", [False, True])
+@pytest.mark.parametrize("mode", ["real", "fake"])
+def test_traces_under_autocast_compute_in_its_dtype(mode, above):
+    module, args, _, _ = CASES["autocast_inside"](torchlike)
+    graph = make_fx(module, tracing_mode=mode, pre_dispatch=above)(*args)
+    for found, expected in zip(graph(*args), module(*args), strict=True):
+        assert found.dtype is expected.dtype
+        assert found.tolist() == expected.tolist()
+
+
+class Switched(torchlike.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torchlike.nn.Linear(3, 3)
+
+    def forward(self, x):
+        with torchlike.autocast("cpu", dtype=torchlike.bfloat16):
+            y = self.lin(x)
+            with torchlike.no_grad():
+                z = y @ self.lin.weight
+        return y, z
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_no_gradients_under_autocast(decomposed):
+    module = Switched()
+    program = torchlike.export.export(module, (torchlike.ones(2, 3),))
+    program = program.run_decompositions() if decomposed else program
+    found, expected = program.module()(torchlike.ones(2, 3)), module(torchlike.ones(2, 3))
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype is torchlike.bfloat16
+        assert a.tolist() == b.tolist()
+        assert a.requires_grad is b.requires_grad
+
+
+class Bound(torchlike.nn.Module):
+    def __init__(self, how):
+        super().__init__()
+        self.weight = torchlike.nn.Parameter(torchlike.ones(2))
+        self.how = how
+
+    def forward(self, x):
+        if self.how == "a parameter":
+            self.weight = torchlike.nn.Parameter(x * 2)
+        else:
+            self.register_buffer("more", x * 2)
+        return x * self.weight
+
+
+@pytest.mark.parametrize("how", ["a parameter", "a buffer"])
+def test_state_that_is_bound_anew_is_refused_and_undone(how):
+    module = Bound(how)
+    weight = module.weight
+    with pytest.raises(ValueError, match="was bound during export"):
+        torchlike.export.export(module, (torchlike.ones(2),))
+    assert module.weight is weight
+    assert list(module.state_dict()) == ["weight"]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -22,10 +22,9 @@ from torchlike._dispatch import forms
 from torchlike._dispatch.tags import Tag
 from torchlike._runtime.lazy import LazyModule
 from torchlike._subclasses.constants import Constants, is_one_value
-from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torchlike.autograd import grad_mode
+from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensor, FakeTensorMode
 from torchlike.fx._symbolic_trace import PH, Tracer
-from torchlike.fx.experimental.grad_regions import with_switches
+from torchlike.fx.experimental.mode_regions import Switches, with_switches
 from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Argument, Node
@@ -85,8 +84,8 @@ class PythonKeyTracer(Tracer):
         #: The public function that runs, and how often each has been called.
         self.function: tuple[str, str] | None = None
         self.calls: dict[str, int] = {}
-        #: Whether gradients were recorded where a node's operator was called.
-        self.grad_enabled: dict[Node, bool] = {}
+        #: What was on where a node's operator was called, of traces above autograd.
+        self.switches: dict[Node, Switches] = {}
         self.constants = Constants()
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
@@ -206,10 +205,14 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         name = recorded.overloadpacket.__name__
         proxy = tracer.create_proxy("call_function", recorded, *proxies, name=name)
         if self.pre_dispatch:
-            tracer.grad_enabled[proxy.node] = protocol.state.outside[-1]
+            tracer.switches[proxy.node] = Switches.present(protocol.state.outside[-1])
             proxy.node.meta["torch_fn"] = tracer.function
         # A copy: what the program writes into the tensor is not written into the graph's.
-        out = recorded(*args, **kwargs)
+        try:
+            out = recorded(*args, **kwargs)
+        except REFUSALS as refusal:
+            tracer.refused = refusal
+            raise
         self._track(func, out, proxy, args, kwargs, constants)
         return out
 
@@ -411,12 +414,7 @@ def _traced(f: Any, args: Any, table: Any, tracing_mode: str, pre_dispatch: bool
 
     graph = dispatch_trace(recorded, tracer, tuple(pytree.tree_map(lambda _: PH, args)))
     if pre_dispatch:
-        with_switches(
-            graph.graph,
-            tracer.grad_enabled,
-            modes.current.grad_enabled,
-            grad_mode._set_grad_enabled,
-        )
+        with_switches(graph.graph, tracer.switches, Switches.present())
         graph.recompile()
     if tracing_mode == "symbolic" and fake is not None:
         graph.shape_env = fake.shape_env
