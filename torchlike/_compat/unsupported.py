@@ -90,6 +90,7 @@ GAPS: dict[str, dict[str, Gap]] = {
                         _DISPATCHER),
         "get_ctx": _UNBACKED,
     },
+    "export": {"draft_export": _UNBACKED},
     "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
     "_custom_ops": {"get_ctx": _UNBACKED},
     "fx.passes.regional_inductor": {"regional_inductor": _INDUCTOR},

@@ -5,8 +5,10 @@ torch.jit's script, trace, save and load are in ``torchscript``. ``save_stablehl
 for other compilers, ``to_jax`` gives a function of JAX.
 """
 
+from torchlike._compat.unsupported import functions as _unsupported
 from torchlike._stablehlo import torchscript as torchscript
 from torchlike._stablehlo.artifact import Unexportable
+from torchlike.export.decompositions import CustomDecompTable, default_decompositions
 from torchlike.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims
 from torchlike.export.exported_program import (
     ExportedProgram,
@@ -17,11 +19,14 @@ from torchlike.export.graph_signature import ExportBackwardSignature, ExportGrap
 from torchlike.export.program import export, load, save
 from torchlike.export.stablehlo import save_stablehlo
 from torchlike.export.to_jax import JaxProgram, to_jax
+from torchlike.export.unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 from torchlike.utils._pytree import register_dataclass
 
 __all__ = [
-    "AdditionalInputs", "Dim", "ExportBackwardSignature", "ExportGraphSignature",
-    "ExportedProgram", "JaxProgram", "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection",
-    "Unexportable", "dims", "export", "load", "register_dataclass", "save", "save_stablehlo",
-    "to_jax",
+    "AdditionalInputs", "CustomDecompTable", "Dim", "ExportBackwardSignature",
+    "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "JaxProgram", "ModuleCallEntry", "ModuleCallSignature",
+    "ShapesCollection", "Unexportable", "UnflattenedModule",
+    "default_decompositions", "dims", "export", "load",
+    "register_dataclass", "save", "save_stablehlo", "to_jax", "unflatten",
 ]  # fmt: skip
+globals().update(_unsupported("export"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchlike._compat.symbolic import expression_of, is_symbolic
 from torchlike._core.tensor import Tensor
+from torchlike._decomp import core_aten_decompositions
 from torchlike._ops.aten.custom import HigherOrderOperator
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torchlike.autograd.grad_mode import set_grad_enabled
@@ -31,6 +32,24 @@ from torchlike.utils import _pytree as pytree
 _WRITTEN = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
             InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
             InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION}  # fmt: skip
+
+
+class CustomDecompTable(dict[Any, Callable[..., Any]]):
+    """What operators are taken apart into, by the operator."""
+
+    def copy(self) -> CustomDecompTable:
+        """A table with the same entries."""
+        return CustomDecompTable(self)
+
+    def materialize(self) -> dict[Any, Callable[..., Any]]:
+        """The entries as a plain dictionary."""
+        return dict(self)
+
+
+def default_decompositions() -> CustomDecompTable:
+    """The decompositions of ``torch._decomp.core_aten_decompositions``, to be changed and passed to
+    ``run_decompositions``."""
+    return CustomDecompTable(core_aten_decompositions())
 
 
 def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> ExportedProgram:

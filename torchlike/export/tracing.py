@@ -78,14 +78,23 @@ class ExportTracer(PythonKeyTracer):
         path = self.paths.get(m)
         if path is None:
             return forward(*args, **kwargs)
-        key = "L__self__" + (f"___{path.replace('.', '_')}" if path else "")
-        while key in self.module_stack:
-            key += "@"
-        self.module_stack[key] = (path, _class_name(type(m)))
+        call = self._call_of(path)
+        key = "L__self__" + (f"___{call.replace('.', '_')}" if call else "")
+        self.module_stack[key] = (call, _class_name(type(m)))
         try:
             return forward(*args, **kwargs)
         finally:
             del self.module_stack[key]
+
+    def _call_of(self, path: str) -> str:
+        """A name for a call: the module's path, in the call that it is made in; ``a.b@1`` for the
+        second call of ``a.b`` there."""
+        outer = next(reversed(self.module_stack.values()), ("", None))[0]
+        around = without_counts(outer)
+        call = outer + path[len(around) :] if path.startswith(f"{around}.") else path
+        count = self.num_calls.get(call, 0)
+        self.num_calls[call] = count + 1
+        return f"{call}@{count}" if count else call
 
     def create_arg(self, a: Any) -> Argument:
         """A value as a node holds it; a tensor from outside is a constant."""
@@ -126,6 +135,11 @@ class ExportTracer(PythonKeyTracer):
         self._lifted[id(value)] = proxy
         proxy.node.meta["val"] = value
         return proxy
+
+
+def without_counts(call: str) -> str:
+    """The path of the module that a call is of: ``a.b`` of ``a.b@1``."""
+    return ".".join(part.partition("@")[0] for part in call.split("."))
 
 
 def _class_name(cls: type) -> str:

@@ -21,7 +21,9 @@ def unlifted(program: Any, check_guards: bool) -> GraphModule:
     """The program's module: placeholders of state are attributes again, new values of what it
     writes are copied there."""
     signature = program.graph_signature
-    root = _root(program)
+    root = state_modules(program)
+    for name, child in program.graph_module.named_children():
+        root.add_module(name, child)
     graph = Graph()
     found: dict[Node, Any] = {}
     placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
@@ -69,8 +71,8 @@ def _write(graph: Graph, specs: Any, outputs: list[Any], by_name: dict[str, Node
     return [copied.get(v, v) if isinstance(v, Node) else v for v in results]
 
 
-def _root(program: Any) -> Module:
-    """A module that has the state under its names."""
+def state_modules(program: Any) -> Module:
+    """Nested modules that have a program's state under its names."""
     root = Module()
     signature = program.graph_signature
     persistent = set(signature.buffers) - set(signature.non_persistent_buffers)
@@ -78,8 +80,6 @@ def _root(program: Any) -> Module:
         _register(root, name, value, name in persistent)
     for name, value in program.constants.items():
         _register(root, name, value, False)
-    for name, child in program.graph_module.named_children():
-        root.add_module(name, child)
     return root
 
 

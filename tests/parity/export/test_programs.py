@@ -96,6 +96,86 @@ def test_traces_under_autocast_compute_in_its_dtype(mode, above):
         assert found.tolist() == expected.tolist()
 
 
+def nested_modules(t):
+    class Block(t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = t.nn.Linear(3, 3)
+            self.norm = t.nn.BatchNorm1d(3)
+
+        def forward(self, x):
+            return self.norm(self.lin(x)).relu()
+
+    class M(t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = t.nn.ModuleList([Block(), Block()])
+            self.out = t.nn.Linear(3, 2)
+            self.scale = t.nn.Parameter(t.ones(3))
+
+        def forward(self, x, *, y):
+            for block in self.blocks:
+                x = block(x) * self.scale
+            return {"out": self.out(x + self.out.weight.sum()), "y": y + 1}
+
+    t.manual_seed(0)
+    return M(), (t.arange(12.0).reshape(4, 3).sin(),), {"y": t.ones(2)}
+
+
+def test_unflattened_programs_are_nested_as_the_modules_were():
+    made = {}
+    for t in LIBRARIES:
+        module, args, kwargs = nested_modules(t)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made[t] = t.export.unflatten(t.export.export(module, args, kwargs))
+        expected, found = module(*args, **kwargs), made[t](*args, **kwargs)
+        assert list(found) == list(expected)
+        t.testing.assert_close(found["out"], expected["out"])
+    ours, theirs = made[torchlike], made[torch]
+    names = [sorted(n for n, _ in m.named_modules()) for m in (ours, theirs)]
+    assert names[0] == names[1]
+    assert sorted(ours.state_dict()) == sorted(theirs.state_dict())
+    for m in (ours, theirs):
+        block = m.get_submodule("blocks.0").graph
+        assert [n.target for n in block.nodes if n.op == "call_module"] == ["lin", "norm"]
+
+
+class Applied(torchlike.export.FlatArgsAdapter):
+    def adapt(self, target_spec, input_spec, input_args, metadata=None, obj=None):
+        return [*input_args, torchlike.ones(2)]
+
+
+def test_unflattened_programs_are_called_as_they_were_exported():
+    module, args, kwargs = nested_modules(torchlike)
+    program = torchlike.export.export(module, args, kwargs)
+    unflattened = torchlike.export.unflatten(program)
+    with pytest.raises(TypeError, match="There is no flat args adapter specified"):
+        unflattened(*args)
+    adapted = torchlike.export.unflatten(program, Applied())
+    assert adapted(*args)["y"].tolist() == [2, 2]
+    with pytest.raises(ValueError, match=r"as torch\.export\.export gives them"):
+        torchlike.export.unflatten(program.run_decompositions())
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_module_that_is_called_again_has_its_parameters_once(times):
+    class M(torchlike.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = torchlike.nn.Linear(3, 3)
+
+        def forward(self, x):
+            for _ in range(times):
+                x = self.lin(x)
+            return x
+
+    module, x = M(), torchlike.ones(2, 3)
+    found = torchlike.export.unflatten(torchlike.export.export(module, (x,)))
+    assert torchlike.equal(found(x), module(x))
+    assert len(list(found.parameters())) == 2
+
+
 class Switched(torchlike.nn.Module):
     def __init__(self):
         super().__init__()
