@@ -24,9 +24,9 @@ from torchlike.utils._pytree import register_dataclass
 
 __all__ = [
     "AdditionalInputs", "CustomDecompTable", "Dim", "ExportBackwardSignature",
-    "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "JaxProgram", "ModuleCallEntry", "ModuleCallSignature",
-    "ShapesCollection", "Unexportable", "UnflattenedModule",
-    "default_decompositions", "dims", "export", "load",
-    "register_dataclass", "save", "save_stablehlo", "to_jax", "unflatten",
+    "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "JaxProgram", "ModuleCallEntry",
+    "ModuleCallSignature", "ShapesCollection", "Unexportable", "UnflattenedModule",
+    "default_decompositions", "dims", "export", "load", "register_dataclass", "save",
+    "save_stablehlo", "to_jax", "unflatten",
 ]  # fmt: skip
 globals().update(_unsupported("export"))
