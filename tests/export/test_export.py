@@ -122,7 +122,7 @@ def test_errors():
         export(lambda x: x, (X,))
     with pytest.raises(TypeError, match="to be a tuple"):
         export(model(), X)
-    with pytest.raises(ValueError, match="do not exist"):
+    with pytest.raises(UserError, match="must be the arg names"):
         export(model(), (X,), dynamic_shapes={"nothing": None})
     with pytest.raises(RuntimeError, match="module\\(\\)"):
         export(model(), (X,))(X)

@@ -318,16 +318,3 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
             return bwd(*args, **kwargs)
 
     return decorated
-
-
-def _enter_autocast(*vals: Any) -> autocast:
-    """Switch autocast on as a graph says it: device, dtype, whether it is on, and whether casts are
-    kept. What it gives switches it off again."""
-    mode = autocast(*vals)
-    mode.__enter__()
-    return mode
-
-
-def _exit_autocast(mode: autocast) -> None:
-    """Switch autocast off again."""
-    mode.__exit__(None, None, None)

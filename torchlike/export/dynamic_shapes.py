@@ -10,6 +10,7 @@ from jax import export as jax_export
 
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
+from torchlike._dynamo.exc import UserError, UserErrorType
 from torchlike.utils import _pytree as pytree
 
 __all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]
@@ -246,9 +247,10 @@ def by_leaf(value: Any, spec: Any, path: str = "") -> Iterator[tuple[Any, Any]]:
 
 
 def _mismatch(path: str, what: str, spec: Any) -> Exception:
-    return ValueError(
+    return UserError(
+        UserErrorType.INVALID_INPUT,
         f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs{path}` "
-        f"is a {what}, but `dynamic_shapes{path}` is {spec!r}"
+        f"is a {what}, but `dynamic_shapes{path}` is {spec!r}",
     )
 
 
@@ -257,16 +259,20 @@ def said_of_leaves(
 ) -> list[tuple[Any, Any]]:
     """Each leaf of the arguments, in order, with what ``dynamic_shapes`` says of it.
 
-    ValueError for names that do not exist and structures that do not match.
+    UserError for names that do not exist and structures that do not match.
     """
     if isinstance(spec, (ShapesCollection, AdditionalInputs)):
         spec = spec.dynamic_shapes(fn, args, kwargs)
     given = arguments_of(fn, args, kwargs)
     if isinstance(spec, Mapping):
-        names = {argument.parameter for argument in given}
-        unknown = set(spec) - set(inspect.signature(getattr(fn, "forward", fn)).parameters) - names
-        if unknown:
-            raise ValueError(f"dynamic_shapes names arguments that do not exist: {sorted(unknown)}")
+        names = list(dict.fromkeys(argument.parameter for argument in given))
+        known = set(inspect.signature(getattr(fn, "forward", fn)).parameters) | set(names)
+        if not set(spec) <= known:
+            raise UserError(
+                UserErrorType.INVALID_INPUT,
+                "When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg "
+                f"names {names} of `inputs`, but here they are {list(spec)}.",
+            )
         said = [_at(spec.get(a.parameter), a.index) for a in given]
     elif spec is None:
         said = [None] * len(given)

@@ -52,6 +52,7 @@ class InputGuards(Module):
                 for d, (n, size) in enumerate(zip(wanted, leaf.shape, strict=True)):
                     self._meet(n, size, f"{name}.size()[{d}]", sizes, where, later)
         for text, place, size in later:
+            self._solve(text, place, size, sizes, where)
             _check(self._value(text, sizes) == size, f"{place} == {_named(text, where)}")
         # Symbols stand for sizes of 2 and more: operators decide for themselves what 0 and 1 mean.
         sizes = {name: max(size, symbolic_sizes.LEAST) for name, size in sizes.items()}
@@ -77,12 +78,30 @@ class InputGuards(Module):
             _check(upper is None or size <= upper, f"{place} <= {upper}")
             sizes[wanted], where[wanted] = size, place
 
+    def _solve(
+        self, text: str, place: str, size: int, sizes: dict[str, int], where: dict[str, str]
+    ) -> None:
+        """Find what a symbol is of which no size is that by itself: ``s0`` of ``2*s0 + 1``."""
+        unknown = [str(v) for v in self._expression(text)._get_vars() if str(v) not in sizes]
+        if len(unknown) != 1:
+            return
+        first, second = (self._value(text, {**sizes, unknown[0]: n}) for n in (2, 3))
+        found, rest = divmod(size - first, second - first)
+        _check(rest == 0, f"{place} == {text}")
+        lower, upper = self.ranges[unknown[0]]
+        inside = found + 2 >= lower and (upper is None or found + 2 <= upper)
+        _check(inside and found + 2 > 0, f"{place} == {text}, {unknown[0]} in [{lower}, {upper}]")
+        sizes[unknown[0]] = found + 2
+        where[unknown[0]] = unknown[0]
+
     def _value(self, text: str, sizes: Mapping[str, int]) -> int:
+        return symbolic_sizes.value(self._expression(text), sizes)
+
+    def _expression(self, text: str) -> Any:
         if text not in self._parsed:
             scope = jax_export.SymbolicScope()
             self._parsed[text] = jax_export.symbolic_shape(f"{text},", scope=scope)[0]
-        expr = self._parsed[text]
-        return symbolic_sizes.value(expr, sizes)
+        return self._parsed[text]
 
     def __deepcopy__(self, memo: Any) -> InputGuards:
         return InputGuards(self.leaves, self.ranges, self.relations)

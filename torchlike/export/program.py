@@ -42,8 +42,9 @@ def export(
         ``AdditionalInputs``.
 
     Raises:
-      ValueError: ``mod`` is no module, or dynamic_shapes do not match the arguments.
-      UserError: a size that is to differ is taken for one number.
+      ValueError: ``mod`` is no module.
+      UserError: dynamic_shapes do not match the arguments; a size that is to differ is taken for
+        one number.
       GuardOnDataDependentSymNode: Python asks for a value that the graph computes.
 
     Differs from PyTorch: ``strict`` has no effect, modules are always run, not read. The

@@ -66,8 +66,8 @@ class Sizes:
     Args:
       fixed: names of symbols that a trace before found to stand for one size only.
 
-    ValueError where ``dynamic_shapes`` does not fit the arguments. UserError where two sizes of one
-    dimension differ.
+    UserError where ``dynamic_shapes`` does not fit the arguments, or two sizes of one dimension
+    differ.
     """
 
     def __init__(

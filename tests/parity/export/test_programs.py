@@ -301,6 +301,35 @@ def test_calls_that_do_not_fit(library):
         program(y)
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_derived_dimension(library):
+    class M(library.nn.Module):
+        def forward(self, x):
+            return x.reshape(x.shape[0] // 2, 2, -1).sum((1, 2))
+
+    shapes = ({0: 2 * library.export.Dim("half", max=8)},)
+    program = library.export.export(M(), (library.ones(6, 4),), dynamic_shapes=shapes)
+    assert program.module()(library.ones(16, 4)).tolist() == [8.0] * 8
+    for n in (7, 18):
+        with pytest.raises(AssertionError, match="Guard failed"):
+            program.module()(library.ones(n, 4))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_shapes_that_do_not_fit(library):
+    class M(library.nn.Module):
+        def forward(self, x, n):
+            return x * n
+
+    dim = library.export.Dim("rows")
+    for shapes, words in (
+        ({"zz": None}, r"must be the arg names \['x', 'n'\]"),
+        (({0: dim}, None, None), "Detected mismatch between the structure"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            library.export.export(M(), (library.ones(6), 3), dynamic_shapes=shapes)
+
+
 def test_shapes_said_of_tensors_and_by_examples():
     shapes = torchlike.export.ShapesCollection()
     x, y = torchlike.ones(4, 2), torchlike.ones(2, 3)

@@ -45,9 +45,10 @@ def _runs(
     values: dict[Node, Any] = {}
     plain = getattr(outside, field)
     for node in graph.nodes:
-        before = next(iter(node.all_input_nodes), None)
+        before = node.all_input_nodes[:1]
         found = noted.get(node)
-        values[node] = getattr(found, field) if found else values.get(before, plain)
+        inherited = values[before[0]] if before else plain
+        values[node] = inherited if found is None else getattr(found, field)
         if node.op != "call_function":
             values[node] = plain
     runs = [(value, list(nodes)) for value, nodes in groupby(graph.nodes, key=values.__getitem__)]
