@@ -21,8 +21,8 @@ from torchlike.export.graph_signature import (
     OutputSpec,
     TensorArgument,
 )
-from torchlike.fx.experimental.functional_graphs import FunctionalMode, FunctionalTracer
-from torchlike.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torchlike.fx.experimental.functional_graphs import FunctionalMode
+from torchlike.fx.experimental.proxy_tensor import PythonKeyTracer, disable_proxy_modes_tracing
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node, map_arg
@@ -55,8 +55,8 @@ def default_decompositions() -> CustomDecompTable:
 def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> ExportedProgram:
     """A program's graph traced once more, below autograd. Graphs below it (branches of ``cond``,
     regions without gradients) stay as they are."""
-    tracer = FunctionalTracer()
-    tracer.root, tracer.graph = Module(), Graph(tracer_cls=FunctionalTracer)
+    tracer = PythonKeyTracer()
+    tracer.root, tracer.graph = Module(), Graph(tracer_cls=PythonKeyTracer)
     tracer._qualname_counter, tracer.tensor_attrs = {}, {}
     for name, child in program.graph_module.named_children():
         tracer.root.add_module(name, child)
@@ -66,12 +66,12 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> Exp
     with set_grad_enabled(False), fake, mode:
         for node in program.graph.nodes:
             if node.op not in ("placeholder", "output"):
-                env[node] = _run(node, tracer, env)
+                env[node] = _run(node, mode, env)
         given = program.graph.output_node().args[0]
         results = [env[a] if isinstance(a, Node) else a for a in given]
-        outputs = _written_outputs(program, tracer, inputs)
+        outputs = _written_outputs(program, mode, inputs)
         for spec, value in zip(program.graph_signature.output_specs, results, strict=True):
-            node = tracer.create_arg(tracer.standing_for(value))
+            node = tracer.create_arg(mode.standing_for(value))
             arg = dataclasses.replace(spec.arg)
             if not isinstance(arg, ConstantArgument):
                 arg.name = node.name
@@ -97,7 +97,7 @@ def _fake_mode(program: ExportedProgram) -> FakeTensorMode:
 
 
 def _placeholders(
-    program: ExportedProgram, tracer: FunctionalTracer, fake: FakeTensorMode
+    program: ExportedProgram, tracer: PythonKeyTracer, fake: FakeTensorMode
 ) -> tuple[list[Any], dict[Node, Any]]:
     """The inputs of the new graph: what stands for each, in order, and by the old nodes."""
     values: list[Any] = []
@@ -126,18 +126,19 @@ def _fresh(value: Tensor, fake: FakeTensorMode) -> Any:
     return fake._copied(value) if isinstance(value, FakeTensor) else fake._faked(value, None)
 
 
-def _run(node: Node, tracer: FunctionalTracer, env: dict[Node, Any]) -> Any:
+def _run(node: Node, mode: FunctionalMode, env: dict[Node, Any]) -> Any:
     """What a node gives; what it calls becomes nodes of the new graph."""
     if node.op == "get_attr":
         return node  # a graph below: copied where it is used
     args, kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: env[n])
     if not isinstance(node.target, HigherOrderOperator):
         return node.target(*args, **kwargs)
+    tracer = mode.tracer
     attributes = {n: tracer.create_proxy("get_attr", n.target, (), {})
                   for n in node.all_input_nodes if n.op == "get_attr"}  # fmt: skip
 
     def standing(a: Any) -> Any:
-        return attributes[a] if isinstance(a, Node) else tracer.standing_for(a)
+        return attributes[a] if isinstance(a, Node) else mode.standing_for(a)
 
     given = pytree.tree_map(standing, args)
     proxy = tracer.create_proxy("call_function", node.target, given, {}, name=node.name)
@@ -152,7 +153,7 @@ def _run(node: Node, tracer: FunctionalTracer, env: dict[Node, Any]) -> Any:
 
 
 def _written_outputs(
-    program: ExportedProgram, tracer: FunctionalTracer, inputs: list[Any]
+    program: ExportedProgram, mode: FunctionalMode, inputs: list[Any]
 ) -> list[tuple[Any, OutputSpec]]:
     """The new values of what the program writes: state first, then arguments."""
     found = []
@@ -160,9 +161,9 @@ def _written_outputs(
     order = sorted(range(len(specs)), key=lambda i: specs[i].kind is InputKind.USER_INPUT)
     for i in order:
         spec, value = specs[i], inputs[i]
-        if not isinstance(value, Tensor) or not tracer.written(value):
+        if not isinstance(value, Tensor) or not mode.written(value):
             continue
-        node = tracer.create_arg(tracer.standing_for(value))
+        node = mode.tracer.create_arg(mode.standing_for(value))
         kind = _WRITTEN.get(spec.kind, OutputKind.BUFFER_MUTATION)
         target = spec.target or spec.arg.name
         found.append((node, OutputSpec(kind, TensorArgument(node.name), target)))

@@ -1,11 +1,18 @@
-"""``functionalize``. Every op of torchlike is a pure function already, views and writes included
-(see views), so there is nothing to remove: the function keeps its meaning."""
+"""``functionalize``: in a graph that ``make_fx`` traces, new values in the place of writes.
+
+Elsewhere every op is a pure function already, views and writes included, so there is nothing to
+remove.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from typing import Any
+
+from torchlike._core import protocol
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
@@ -21,6 +28,17 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        running = protocol.state.dispatch_modes
+        traced = getattr(running[-1], "functionalized", None) if running else None
+        if traced is None:
+            return func(*args, **kwargs)
+        with traced(views=remove == "mutations_and_views") as mode:
+            result = func(*args, **kwargs)
+        mode.write_back(_tensors((args, kwargs)))
+        return result
 
     return wrapped
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    return [leaf for leaf in flatten(tree)[0] if isinstance(leaf, Tensor)]

@@ -62,6 +62,7 @@ _BOXED = (
 
 
 _subgraphs: Any = LazyModule("torchlike.fx.experimental.subgraphs")
+_functional_graphs: Any = LazyModule("torchlike.fx.experimental.functional_graphs")
 
 #: Functions that PyTorch writes in Python.
 _PYTHON = forms.table("nn.functional")
@@ -198,9 +199,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return self._value(func, args, kwargs)
         if func.overloadpacket in _ASKING:
             return func(*args, **kwargs)
-        recorded = aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
+        recorded = self.recorded_as(func)
         tracer = self.tracer
-        proxies = pytree.tree_map(tracer.standing_for, (args, kwargs))
+        proxies = pytree.tree_map(self.standing_for, (args, kwargs))
         constants = self._after(func, args, kwargs)
         name = recorded.overloadpacket.__name__
         proxy = tracer.create_proxy("call_function", recorded, *proxies, name=name)
@@ -209,12 +210,29 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             proxy.node.meta["torch_fn"] = tracer.function
         # A copy: what the program writes into the tensor is not written into the graph's.
         try:
-            out = recorded(*args, **kwargs)
+            out = self.run_as(func)(*args, **kwargs)
         except REFUSALS as refusal:
             tracer.refused = refusal
             raise
         self._track(func, out, proxy, args, kwargs, constants)
         return out
+
+    def recorded_as(self, func: Any) -> Any:
+        """The operator that is recorded for another."""
+        return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
+
+    def run_as(self, func: Any) -> Any:
+        """The operator that runs for the sake of the trace."""
+        return self.recorded_as(func)
+
+    def standing_for(self, value: Any) -> Argument:
+        """What stands for an argument of an operator."""
+        return self.tracer.standing_for(value)
+
+    def functionalized(self, *, views: bool) -> contextlib.AbstractContextManager[Any]:
+        """``with``: writes are recorded as new values; ``views`` says whether views are recorded as
+        copies. Gives the mode that does it."""
+        return _functional_graphs.functionalized(self, views)
 
     def cond(self, pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> Any:
         """Make one node of ``torch.cond``, with graphs of its own for both functions."""
