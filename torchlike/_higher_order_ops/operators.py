@@ -43,8 +43,13 @@ def _while_loop(
 ) -> Any:
     """``while cond_graph(*carried, *additional): carried = body_graph(*carried, *additional)``."""
     more = tuple(additional_inputs)
+
+    def test(*carried: Any) -> Any:
+        (holds,) = cond_graph(*carried, *more)  # graphs below give tuples
+        return holds
+
     return control_flow.while_loop(
-        lambda *carried: cond_graph(*carried, *more),
+        test,
         lambda *carried: tuple(body_graph(*carried, *more)), tuple(carried_inputs),
     )  # fmt: skip
 

@@ -230,17 +230,18 @@ def arguments_of(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> l
 
 def by_leaf(value: Any, spec: Any, path: str = "") -> Iterator[tuple[Any, Any]]:
     """Each leaf of an argument with what is said of its sizes."""
-    if isinstance(value, Tensor) or not isinstance(value, (list, tuple, dict)):
+    children, structure = pytree.tree_flatten(value, is_leaf=lambda x: x is not value)
+    if structure.is_leaf():
         yield value, spec
         return
-    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    parts = zip(value, children, strict=True) if isinstance(value, dict) else enumerate(children)
     for key, part in parts:
         if spec is None:
             said = None
         elif isinstance(spec, Mapping):
             said = spec.get(key)
-        elif len(spec) != len(value):
-            raise _mismatch(path, f"`{type(value).__name__}` of {len(value)} elements", spec)
+        elif len(spec) != len(children):
+            raise _mismatch(path, f"`{type(value).__name__}` of {len(children)} elements", spec)
         else:
             said = spec[key]
         yield from by_leaf(part, said, f"{path}[{key!r}]")

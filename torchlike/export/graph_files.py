@@ -235,9 +235,10 @@ class _Reader:
 
 
 def closed(
-    data: dict[str, Any], state: dict[str, Any], constants: dict[str, Tensor], example: Any
-) -> ExportedProgram:
-    """The program again."""
+    data: dict[str, Any], state: dict[str, Any], constants: dict[str, Tensor],
+    example: list[Any] | None,
+) -> ExportedProgram:  # fmt: skip
+    """The program again. ``example`` are the leaves of its example inputs."""
     ranges = {n: ValueRange(*r) for n, r in data["ranges"].items()}
     reader = _Reader(ranges)
     module = reader.graph_module(data["graph"])
@@ -248,8 +249,9 @@ def closed(
     specs = pytree.treespec_loads(data["in_spec"]), pytree.treespec_loads(data["out_spec"])
     whole = ModuleCallSignature([], [], *specs, data["arguments"])
     entries = [ModuleCallEntry("", whole), *map(ModuleCallEntry, data["modules"][1:])]
+    given = None if example is None else pytree.tree_unflatten(example, specs[0])
     guards = None if data["guards"] is None else reader.guards(*data["guards"])
-    return ExportedProgram(module, module.graph, signature, state, ranges, entries, example,
+    return ExportedProgram(module, module.graph, signature, state, ranges, entries, given,
                            constants, guards=guards, dialect=data["dialect"])  # fmt: skip
 
 

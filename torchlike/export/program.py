@@ -127,8 +127,9 @@ def save(
             f"'{type(ep).__name__}'"
         )
     description = {"program": graph_files.opened(ep)}
+    leaves = None if ep.example_inputs is None else pytree.tree_leaves(ep.example_inputs)
     tensors = {"state": dict(ep.state_dict), "constants": dict(ep.constants),
-               "example": ep.example_inputs}  # fmt: skip
+               "example": leaves}  # fmt: skip
     archive.write(f, KIND, description, [], tensors, extra_files)
 
 
@@ -143,5 +144,6 @@ def load(
     about, artifacts, tensors = archive.read(f, KIND, extra_files)
     if artifacts:
         return OlderProgram(artifacts[0], tensors, about)
-    example = tensors["example"]
-    return graph_files.closed(about["program"], tensors["state"], tensors["constants"], example)
+    return graph_files.closed(
+        about["program"], tensors["state"], tensors["constants"], tensors["example"]
+    )

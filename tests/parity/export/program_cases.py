@@ -113,6 +113,19 @@ def one_tensor_twice(t: Any) -> Any:
 
 
 @case
+def random_numbers(t: Any) -> Any:
+    class M(t.nn.Module):
+        def forward(self, x):
+            return (
+                t.nn.functional.dropout(x, 0.5, True), t.nn.functional.dropout2d(x, 0.5, True),
+                t.nn.functional.dropout(x, 0.2, True), t.rand_like(x), t.empty_like(x).normal_(),
+                t.empty_like(x).uniform_(1, 2), t.randint(0, 9, (4,)),
+            )  # fmt: skip
+
+    return M(), (t.ones(2, 3, 4, 4),), {}, None
+
+
+@case
 def a_branch(t: Any) -> Any:
     class M(t.nn.Module):
         def forward(self, x):

@@ -1,5 +1,6 @@
 """Exported programs against PyTorch's: graphs, signatures, results, files, decompositions."""
 
+import dataclasses
 import io
 import re
 import warnings
@@ -71,13 +72,60 @@ def test_programs_give_what_the_module_gives(name, how):
     copies = pytree.tree_map(
         lambda a: a.clone() if isinstance(a, torchlike.Tensor) else a, (args, kwargs)
     )
-    found, expected = run(*copies[0], **copies[1]), module(*args, **kwargs)
+    torchlike.manual_seed(0)
+    found = run(*copies[0], **copies[1])
+    torchlike.manual_seed(0)
+    expected = module(*args, **kwargs)
     for a, b in zip(*map(pytree.tree_leaves, ((found, *copies), (expected, args, kwargs))),
                     strict=True):  # fmt: skip
         if isinstance(b, torchlike.Tensor):
             torchlike.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
         else:
             assert a == b
+
+
+@dataclasses.dataclass
+class Pair:
+    first: torchlike.Tensor
+    n: int
+
+
+torchlike.export.register_dataclass(Pair, serialized_type_name="tests.Pair")
+
+
+class Paired(torchlike.nn.Module):
+    def forward(self, x, pair):
+        return Pair(x + pair.first, pair.n)
+
+
+def test_dataclasses_are_containers():
+    x = torchlike.ones(2)
+    program = torchlike.export.export(Paired(), (x, Pair(x, 3)))
+    file = io.BytesIO()
+    torchlike.export.save(program, file)
+    file.seek(0)
+    for made in (program, torchlike.export.load(file)):
+        found = made.module()(x, Pair(x * 2, 3))
+        assert type(found) is Pair
+        assert found.first.tolist() == [3, 3]
+        assert found.n == 3
+
+
+class Looped(torchlike.nn.Module):
+    def forward(self, x):
+        start = torchlike.tensor(0)
+        return torchlike.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2 + x), (start, x))
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_a_loop_is_one_operator(decomposed):
+    program = torchlike.export.export(Looped(), (torchlike.ones(2),))
+    program = program.run_decompositions() if decomposed else program
+    assert "while_loop" in operators(program)
+    for x in (torchlike.ones(2), torchlike.arange(2.0)):
+        for run in (program.module(), torchlike.jit(program.module())):
+            found, expected = run(x), Looped()(x)
+            assert [t.tolist() for t in found] == [t.tolist() for t in expected]
 
 
 def test_one_tensor_as_two_arguments():

@@ -81,8 +81,9 @@ def test_graphs_have_new_values_in_the_place_of_writes(case, remove):
             assert a.tolist() == b.tolist()
         assert x.tolist() == y.tolist()
         # A view that is taken again once more than need be is no difference.
-        found[t] = {str(n.target) for n in nodes}, [str(n.target) for n in nodes].count(
-            "aten.copy_.default"
+        found[t] = (
+            {str(n.target) for n in nodes},
+            [str(n.target) for n in nodes].count("aten.copy_.default"),
         )
     assert found[torchlike] == found[torch]
 

@@ -120,7 +120,7 @@ class FunctionalMode(ProxyTorchDispatchMode):
         twin, places = _functional(func)
         targets = [args[i] if isinstance(i, int) else kwargs[i] for i in places]
         given = {k: v for k, v in kwargs.items() if k not in places}
-        proxy = self._recorded(twin, args, given)
+        proxy = self._recorded(twin, _filled(func, twin, args, given), given)
         result = func(*args, **kwargs)
         single = len(twin._schema.returns) == 1
         made = len(twin._schema.returns) - len(targets)
@@ -199,14 +199,19 @@ def _batch_norm(args: Any) -> tuple[Any, Any]:
     return aten._native_batch_norm_legit_no_training.default, (*first, momentum, eps)
 
 
+#: Writes whose new value an operator of another name or overload gives.
+_OTHER_TWINS = {aten.bernoulli_.float: aten.bernoulli.p,
+                aten.normal_.default: aten.normal_functional.default}  # fmt: skip
+
+
 @functools.cache
 def _functional(func: Any) -> tuple[Any, tuple[int | str, ...]]:
     """The operator that gives the new values of what another writes, and the arguments that are
     written: its last results, in order."""
     if func is aten._native_batch_norm_legit.default:
         return aten._native_batch_norm_legit_functional.default, (3, 4)
-    if func is aten.bernoulli_.float:
-        return aten.bernoulli.p, (0,)
+    if func in _OTHER_TWINS:
+        return _OTHER_TWINS[func], (0,)
     name, overload = func.operator.name, func._overloadname
     into = [a.name for a in func._schema.arguments if a.is_written and a.keyword_only]
     packet = getattr(aten, name.removesuffix("_"), None) if not into else getattr(aten, name)
@@ -217,6 +222,19 @@ def _functional(func: Any) -> tuple[Any, tuple[int | str, ...]]:
             f"{func} in a graph without writes: no operator gives the new value"
         )
     return twin, tuple(into) or (0,)
+
+
+def _filled(func: Any, twin: Any, args: Any, kwargs: Any) -> tuple[Any, ...]:
+    """A write's positional arguments, with its defaults for what the other operator has none for:
+    ``bernoulli_(x)`` is ``bernoulli.p(x, 0.5)``."""
+    defaults = {a.name: a.default for a in func._schema.arguments if not a.required}
+    rest = [a for a in twin._schema.arguments if not a.keyword_only][len(args) :]
+    more: list[Any] = []
+    for argument in rest:
+        if not argument.required or argument.name in kwargs or argument.name not in defaults:
+            break
+        more.append(defaults[argument.name])
+    return (*args, *more)
 
 
 def _without_out(name: str, overload: str) -> str:

@@ -45,6 +45,7 @@ class _Below(PythonKeyTracer):
         label = name or (standing[0].node.name if standing is not None else "arg")
         with self.graph.inserting_after(self._last_argument()):
             proxy = self.create_proxy("placeholder", label, (), {})
+        proxy.node.target = proxy.node.name  # what the caller calls twice has two names here
         proxy.node.meta.pop("stack_trace", None)
         self.track(value, proxy)
 
