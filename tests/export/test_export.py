@@ -6,6 +6,9 @@ import pytest
 
 import torchlike as torch
 from torchlike._dynamo.exc import UserError
+from torchlike._stablehlo import archive
+from torchlike._stablehlo.artifact import built
+from torchlike._stablehlo.loaded import about_state, state_of
 from torchlike.export import Dim, export, load, save
 
 X = torch.linspace(-1, 2, 15).reshape(5, 3)
@@ -117,9 +120,27 @@ def test_a_dynamic_dimension_whose_number_is_needed():
     assert ep.module()(X).tolist() == (X * 5).tolist()
 
 
+def test_a_file_of_stablehlo_still_runs():
+    m = model()
+    state = state_of(m)
+    artifact = built(m, (X,), {}, state)
+    artifact.about.update(training=False, modeless=False)
+    file = io.BytesIO()
+    archive.write(file, "torch.export", {**about_state(m), "constraints": []}, [artifact], state)
+    file.seek(0)
+    ep = load(file)
+    assert torch.allclose(ep.module()(X), m(X), 1e-5, 1e-6)
+    assert list(ep.state_dict) == list(m.state_dict())
+    for name in ("graph", "graph_module", "graph_signature"):
+        with pytest.raises(RuntimeError, match="saved as StableHLO, without a graph"):
+            getattr(ep, name)
+
+
 def test_errors():
     with pytest.raises(ValueError, match=r"instance of `torch\.nn\.Module`"):
         export(lambda x: x, (X,))
+    with pytest.raises(NotImplementedError, match="signatures of submodules"):
+        export(model(), (X,), preserve_module_call_signature=("0",))
     with pytest.raises(TypeError, match="to be a tuple"):
         export(model(), X)
     with pytest.raises(UserError, match="must be the arg names"):

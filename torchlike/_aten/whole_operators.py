@@ -71,17 +71,6 @@ def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = N
     return _call(aten.softmax, aten.neg.default(input), at, dtype)
 
 
-@whole("F.normalize")
-def normalize(
-    input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
-) -> Tensor:
-    """Over the norm."""
-    dims = [dim] if isinstance(dim, int) else list(dim)
-    length = aten.linalg_vector_norm.default(input, p, dims, True)
-    bounded = aten.clamp_min.default(length, eps)
-    return aten.div.Tensor(input, aten.expand_as.default(bounded, input))
-
-
 def _dropout(name: str, operator: str) -> None:
     packets = getattr(aten, operator), getattr(aten, f"{operator}_")
 
@@ -557,6 +546,7 @@ _AS_BELOW: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("Tensor.item", conversions.item), ("Tensor.__bool__", conversions.is_nonzero),
     ("Tensor.__float__", conversions.as_float), ("Tensor.__int__", conversions.as_int),
     ("Tensor.__index__", conversions.as_int), ("F.fold", layers.fold),
+    ("F.normalize", layers.normalize),
     ("F.unfold", layers.unfold), ("Tensor.split", shapes.split), ("split", shapes.split),
     *((name, COMPOSITES[name]) for name in (
         "F.elu", "F.celu", "F.leaky_relu", "F.hardtanh", "F.threshold", "F.norm", "Tensor.norm",

@@ -20,16 +20,18 @@ from torchlike._stablehlo.artifact import Artifact, deserialized, serialized
 from torchlike.serialization import load as load_tensors
 from torchlike.serialization import save as save_tensors
 
-VERSION = 1
+#: Of files of StableHLO, and of those that hold a graph in its place, which older readers refuse.
+OF_STABLEHLO, WITH_A_GRAPH = 1, 2
 
 
 def write(
     f: Any, kind: str, about: dict[str, Any], artifacts: Sequence[Artifact],
     tensors: dict[str, Any], extra_files: dict[str, Any] | None = None,
+    version: int = OF_STABLEHLO,
 ) -> None:  # fmt: skip
     """Write to a path or a binary file."""
     with zipfile.ZipFile(os.fspath(f) if isinstance(f, (str, os.PathLike)) else f, "w") as z:
-        z.writestr("format.json", json.dumps({"kind": kind, "version": VERSION, **about}))
+        z.writestr("format.json", json.dumps({"kind": kind, "version": version, **about}))
         z.writestr("programs.json", json.dumps([a.about for a in artifacts]))
         for i, a in enumerate(artifacts):
             z.writestr(f"program_{i}.forward", serialized(a.forward))
@@ -61,10 +63,10 @@ def read(
                 "hold its own code; load the weights (torch.save(model.state_dict())) into a model."
             )
         about = json.loads(z.read("format.json"))
-        if about["kind"] != kind or about["version"] > VERSION:
+        if about["kind"] != kind or about["version"] > WITH_A_GRAPH:
             raise RuntimeError(
                 f"{f} is a {about['kind']} file of version {about['version']}; this reads {kind} "
-                f"files up to version {VERSION}"
+                f"files up to version {WITH_A_GRAPH}"
             )
         artifacts = []
         for i, description in enumerate(json.loads(z.read("programs.json"))):

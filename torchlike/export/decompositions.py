@@ -23,10 +23,8 @@ from torchlike.export.graph_signature import (
 )
 from torchlike.fx.experimental.functional_graphs import FunctionalMode
 from torchlike.fx.experimental.proxy_tensor import PythonKeyTracer, disable_proxy_modes_tracing
-from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node, map_arg
-from torchlike.nn import Module
 from torchlike.utils import _pytree as pytree
 
 _WRITTEN = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
@@ -56,8 +54,7 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> Exp
     """A program's graph traced once more, below autograd. Graphs below it (branches of ``cond``,
     regions without gradients) stay as they are."""
     tracer = PythonKeyTracer()
-    tracer.root, tracer.graph = Module(), Graph(tracer_cls=PythonKeyTracer)
-    tracer._qualname_counter, tracer.tensor_attrs = {}, {}
+    tracer.begin()
     for name, child in program.graph_module.named_children():
         tracer.root.add_module(name, child)
     fake = _fake_mode(program)

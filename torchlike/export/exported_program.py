@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from torchlike._core.tensor import Tensor
@@ -12,8 +12,6 @@ from torchlike.export.graph_signature import (
     ArgumentSpec,
     ConstantArgument,
     ExportGraphSignature,
-    InputKind,
-    OutputKind,
 )
 from torchlike.export.guards import InputGuards
 from torchlike.export.unlift import unlifted
@@ -207,15 +205,3 @@ class ExportedProgram:
             self.constants if constants is None else constants, guards=self.guards,
             dialect=dialect or self.dialect,
         )  # fmt: skip
-
-
-def user_outputs(program: ExportedProgram) -> Sequence[int]:
-    """Which of the graph's outputs are results."""
-    kinds = (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)
-    return [i for i, s in enumerate(program.graph_signature.output_specs) if s.kind in kinds]
-
-
-def user_inputs(program: ExportedProgram) -> Sequence[int]:
-    """Which of the graph's inputs are the caller's."""
-    return [i for i, s in enumerate(program.graph_signature.input_specs)
-            if s.kind is InputKind.USER_INPUT]  # fmt: skip

@@ -45,6 +45,7 @@ def export(
       ValueError: ``mod`` is no module.
       UserError: dynamic_shapes do not match the arguments; a size that is to differ is taken for
         one number.
+      NotImplementedError: ``preserve_module_call_signature`` names a submodule.
       GuardOnDataDependentSymNode: Python asks for a value that the graph computes.
 
     Differs from PyTorch: ``strict`` has no effect, modules are always run, not read. The
@@ -55,6 +56,12 @@ def export(
     if not isinstance(args, tuple):
         raise TypeError(
             f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}"
+        )
+    if preserve_module_call_signature:
+        raise NotImplementedError(
+            "torch.export.export(preserve_module_call_signature=…): signatures of submodules are "
+            "not kept. Use instead: torch.export.unflatten, whose modules take what the graph "
+            "needs there, or an export of the submodule by itself."
         )
     kwargs = dict(kwargs or {})
     sizes = Sizes(dynamic_shapes, mod, args, kwargs)
@@ -130,7 +137,7 @@ def save(
     leaves = None if ep.example_inputs is None else pytree.tree_leaves(ep.example_inputs)
     tensors = {"state": dict(ep.state_dict), "constants": dict(ep.constants),
                "example": leaves}  # fmt: skip
-    archive.write(f, KIND, description, [], tensors, extra_files)
+    archive.write(f, KIND, description, [], tensors, extra_files, archive.WITH_A_GRAPH)
 
 
 def load(
@@ -139,7 +146,7 @@ def load(
     """Load what ``save`` wrote; the model's code is not needed.
 
     RuntimeError for another kind of file, and for an operator that is not known here. A file of
-    torchlike 0.30 or older gives a program that runs and has no graph.
+    StableHLO, as it was written once, gives a program that runs and has no graph.
     """
     about, artifacts, tensors = archive.read(f, KIND, extra_files)
     if artifacts:

@@ -31,9 +31,12 @@ from torchlike.export.graph_signature import (
 from torchlike.export.sizes import Sizes
 from torchlike.fx._patches import _Patcher
 from torchlike.fx.experimental.mode_regions import Switches, grouped
-from torchlike.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer
+from torchlike.fx.experimental.proxy_tensor import (
+    ProxyTorchDispatchMode,
+    PythonKeyTracer,
+    erase_unused_numbers,
+)
 from torchlike.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Argument, Node
 from torchlike.fx.proxy import Proxy
@@ -62,10 +65,7 @@ class ExportTracer(PythonKeyTracer):
 
     def __init__(self, root: Module, names: Mapping[int, str]) -> None:
         super().__init__()
-        self.root = Module()
-        self.graph = Graph(tracer_cls=type(self))
-        self._qualname_counter = {}
-        self.tensor_attrs = {}
+        self.begin()
         #: Paths of the exported module's submodules, and of tensors that are plain attributes.
         self.paths = {m: name for name, m in root.named_modules()}
         self.attributes = names
@@ -175,7 +175,7 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
         leaves, out_spec = pytree.tree_flatten(result)
         outputs = [_output(tracer, leaf) for leaf in leaves]
     tracer.graph.output(tuple(node for node, _ in outputs))
-    _without_unused_numbers(tracer.graph)
+    erase_unused_numbers(tracer.graph)
     graph_module = GraphModule(tracer.root, tracer.graph, "GraphModule")
     grouped(graph_module, tracer.switches, Switches.present())
     specs = [spec for _, spec in outputs]
@@ -335,10 +335,3 @@ def _plain_tensors(module: Module) -> dict[str, Tensor]:
             if isinstance(value, Tensor) and not isinstance(value, Parameter):
                 found[f"{path}.{name}".lstrip(".")] = value
     return found
-
-
-def _without_unused_numbers(graph: Graph) -> None:
-    for node in reversed(list(graph.nodes)):
-        asked = node.op == "call_function" and is_symbolic(node.meta.get("val"))
-        if asked and not node.users:
-            graph.erase_node(node)

@@ -128,8 +128,8 @@ def normalize(
     """Over the norm."""
     dims = [dim] if isinstance(dim, int) else list(dim)
     length = aten.linalg_vector_norm.default(input, p, dims, True)
-    denominator = aten.expand.default(aten.clamp_min.default(length, eps), list(input.shape))
-    return aten.div.Tensor(input, denominator)
+    bounded = aten.clamp_min.default(length, eps)
+    return aten.div.Tensor(input, aten.expand_as.default(bounded, input))
 
 
 # -- normalisations --------------------------------------------------------------------------------

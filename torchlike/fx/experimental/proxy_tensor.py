@@ -26,6 +26,7 @@ from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensor, FakeTensorMo
 from torchlike.fx._symbolic_trace import PH, Tracer
 from torchlike.fx.experimental.mode_regions import Switches, with_switches
 from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
+from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Argument, Node
 from torchlike.fx.passes.shape_prop import _extract_tensor_metadata
@@ -88,6 +89,11 @@ class PythonKeyTracer(Tracer):
         #: What was on where a node's operator was called, of traces above autograd.
         self.switches: dict[Node, Switches] = {}
         self.constants = Constants()
+
+    def begin(self) -> None:
+        """Have an empty graph, and a root for what it names."""
+        self.root, self.graph = Module(), Graph(tracer_cls=PythonKeyTracer)
+        self._qualname_counter, self.tensor_attrs = {}, {}
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return False
@@ -349,14 +355,19 @@ def maybe_disable_fake_tensor_mode() -> Iterator[None]:
                 protocol.pop_dispatch()
 
 
+def erase_unused_numbers(graph: Graph) -> None:
+    """Take out the numbers made of sizes that nothing needs."""
+    for node in reversed(list(graph.nodes)):
+        if not node.users and node.op == "call_function" and is_symbolic(node.meta.get("val")):
+            graph.erase_node(node)
+
+
 def dispatch_trace(
     root: Any, tracer: Tracer, concrete_args: tuple[Any, ...] | None = None
 ) -> GraphModule:
     """The GraphModule of what ``root`` does."""
     graph = tracer.trace(root, concrete_args)
-    for node in reversed(list(graph.nodes)):
-        if not node.users and node.op == "call_function" and is_symbolic(node.meta.get("val")):
-            graph.erase_node(node)  # a number that nothing needed
+    erase_unused_numbers(graph)
     name = type(root).__name__ if isinstance(root, Module) else root.__name__
     return GraphModule(tracer.root, graph, name)
 

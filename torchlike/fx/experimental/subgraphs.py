@@ -16,11 +16,9 @@ from torchlike.fx.experimental.proxy_tensor import (
     PythonKeyTracer,
     disable_proxy_modes_tracing,
 )
-from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Argument
 from torchlike.fx.proxy import Proxy
-from torchlike.nn.modules.module import Module
 from torchlike.utils import _pytree as pytree
 
 
@@ -30,10 +28,7 @@ class _Below(PythonKeyTracer):
     def __init__(self, above: PythonKeyTracer) -> None:
         super().__init__()
         self.above = above
-        self.root = Module()
-        self.graph = Graph(tracer_cls=PythonKeyTracer)
-        self._qualname_counter = {}
-        self.tensor_attrs = {}
+        self.begin()
         self.record_stack_traces = above.record_stack_traces
         self.module_stack = above.module_stack
         #: Tensors from outside that the function read.
