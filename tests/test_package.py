@@ -62,10 +62,11 @@ FLOORS = [
     {"_core.untyped_storage", "_core.wrapper_storage"},
     {"_core.literals"},
     {"_core.python_values"},
-    {"_core.tensor"},
+    {"tensor"},
     {
         "_core.extension",
         "_core.tape",
+        "_core.tensor",
         "_core.sharing",
         "_core.sparse_sums",
         "_core.swap",

@@ -93,7 +93,6 @@ from torchlike._core.qschemes import (  # noqa: E402
     qscheme,
 )
 from torchlike._core.size import Size  # noqa: E402
-from torchlike._core.tensor import Tensor, from_jax  # noqa: E402
 from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
 from torchlike._dispatch import registry as _registry  # noqa: E402
 from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
@@ -125,6 +124,7 @@ from torchlike.sparse import _products as _sparse_products  # noqa: E402 - regis
 from torchlike.sparse import _rules as _sparse_rules  # noqa: E402 - what ops do on sparse tensors
 from torchlike.sparse import _shape_rules as _sparse_shape_rules  # noqa: E402 - joined, cut, resized
 from torchlike.sparse import _tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
+from torchlike.tensor import Tensor, from_jax  # noqa: E402
 
 #: PyTorch's base class of storages: here the class of all that hold bytes.
 StorageBase = UntypedStorage

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torchlike.random import Generator as Generator
-from torchlike._core.tensor import Tensor as Tensor
+from torchlike.tensor import Tensor as Tensor
 
 Number = _bool | _int | _float | _complex
 
@@ -141,7 +141,7 @@ from torchlike._core.qschemes import qscheme as qscheme
 from torchlike._core.size import Size as Size
 from torchlike._core.streams import Event as Event
 from torchlike._core.streams import Stream as Stream
-from torchlike._core.tensor import from_jax as from_jax
+from torchlike.tensor import from_jax as from_jax
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._dispatch.tags import Tag as Tag
 from torchlike._stablehlo.torchscript import ScriptFunction as ScriptFunction

@@ -1,5 +1,5 @@
 """``torch._tensor``: where PyTorch keeps the class ``Tensor``."""
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 __all__ = ["Tensor"]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from torchlike._core import devices, dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 
 class ExceptionWrapper:

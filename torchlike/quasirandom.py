@@ -8,9 +8,9 @@ import numpy as np
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import get_default_dtype
-from torchlike._core.tensor import Tensor
 from torchlike._runtime.lazy import LazyModule
 from torchlike.random import Generator
+from torchlike.tensor import Tensor
 
 __all__ = ["SobolEngine"]
 

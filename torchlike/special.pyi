@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torchlike.random import Generator as Generator
-from torchlike._core.tensor import Tensor as Tensor
+from torchlike.tensor import Tensor as Tensor
 
 Number = _bool | _int | _float | _complex
 

@@ -11,7 +11,7 @@ from torchlike._core.devices import device
 from torchlike._core.dtypes import dtype
 from torchlike._core.layouts import layout
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 Device: TypeAlias = device | builtins.str | builtins.int | None

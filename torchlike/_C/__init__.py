@@ -38,10 +38,10 @@ from torchlike._core.protocol import DisableTorchFunction, DisableTorchFunctionS
 from torchlike._core.protocol import EnablingGuard as _EnableTorchFunction
 from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.tags import Tag
 from torchlike.autograd.grad_mode import _set_grad_enabled
 from torchlike.random import Generator
+from torchlike.tensor import Tensor
 
 __all__ = [
     "DisableTorchFunction",

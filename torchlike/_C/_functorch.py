@@ -6,8 +6,8 @@ from typing import Any
 
 from torchlike._core.boxes import BOXES as _BOXES
 from torchlike._core.boxes import Batched as _Batched
-from torchlike._core.tensor import Tensor
 from torchlike._functorch.batch_dims import _add_batch_dim, _remove_batch_dim
+from torchlike.tensor import Tensor
 
 __all__ = ["_add_batch_dim", "_remove_batch_dim", "get_unwrapped", "is_batchedtensor",
            "is_functorch_wrapped_tensor", "is_legacy_batchedtensor"]  # fmt: skip

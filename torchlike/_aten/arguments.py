@@ -17,9 +17,9 @@ from torchlike._aten import schemas
 from torchlike._compat.symbolic import SymFloat, SymInt
 from torchlike._core import devices, dtypes
 from torchlike._core.layouts import layout, memory_format
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema_language import Argument, Schema
 from torchlike._dispatch.synonyms import SYNONYMS
+from torchlike.tensor import Tensor
 
 #: Operators that take a number where the schema has a tensor: it is passed as it is.
 _NUMBERS_TEXT = """add sub mul div divide multiply subtract true_divide floor_divide copy"""

@@ -8,9 +8,9 @@ from typing import Any
 
 from torchlike._aten.kernels import KERNELS, kernel
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.backward import grad
+from torchlike.tensor import Tensor
 
 _torch, _nn = NAMESPACES[""], NAMESPACES["nn.functional"]
 #: PyTorch's numbers for reductions.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import modes, protocol
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def tensors_of(values: Any) -> list[Tensor]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from torchlike._aten.kernels import kernel
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 _torch, _nn = NAMESPACES[""], NAMESPACES["nn.functional"]
 _fft, _linalg = NAMESPACES["fft"], NAMESPACES["linalg"]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 _torch, _nn = NAMESPACES[""], NAMESPACES["nn.functional"]
 #: By the operator's name, with its overload after a dot where it is for that alone.

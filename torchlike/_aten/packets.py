@@ -15,12 +15,12 @@ from torchlike._aten import arguments, helper_kernels, pointwise_kernels, resizi
 from torchlike._aten.kernels import KERNELS
 from torchlike._aten.schemas.tags import tags_of
 from torchlike._core import protocol
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, OPS
 from torchlike._dispatch.schema_language import Schema, parse
 from torchlike._dispatch.tags import Tag
 from torchlike._ops.aten import custom
 from torchlike._runtime.lazy import LazyModule
+from torchlike.tensor import Tensor
 
 assert pointwise_kernels  # importing it fills the table of kernels
 assert resizing

@@ -14,7 +14,7 @@ from torchlike._aten import derivatives, handlers, vjps
 from torchlike._aten.handlers import tensors_of
 from torchlike._core import dtypes, errors, modes, protocol, tape
 from torchlike._core.tape import Node, gradient_edge
-from torchlike._core.tensor import Tensor, wrap
+from torchlike.tensor import Tensor, wrap
 
 _CHANGED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._aten.kernels import kernel
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 _nn = NAMESPACES["nn.functional"]
 #: PyTorch's numbers for the modes of ``pad``.

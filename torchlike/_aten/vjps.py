@@ -11,10 +11,10 @@ from typing import Any
 
 from torchlike._aten.handlers import handled, tensors_of
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema_language import Schema, parse
 from torchlike._ops.aten import custom
 from torchlike.autograd.backward import grad
+from torchlike.tensor import Tensor
 
 
 class BackwardOperator:

@@ -15,8 +15,8 @@ from torchlike._aten.packets import aten, overload_for
 from torchlike._aten.pre_dispatch import whole
 from torchlike._core import devices, dtypes, modes
 from torchlike._core.layouts import contiguous_format, strided
-from torchlike._core.tensor import Tensor
 from torchlike._ops.aten.custom import OpOverload
+from torchlike.tensor import Tensor
 
 
 def _call(packet: Any, *args: Any, **kwargs: Any) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 
 from torchlike._compat import functions
 from torchlike._core.casts import NUMBERS
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import export
+from torchlike.tensor import Tensor
 
 _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",

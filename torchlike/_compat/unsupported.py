@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from torchlike._core.extension import add_method
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, export
+from torchlike.tensor import Tensor
 
 
 class Gap(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def copy_of(function: FunctionType, name: str) -> FunctionType:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._runtime import collector
+from torchlike.tensor import TENSOR_TYPES, Tensor
 
 
 def tensors_on(storage: Storage) -> list[Tensor]:

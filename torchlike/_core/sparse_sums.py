@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core.sparse_array import SparseArray
-from torchlike._core.tensor import wrap
+from torchlike.tensor import wrap
 
 
 @jax.jit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import errors, modes
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 #: An edge: the node that made a value, and which of its outputs the value is.
 Edge = tuple["Node", int]

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from torchlike._core import errors, sparse_array
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 class TensorOfParts(Tensor):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._aten.packets import aten
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 #: overload -> the function that stands for it.
 RULES: dict[Any, Callable[..., Any]] = {}

@@ -19,8 +19,8 @@ from typing import Any
 from torchlike._core import protocol
 from torchlike._core.extension import copy_of
 from torchlike._core.python_values import PythonValues
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.forms import read, table
+from torchlike.tensor import Tensor
 
 #: Tensor's attributes that PyTorch passes on by another name.
 REPORTED = {

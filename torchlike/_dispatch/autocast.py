@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, modes
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 class State(NamedTuple):

@@ -15,9 +15,9 @@ import jax
 
 from torchlike._core import dtypes, modes
 from torchlike._core.boxes import Batched, Box, Dual, Level, Mapped
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable, flatten
 from torchlike._dispatch.record import execute, still
+from torchlike.tensor import Tensor
 
 #: Functions that are no ops (reads of views and the like) as executables.
 _functions: dict[tuple[Any, int], Executable] = {}

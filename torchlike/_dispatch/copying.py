@@ -11,7 +11,6 @@ import numpy as np
 
 from torchlike._core import casts, errors, modes, views
 from torchlike._core.tape import check_in_place, check_inference
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.moving import moved, placed
@@ -19,6 +18,7 @@ from torchlike._dispatch.record import execute
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
+from torchlike.tensor import Tensor
 
 _ARRAYS = (jax.Array, np.ndarray)
 _copies: dict[Any, Executable] = {}

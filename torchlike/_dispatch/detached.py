@@ -10,8 +10,8 @@ import numpy as np
 from torchlike._core import boxes, modes, tape
 from torchlike._core.boxes import Batched, Dual
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.record import rejoined
+from torchlike.tensor import Tensor, wrap
 
 
 class DetachedStorage(Storage):

@@ -16,13 +16,13 @@ from typing import Any
 from torchlike._core import boxes, casts, dtypes, errors, modes, sparse_array, tape, views
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_in_place, check_inference
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import call
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute, to_device
 from torchlike._dispatch.spec import OpSpec
 from torchlike._dispatch.view_history import rejoin, relative_steps
 from torchlike._runtime.first_calls import DECLINED
+from torchlike.tensor import Tensor
 
 
 def twin_of(spec: OpSpec) -> Callable[..., Any]:

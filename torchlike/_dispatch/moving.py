@@ -16,9 +16,9 @@ from jax import core
 
 from torchlike._core import boxes, devices, modes
 from torchlike._core.tape import Node, gradient_edge
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.program import host
+from torchlike.tensor import Tensor, wrap
 
 
 class MoveNode(Node):

@@ -8,9 +8,9 @@ from typing import Any
 from torchlike._core import boxes, casts, dtypes, errors, modes, protocol, views
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_inference
-from torchlike._core.tensor import Tensor
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.mixed_operands import installed
+from torchlike.tensor import Tensor
 
 
 def check_targets(out: Any, name: str) -> tuple[Any, ...]:

@@ -16,9 +16,9 @@ import jax
 import numpy as np
 
 from torchlike._core import casts, dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import old_signatures
 from torchlike._dispatch.synonyms import OF_OVERLOADS, SYNONYMS
+from torchlike.tensor import Tensor
 
 
 class Kind:

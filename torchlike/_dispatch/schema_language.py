@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from torchlike._core import devices, dtypes, layouts
 from torchlike._core.layouts import layout, memory_format
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 _ARGUMENT = re.compile(
     r"(?P<base>\w+)(?P<alias>\([^)]*\))?(?P<marks>(?:\[\d*\]|\?)*)\s*(?P<name>\w+)?"

@@ -13,13 +13,13 @@ import numpy as np
 
 from torchlike._core import modes, protocol
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable, unwatched
 from torchlike._dispatch.inplace import in_place_executable
 from torchlike._dispatch.spec import OpSpec
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.inlining import AT_ONCE
+from torchlike.tensor import Tensor
 
 #: (plain, donating) by the executable for one tensor and the number of tensors.
 _compiled: dict[tuple[Executable, int], tuple[first_calls.Form, first_calls.Form]] = {}

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 
 from torchlike._core import errors, modes, tape, views
 from torchlike._core.extension import add_method
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import OpNode
+from torchlike.tensor import Tensor
 
 
 def rejoin(view: Tensor) -> None:

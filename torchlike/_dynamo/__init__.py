@@ -15,7 +15,6 @@ from typing import Any
 
 from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import errors, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dynamo import config, eval_frame, utils
 from torchlike._dynamo.eval_frame import is_dynamo_supported
 from torchlike._jit.explain import Explanation
@@ -34,6 +33,7 @@ from torchlike.compiler import (
 from torchlike.compiler.optimized_module import OptimizedModule
 from torchlike.compiler.torch_compile import compile
 from torchlike.nn import Module
+from torchlike.tensor import Tensor
 
 __all__ = [
     "ExplainOutput",

@@ -7,8 +7,8 @@ from typing import Any
 from torchlike._core import modes
 from torchlike._core.boxes import Batched, Mapped
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.record import still
+from torchlike.tensor import Tensor, wrap
 
 
 def running(level: int) -> Any:

@@ -10,13 +10,13 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.shape.joining import stack
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter
 from torchlike.nn.utils._named_member_accessor import NamedMemberAccessor
 from torchlike.nn.utils.stateless import reparametrized
+from torchlike.tensor import Tensor
 
 __all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble",
            "make_functional", "make_functional_with_buffers"]  # fmt: skip

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.boxed import VmapLevel
 from torchlike._functorch.batch_dims import _add_batch_dim as _add_batch_dim  # for libraries
 from torchlike._functorch.batch_dims import _remove_batch_dim, one_example, same_for_all, whole
 from torchlike._ops.shape.joining import cat
 from torchlike.random.generator import default_generator
+from torchlike.tensor import Tensor
 from torchlike.utils._pytree import (
     TreeSpec,
     _broadcast_to_and_flatten,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.aten.custom import OpOverload
+from torchlike.tensor import Tensor
 
 __all__ = ["out_dtype"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 
 def bucket_of(size: int, buckets: Sequence[int] | None = None) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 #: The structure and the modes stand before the leaves in a key.
 MODES_IN_KEY = 5

@@ -12,7 +12,6 @@ from typing import Any
 
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.tensor import Tensor
 from torchlike._core.tracebacks import trim
 from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call import MODES_IN_KEY, Call
@@ -28,6 +27,7 @@ from torchlike._jit.guards.keys import NoKey, static_key
 from torchlike._jit.guards.signatures import signature
 from torchlike._jit.program_cache import ProgramCache
 from torchlike._jit.warmup import Ready, WarmUp, Way, checked
+from torchlike.tensor import Tensor
 
 #: After so many captures that could not be kept, say so (each call then compiles anew).
 _WARN_AFTER = 3

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import containers
 from torchlike._jit.call import MODES_IN_KEY, Call
 from torchlike._jit.capture.tracing import Tracing, offsets_among
@@ -21,6 +20,7 @@ from torchlike._jit.compile.program import Program
 from torchlike._jit.control_flow.rewriting import Conversion
 from torchlike._jit.guards.arguments import Numbers, with_offset
 from torchlike._jit.guards.keys import static_key
+from torchlike.tensor import Tensor
 
 logger = logging.getLogger("torchlike.jit")
 #: Held by a capture: two threads that train one model would see each other's tracers.

@@ -12,9 +12,9 @@ from typing import Any
 import jax
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import op
 from torchlike._dispatch.schema import Input, Inputs, Str
+from torchlike.tensor import Tensor
 
 
 def without_derivative(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,6 @@ from jax import export as jax_export
 
 from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.output_templates import NumberTemplate
@@ -25,6 +24,7 @@ from torchlike._jit.function import JitFunction
 from torchlike._runtime import targets
 from torchlike._stablehlo import trees
 from torchlike.autograd.partial import placed, with_flags
+from torchlike.tensor import Tensor, wrap
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 

@@ -15,7 +15,6 @@ import jax
 import numpy as np
 
 from torchlike import nn, random
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.function import JitFunction
 from torchlike._stablehlo import archive
@@ -23,6 +22,7 @@ from torchlike._stablehlo.artifact import Artifact, built
 from torchlike._stablehlo.loaded import LoadedModule, about_state, state_of
 from torchlike._stablehlo.signature import by_position, parameters_of
 from torchlike.futures import Future
+from torchlike.tensor import Tensor
 
 _KIND = "torch.jit"
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._aten.handlers import tensors_of, unhandled
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.tags import Tag
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 

@@ -18,10 +18,10 @@ from torchlike._core import devices, errors, modes, protocol
 from torchlike._core.meta import MetaArray
 from torchlike._core.protocol import no_protocol
 from torchlike._core.size import Size, size_of
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.tags import Tag
 from torchlike._subclasses.constants import Constants, is_one_value
 from torchlike._subclasses.symbolic_results import sizes_of_results
+from torchlike.tensor import Tensor, wrap
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 __all__ = ["FunctionalTensor", "mb_unwrap_functional_tensor"]
 

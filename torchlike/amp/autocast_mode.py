@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import devices, dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import autocast as casts
+from torchlike.tensor import Tensor
 
 #: Device types for which PyTorch knows autocast (where a backend for it may be missing here).
 _AVAILABLE = frozenset(("cpu", "cuda", "mps", "xpu", "xla", "hpu", "ipu", "mtia", "maia"))

@@ -8,9 +8,9 @@ from typing import Any
 
 from torchlike._compat import functions
 from torchlike._core import devices, dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.optimizer import Optimizer
+from torchlike.tensor import Tensor
 
 
 class OptState(Enum):

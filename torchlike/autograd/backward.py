@@ -21,7 +21,6 @@ from torchlike._core.tape import (
     former_accumulator,
     gradient_edge,
 )
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.asking import asks
 from torchlike._dispatch.boxed import VmapLevel
@@ -31,6 +30,7 @@ from torchlike._dispatch.registry import NAMESPACES
 from torchlike._runtime.first_calls.program import host
 from torchlike.autograd import engine
 from torchlike.autograd.partial import Partial, array_of
+from torchlike.tensor import Tensor, wrap
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from torchlike._core import boxes, modes
 from torchlike._core.boxes import Batched, Box, Dual
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.boxed import JvpLevel, VmapLevel
 from torchlike._dispatch.record import still
+from torchlike.tensor import Tensor, wrap
 
 _INCOMPATIBLE = (
     "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "

@@ -10,9 +10,9 @@ from typing import Any
 from torchlike._core import errors, modes
 from torchlike._core.boxes import Dual
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.boxed import JvpLevel
 from torchlike._dispatch.record import still
+from torchlike.tensor import Tensor, wrap
 
 
 class DualStorage(Storage):

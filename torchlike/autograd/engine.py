@@ -23,12 +23,12 @@ from torchlike._core import boxes, errors, modes, protocol, sparse_sums, views
 from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.record import OpNode
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd import fresh_stack, partial
 from torchlike.autograd.partial import Partial
+from torchlike.tensor import Tensor, wrap
 
 _add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ONCE)
 _add_donating = first_calls.jit(

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 from torchlike._core import modes
 from torchlike._core.boxes import Dual
 from torchlike._core.layouts import contiguous_format
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.boxed import JvpLevel
 from torchlike._dispatch.record import still
 from torchlike.autograd.dual_storage import DualStorage
+from torchlike.tensor import Tensor, wrap
 
 _NAME = "forward_ad"
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.shape.joining import stack
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad
+from torchlike.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from torchlike._core.boxes import Dual
 from torchlike._core.layouts import strided
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd import forward_ad
@@ -32,6 +31,7 @@ from torchlike.autograd.gradcheck_extras import (
     with_tangent,
 )
 from torchlike.random import Generator
+from torchlike.tensor import Tensor, wrap
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 

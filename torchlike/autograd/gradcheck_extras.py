@@ -11,12 +11,12 @@ import numpy as np
 
 from torchlike._core.boxes import Batched
 from torchlike._core.tape import Node
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.boxed import VmapLevel
 from torchlike._dispatch.record import still
 from torchlike.autograd import forward_ad
 from torchlike.autograd.backward import all_rows, grad
 from torchlike.autograd.function import FunctionNode
+from torchlike.tensor import Tensor, wrap
 
 
 class GradcheckError(RuntimeError):

@@ -9,8 +9,8 @@ from typing import Any
 
 from torchlike._core import modes, tape
 from torchlike._core.tape import GradientEdge, Node, RemovableHandle, saving
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.saved import choose_node, set_strict_in_place
+from torchlike.tensor import Tensor
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors",
            "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",

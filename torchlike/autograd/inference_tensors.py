@@ -14,9 +14,9 @@ import jax
 from jax.interpreters import partial_eval
 
 from torchlike._core import dtypes, errors, modes, tape
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable, flatten
 from torchlike._dispatch.record import OpNode
+from torchlike.tensor import Tensor
 
 
 def watch() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from torchlike._core import modes
 from torchlike._core.extension import add_method
 from torchlike._core.tape import AccumulateGrad, Node
-from torchlike._core.tensor import Tensor
 from torchlike.autograd import engine
+from torchlike.tensor import Tensor
 
 
 def call(self: Node, *gradients: Tensor | None, **named: Any) -> Any:

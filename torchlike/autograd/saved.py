@@ -18,11 +18,11 @@ import jax
 from torchlike._core import errors, modes, tape
 from torchlike._core.storage import Storage
 from torchlike._core.tape import saving
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch import kept
 from torchlike._dispatch.executable import Residuals
 from torchlike._dispatch.record import OpNode, SavedNames, shown_kinds
 from torchlike.autograd import inference_tensors
+from torchlike.tensor import Tensor, wrap
 
 __all__ = ["PackedNode", "WatchedNode", "choose_node", "is_strict_in_place", "set_strict_in_place"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import errors
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.filled import empty
 from torchlike.autograd.engine import queue_callback
+from torchlike.tensor import Tensor
 
 
 class _Meta(type):

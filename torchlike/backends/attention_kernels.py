@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.nn.attention.kernels import SWITCHES
+from torchlike.tensor import Tensor
 
 _reduces_in_16_bits = False
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchlike import random
-from torchlike._core.tensor import Tensor
 from torchlike.cuda._device import device_count, is_available, require
+from torchlike.tensor import Tensor
 
 
 def manual_seed(seed: int) -> None:

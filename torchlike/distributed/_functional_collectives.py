@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.shape.joining import cat
 from torchlike.distributed import collectives as dist
@@ -17,6 +16,7 @@ from torchlike.distributed.groups import ProcessGroup, World, get_global_rank, m
 from torchlike.distributed.nn import functional
 from torchlike.distributed.point_to_point import irecv, isend
 from torchlike.distributed.reductions import named
+from torchlike.tensor import Tensor
 
 
 def _group(given: Any) -> ProcessGroup:

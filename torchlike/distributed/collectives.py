@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import bodies, meetings
 from torchlike.distributed.groups import ProcessGroup, member, root
 from torchlike.distributed.programs import finished, may_donate, run
 from torchlike.distributed.reductions import ReduceOp, check
 from torchlike.distributed.works import Work
+from torchlike.tensor import Tensor
 
 _NO_LIST = "Argument ``{}`` must be specified on {} rank."
 

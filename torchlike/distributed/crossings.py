@@ -19,8 +19,8 @@ from jax import core
 from jax._src.core import Primitive
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import mesh_of
+from torchlike.tensor import Tensor
 
 
 class Side(NamedTuple):

@@ -17,7 +17,6 @@ import jax
 import numpy as np
 
 from torchlike._core import devices
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import tensor
 from torchlike.distributed import mixed_operands
 from torchlike.distributed.groups import (
@@ -28,6 +27,7 @@ from torchlike.distributed.groups import (
     new_group,
 )
 from torchlike.distributed.stores import HashStore
+from torchlike.tensor import Tensor
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 

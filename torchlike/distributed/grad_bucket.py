@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 class GradBucket:

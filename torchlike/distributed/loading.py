@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor import DTensor
 from torchlike.distributed.tensor.placement_types import Placement, Replicate, Shard
+from torchlike.tensor import Tensor
 
 T = TypeVar("T")
 

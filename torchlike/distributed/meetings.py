@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from torchlike._core.storage import host_value
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.groups import ProcessGroup, World, behind, store_of
 from torchlike.distributed.mailbox import Mailbox, decoded
 from torchlike.distributed.stores import DistStoreError
 from torchlike.distributed.works import Call
+from torchlike.tensor import Tensor
 
 
 def arrive(group: ProcessGroup, what: str) -> Callable[[float | None], None]:

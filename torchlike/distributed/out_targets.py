@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._runtime.mixed_operands import install
 from torchlike.distributed.mixed_operands import at_first_mesh, mixed
 from torchlike.distributed.tensor._api import full_tensor, where
@@ -15,6 +14,7 @@ from torchlike.distributed.written_targets import (
     is_known_dtensor,
     is_known_ordinary,
 )
+from torchlike.tensor import Tensor
 
 
 def into_out(op: str, target: Tensor, value: Tensor) -> Tensor:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.distributed.mailbox import decoded
 from torchlike.distributed.meetings import fill, mailbox, values_of
 from torchlike.distributed.works import Work, refuse_capture
+from torchlike.tensor import Tensor
 
 
 def _tensor(value: Any) -> Tensor:

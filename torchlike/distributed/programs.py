@@ -16,13 +16,13 @@ from jax import core
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._runtime.first_calls.internals import internals
 from torchlike.distributed import captured
 from torchlike.distributed.bodies import AXIS, ballast
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.works import Call, Work, agree, settle
+from torchlike.tensor import Tensor
 
 _programs: dict[Hashable, Program] = {}
 

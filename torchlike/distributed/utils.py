@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import collectives
 from torchlike.distributed.groups import ProcessGroup
+from torchlike.tensor import Tensor
 
 
 @no_grad()

@@ -18,7 +18,6 @@ from jax.sharding import Mesh, NamedSharding
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import inplace
 from torchlike._runtime import mixed_operands
 from torchlike.distributed.device_mesh import mesh_of, mesh_of_tracer
@@ -32,6 +31,7 @@ from torchlike.distributed.tensor._storage import (
     on_one_device,
     replicated,
 )
+from torchlike.tensor import Tensor
 
 
 def is_known_ordinary(t: Tensor) -> bool:

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.probability import ByProbability
 from torchlike.distributions.utils import binary_cross_entropy, broadcast_all
+from torchlike.tensor import Tensor
 
 
 class Bernoulli(ByProbability, ExponentialFamily):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.dirichlet import Dirichlet
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.utils import broadcast_all
+from torchlike.tensor import Tensor
 
 
 class Beta(ExponentialFamily):

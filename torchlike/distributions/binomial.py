@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import Counts
+from torchlike.tensor import Tensor
 
 
 def _clamp_by_zero(x: Any) -> Tensor:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.gamma import Gamma
+from torchlike.tensor import Tensor
 
 
 class Chi2(Gamma):

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 __all__ = [
     "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.probability import ByProbability
@@ -17,6 +16,7 @@ from torchlike.distributions.utils import (
     lazy_property,
     logits_to_probs,
 )
+from torchlike.tensor import Tensor
 
 
 class ContinuousBernoulli(ByProbability, ExponentialFamily):

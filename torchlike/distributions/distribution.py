@@ -8,10 +8,10 @@ from typing import Any
 from torchlike._compat import functions as f
 from torchlike._core import modes
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import broadcast_all, lazy_property
+from torchlike.tensor import Tensor
 
 #: What is defined in here says how it is expanded; a class from outside may not.
 _LIBRARY = "torchlike.distributions."

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
+from torchlike.tensor import Tensor
 
 
 class Exponential(ExponentialFamily):

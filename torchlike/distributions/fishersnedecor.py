@@ -7,10 +7,10 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.gamma import Gamma
+from torchlike.tensor import Tensor
 
 
 class FisherSnedecor(Distribution):

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.location_scale import LocationScale
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import AbsTransform
 from torchlike.distributions.utils import taken
+from torchlike.tensor import Tensor
 
 
 class Folded(TransformedDistribution):

@@ -6,9 +6,9 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
+from torchlike.tensor import Tensor
 
 
 class Gamma(ExponentialFamily):

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
+from torchlike.tensor import Tensor
 
 
 class GeneralizedPareto(Distribution):

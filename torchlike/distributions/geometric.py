@@ -6,11 +6,11 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import ByProbability
 from torchlike.distributions.utils import binary_cross_entropy, broadcast_all
+from torchlike.tensor import Tensor
 
 
 class Geometric(ByProbability):

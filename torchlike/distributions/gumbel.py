@@ -7,13 +7,13 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.location_scale import LocationScale
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import AffineTransform, ExpTransform
 from torchlike.distributions.uniform import Uniform
 from torchlike.distributions.utils import broadcast_all, euler_constant
+from torchlike.tensor import Tensor
 
 
 class Gumbel(TransformedDistribution):

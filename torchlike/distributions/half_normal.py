@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributions.folded import Folded
 from torchlike.distributions.normal import Normal
+from torchlike.tensor import Tensor
 
 
 class HalfNormal(Folded):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import sum_rightmost
+from torchlike.tensor import Tensor
 
 
 class Independent(Distribution):

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.gamma import Gamma
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import PowerTransform
 from torchlike.distributions.utils import taken
+from torchlike.tensor import Tensor
 
 
 class InverseGamma(TransformedDistribution):

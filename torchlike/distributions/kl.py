@@ -15,7 +15,6 @@ from typing import Any
 
 from torchlike import autograd
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions.bernoulli import Bernoulli
 from torchlike.distributions.beta import Beta
 from torchlike.distributions.binomial import Binomial
@@ -42,6 +41,7 @@ from torchlike.distributions.poisson import Poisson
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.uniform import Uniform
 from torchlike.distributions.utils import euler_constant, sum_rightmost
+from torchlike.tensor import Tensor
 
 __all__ = ["kl_divergence", "register_kl"]
 

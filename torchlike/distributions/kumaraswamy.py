@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.beta import Beta
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import AffineTransform, PowerTransform
 from torchlike.distributions.uniform import Uniform
 from torchlike.distributions.utils import broadcast_all, euler_constant
+from torchlike.tensor import Tensor
 
 
 def _moment(a: Any, b: Any, n: int) -> Tensor:

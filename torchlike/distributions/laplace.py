@@ -6,8 +6,8 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
-from torchlike._core.tensor import Tensor
 from torchlike.distributions.location_scale import LocationScale
+from torchlike.tensor import Tensor
 
 
 class Laplace(LocationScale):

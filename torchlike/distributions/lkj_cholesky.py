@@ -7,12 +7,12 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.beta import Beta
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import broadcast_all
+from torchlike.tensor import Tensor
 
 
 class LKJCholesky(Distribution):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
+from torchlike.tensor import Tensor
 
 
 class LocationScale(Distribution):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.normal import Normal
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import ExpTransform
 from torchlike.distributions.utils import taken
+from torchlike.tensor import Tensor
 
 
 class LogNormal(TransformedDistribution):

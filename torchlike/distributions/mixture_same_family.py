@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.categorical import Categorical
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import taken
+from torchlike.tensor import Tensor
 
 
 class MixtureSameFamily(Distribution):

@@ -7,11 +7,11 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.binomial import Binomial
 from torchlike.distributions.categorical import ByCategory
 from torchlike.distributions.utils import broadcast_all
+from torchlike.tensor import Tensor
 
 
 class Multinomial(ByCategory):

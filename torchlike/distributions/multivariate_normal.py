@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution as Distribution
 from torchlike.distributions.normal_vectors import (
@@ -18,6 +17,7 @@ from torchlike.distributions.normal_vectors import (
     precision_to_scale_tril as _precision_to_scale_tril,  # noqa: F401 - libraries import it here
 )
 from torchlike.distributions.utils import standard_normal
+from torchlike.tensor import Tensor
 
 
 class MultivariateNormal(NormalVectors, ByCovariance):

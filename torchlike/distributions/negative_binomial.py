@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.gamma import Gamma
 from torchlike.distributions.probability import Counts
 from torchlike.distributions.utils import lazy_property
+from torchlike.tensor import Tensor
 
 
 class NegativeBinomial(Counts):

@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.location_scale import LocationScale
 from torchlike.distributions.utils import standard_normal
+from torchlike.tensor import Tensor
 
 
 class Normal(LocationScale, ExponentialFamily):

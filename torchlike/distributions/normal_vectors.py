@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import lazy_property
+from torchlike.tensor import Tensor
 
 
 def batch_mv(matrix: Any, vector: Any) -> Tensor:

@@ -6,9 +6,9 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.categorical import ByCategory
+from torchlike.tensor import Tensor
 
 
 class OneHotCategorical(ByCategory):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exponential import Exponential
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import AffineTransform, ExpTransform
 from torchlike.distributions.utils import broadcast_all
+from torchlike.tensor import Tensor
 
 
 class Pareto(TransformedDistribution):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import (
@@ -13,6 +12,7 @@ from torchlike.distributions.utils import (
     logits_to_probs,
     probs_to_logits,
 )
+from torchlike.tensor import Tensor
 
 
 class ByProbability(Distribution):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import ByProbability
 from torchlike.distributions.relaxed import AtTemperature, Relaxed
 from torchlike.distributions.transforms import SigmoidTransform
 from torchlike.distributions.utils import broadcast_all, clamp_probs
+from torchlike.tensor import Tensor
 
 
 class LogitRelaxedBernoulli(AtTemperature, ByProbability):

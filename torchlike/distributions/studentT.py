@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.chi2 import Chi2
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import standard_normal
+from torchlike.tensor import Tensor
 
 
 class StudentT(Distribution):

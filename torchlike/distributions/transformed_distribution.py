@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.independent import Independent
 from torchlike.distributions.transforms import ComposeTransform, Transform
 from torchlike.distributions.utils import sum_rightmost
+from torchlike.tensor import Tensor
 
 
 class TransformedDistribution(Distribution):

@@ -10,8 +10,8 @@ from typing import Any
 from torchlike._compat import functions as f
 from torchlike._core import modes
 from torchlike._core.dtypes import finfo, get_default_dtype
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import enable_grad
+from torchlike.tensor import Tensor
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
            "tril_matrix_to_vec", "vec_to_tril_matrix"]  # fmt: skip

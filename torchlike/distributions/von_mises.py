@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import lazy_property
+from torchlike.tensor import Tensor
 
 #: Polynomials of log I0 and log I1, small and large arguments: Abramowitz & Stegun 9.8.1 to 9.8.4.
 _SMALL = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exponential import Exponential
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import AffineTransform, PowerTransform
 from torchlike.distributions.utils import broadcast_all, euler_constant
+from torchlike.tensor import Tensor
 
 
 class Weibull(TransformedDistribution):

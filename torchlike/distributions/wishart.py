@@ -9,11 +9,11 @@ from typing import Any
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.chi2 import Chi2
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.normal_vectors import ByCovariance
+from torchlike.tensor import Tensor
 
 
 class Wishart(ByCovariance, ExponentialFamily):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchlike._compat.symbolic import expression_of, is_symbolic
-from torchlike._core.tensor import Tensor
 from torchlike._decomp import core_aten_decompositions
 from torchlike._ops.aten.custom import HigherOrderOperator
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -25,6 +24,7 @@ from torchlike.fx.experimental.functional_graphs import FunctionalMode
 from torchlike.fx.experimental.proxy_tensor import PythonKeyTracer, disable_proxy_modes_tracing
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node, map_arg
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 _WRITTEN = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION,

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from torchlike._core.tensor import Tensor
 from torchlike._runtime.lazy import LazyModule
 from torchlike.export.graph_signature import (
     ArgumentSpec,
@@ -18,6 +17,7 @@ from torchlike.export.unlift import unlifted
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.nn import Parameter
+from torchlike.tensor import Tensor
 
 #: It makes ExportedPrograms.
 _decompositions: Any = LazyModule("torchlike.export.decompositions")

@@ -14,7 +14,6 @@ from typing import Any
 from torchlike._compat import symbolic
 from torchlike._compat.symbolic import SymInt, SymNode, is_symbolic, symbolic_sizes
 from torchlike._core import devices, dtypes, layouts
-from torchlike._core.tensor import Tensor
 from torchlike._ops.aten import custom
 from torchlike._ops.creation.filled import empty
 from torchlike._subclasses.fake_tensor import FakeTensorMode
@@ -33,6 +32,7 @@ from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node
 from torchlike.fx.passes.shape_prop import _extract_tensor_metadata
 from torchlike.nn import Module
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 _MODULES: dict[str, Any] = {"operator": operator, "math": math, "symbolic": symbolic}

@@ -8,8 +8,8 @@ from typing import Any
 from jax import export as jax_export
 
 from torchlike._compat.symbolic import is_symbolic, symbolic_sizes
-from torchlike._core.tensor import Tensor
 from torchlike.nn import Module
+from torchlike.tensor import Tensor
 
 #: (is an equality, holds) -> the sign of what was decided.
 SIGNS = {(True, True): "==", (True, False): "!=", (False, True): ">=", (False, False): "<"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._stablehlo.artifact import Artifact
 from torchlike._stablehlo.loaded import LoadedModule, about_state
 from torchlike.export.exported_program import ExportedProgram
+from torchlike.tensor import Tensor
 
 
 class OlderProgram(ExportedProgram):

@@ -7,7 +7,6 @@ from typing import Any
 
 from torchlike import nn
 from torchlike._compat.symbolic import is_symbolic
-from torchlike._core.tensor import Tensor
 from torchlike._stablehlo import archive
 from torchlike.export import graph_files
 from torchlike.export.dynamic_shapes import arguments_of
@@ -21,6 +20,7 @@ from torchlike.export.guards import InputGuards, plain
 from torchlike.export.older_files import OlderProgram
 from torchlike.export.sizes import Sizes
 from torchlike.export.tracing import Traced, trace
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 #: What kind of file it is.

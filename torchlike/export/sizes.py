@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from jax import export as jax_export
 
 from torchlike._compat.symbolic import SymInt, SymNode, symbolic_sizes
-from torchlike._core.tensor import Tensor
 from torchlike._dynamo.exc import UserError, UserErrorType
 from torchlike.export.dynamic_shapes import (
     Dim,
@@ -20,6 +19,7 @@ from torchlike.export.dynamic_shapes import (
 )
 from torchlike.export.guards import SIGNS
 from torchlike.fx.experimental.symbolic_shapes import ShapeEnv
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 #: Sizes at which a guard on named dimensions is tried, beside the ends of the range.

@@ -15,13 +15,13 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
 from torchlike._stablehlo.artifact import PLATFORMS, Artifact, Unexportable, built
 from torchlike._stablehlo.loaded import LoadedModule, state_of
 from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule
 from torchlike.export.exported_program import ExportedProgram
 from torchlike.export.older_files import OlderProgram
+from torchlike.tensor import Tensor
 
 
 def save_stablehlo(

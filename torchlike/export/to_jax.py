@@ -9,10 +9,10 @@ import jax
 from jax import export as jax_export
 
 from torchlike import nn
-from torchlike._core.tensor import Tensor, from_jax
 from torchlike._core.trees import flatten_call, unflatten
 from torchlike._stablehlo.artifact import Unexportable, built
 from torchlike.export.dynamic_shapes import jax_shapes
+from torchlike.tensor import Tensor, from_jax
 
 
 class JaxProgram(NamedTuple):

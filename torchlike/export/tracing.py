@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._subclasses.fake_tensor import REFUSALS, FakeTensorMode
 from torchlike.export.graph_signature import (
     ConstantArgument,
@@ -42,6 +41,7 @@ from torchlike.fx.node import Argument, Node
 from torchlike.fx.proxy import Proxy
 from torchlike.nn import Module, Parameter
 from torchlike.nn.utils.stateless import reparametrized
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 _PREFIXES = {InputKind.PARAMETER: "p", InputKind.BUFFER: "b", InputKind.CONSTANT_TENSOR: "c"}

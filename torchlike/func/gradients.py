@@ -14,13 +14,13 @@ from typing import Any
 
 from torchlike._core import boxes, modes, protocol
 from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.joining import stack
 from torchlike.autograd.backward import gradients
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.autograd.partial import array_of
 from torchlike.func import trees
 from torchlike.func.vmap import vmap
+from torchlike.tensor import Tensor, wrap
 
 
 def variable(x: Any, name: str) -> Tensor:

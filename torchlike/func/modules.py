@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.shape.joining import stack
 from torchlike.nn.modules.batchnorm import _BatchNorm
 from torchlike.nn.modules.module import Module
 from torchlike.nn.utils.stateless import reparametrized
+from torchlike.tensor import Tensor
 
 
 def functional_call(

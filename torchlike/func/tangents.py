@@ -9,7 +9,6 @@ from typing import Any
 from torchlike import autograd
 from torchlike._core import modes
 from torchlike._core.boxes import Batched
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.boxed import JvpLevel
 from torchlike.autograd.forward_ad import make_level_dual, parts_at
 from torchlike.autograd.grad_mode import enable_grad
@@ -28,6 +27,7 @@ from torchlike.func.gradients import (
     variable,
 )
 from torchlike.func.vmap import vmap
+from torchlike.tensor import Tensor
 
 _WHAT = "jvp(f, primals, tangents)"
 

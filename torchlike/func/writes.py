@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import protocol
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten
+from torchlike.tensor import Tensor
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:

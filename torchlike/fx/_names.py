@@ -10,9 +10,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.aten.custom import HigherOrderOperator, OpOverload, OpOverloadPacket
+from torchlike.tensor import Tensor
 
 #: Functions of torch.nn.functional that are PyTorch's compiled core's own.
 _OF_THE_CORE = {

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from torchlike._compat.symbolic import is_symbolic
-from torchlike._core.tensor import Tensor
 from torchlike.fx.node import Node
+from torchlike.tensor import Tensor
 from torchlike.utils._dtype_abbrs import dtype_abbrs
 
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in (?P<name>.+)')

@@ -13,7 +13,6 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torchlike
-from torchlike._core.tensor import Tensor
 from torchlike.fx._compatibility import compatibility as compatibility
 from torchlike.fx._patches import (
     _autowrap_check,
@@ -28,6 +27,7 @@ from torchlike.fx.proxy import ParameterProxy, Proxy, Scope, ScopeContextManager
 from torchlike.nn.modules.container import Sequential
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing",

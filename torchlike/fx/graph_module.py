@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torchlike
-from torchlike._core.tensor import Tensor
 from torchlike.fx._codegen import PythonCode, _custom_builtins, _PyTreeCodeGen
 from torchlike.fx._folders import write_to_folder
 from torchlike.fx._graph_hooks import GraphHooks
@@ -23,6 +22,7 @@ from torchlike.fx.graph import Graph
 from torchlike.fx.node import Argument
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 __all__ = ["GraphModule", "reduce_graph_module"]
 

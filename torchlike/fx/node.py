@@ -10,10 +10,10 @@ from typing import Any
 
 import torchlike
 from torchlike._core import devices, dtypes, layouts
-from torchlike._core.tensor import Tensor
 from torchlike.fx._names import qualified_name as _get_qualified_name
 from torchlike.fx.immutable_collections import immutable_dict, immutable_list
 from torchlike.fx.operator_schemas import ArgsKwargsPair, normalize_function, normalize_module
+from torchlike.tensor import Tensor
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from torchlike._aten import schemas
 from torchlike._core import devices, dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import forms
 from torchlike._dispatch.schema_language import Schema, Type
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 from torchlike.fx import _names
 from torchlike.nn.modules.module import Module
 from torchlike.random import Generator
+from torchlike.tensor import Tensor
 
 __all__ = [
     "ArgsKwargsPair", "check_for_mutable_operation", "create_type_hint",

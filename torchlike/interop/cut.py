@@ -18,9 +18,9 @@ from jax import core
 from jax.interpreters import partial_eval
 
 from torchlike._core import errors, modes
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.libraries import is_library
 from torchlike.nn import Parameter
+from torchlike.tensor import Tensor
 
 WORDS = (
     "A tensor that requires grad was given to JAX as a plain array: autograd does not see what JAX "

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute
 from torchlike._jit.guards.keys import static_key
 from torchlike._jit.guards.trace_guards import TraceGuards
 from torchlike.interop import modules
 from torchlike.nn import Module
+from torchlike.tensor import Tensor
 
 #: Executables of one function; of more signatures, the one unused for longest goes.
 _MOST = 256

@@ -10,9 +10,9 @@ import numpy as np
 from torchlike._core import boxes, dtypes
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._core.tree_leaf import TreeLeaf
 from torchlike.interop import cut
+from torchlike.tensor import Tensor
 
 
 def leaf_of(t: Tensor) -> Any:

@@ -14,10 +14,10 @@ import jax
 import numpy as np
 
 from torchlike._core.subclasses import for_each_subclass
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.keys import Identity, static_key
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module
+from torchlike.tensor import Tensor
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 

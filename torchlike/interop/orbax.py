@@ -14,10 +14,10 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-from torchlike._core.tensor import Tensor, from_jax
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import Module
 from torchlike.serialization.json_states import decoded, encoded
+from torchlike.tensor import Tensor, from_jax
 
 
 class Checkpoints:

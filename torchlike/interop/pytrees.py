@@ -16,10 +16,10 @@ import jax
 
 from torchlike._core.extension import add_method
 from torchlike._core.subclasses import for_each_subclass
-from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module, Parameter
+from torchlike.tensor import _FIELDS, Tensor
 
 
 def _flatten(t: Tensor) -> tuple[tuple[Any], None]:

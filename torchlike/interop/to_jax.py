@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core.tensor import Tensor, from_jax
 from torchlike.nn import Module
+from torchlike.tensor import Tensor, from_jax
 
 
 def _is_leaf(x: Any) -> bool:

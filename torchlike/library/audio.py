@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.creation.from_data import from_numpy
 from torchlike.library.registration import Library
+from torchlike.tensor import Tensor, wrap
 
 _SCHEMAS = """
 _lfilter_core_loop(Tensor input_signal_windows, Tensor a_coeff_flipped, Tensor(a!) padded_output_waveform) -> ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributed import _functional_collectives as functional
 from torchlike.library.registration import Library
+from torchlike.tensor import Tensor
 
 _library = Library("_c10d_functional", "DEF")
 for _schema in (

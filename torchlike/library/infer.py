@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core import devices, dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema_language import _REQUIRED, Argument, Schema, Type
+from torchlike.tensor import Tensor
 
 _BASES: dict[Any, str] = {
     Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import trees
-from torchlike._core.tensor import Tensor
 from torchlike._jit.function import JitFunction
 from torchlike.library.registration import lookup
+from torchlike.tensor import Tensor
 
 DEFAULT_TESTS = ("test_schema", "test_autograd_registration", "test_faketensor",
                  "test_aot_dispatch_dynamic")  # fmt: skip

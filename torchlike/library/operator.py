@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import devices, modes, protocol
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema_language import Schema
 from torchlike._dispatch.tags import Tag
 from torchlike.amp.autocast_mode import is_autocast_available, is_autocast_enabled
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.tensor import Tensor
 
 _ALIASED = (
     "{name} (with implementation in {where}): The output of this custom operator (1) must not also "

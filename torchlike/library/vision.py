@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import jax
 
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.nn.image.regions_of_interest import most_samples, nms_kept, roi_align_op
 from torchlike.library.registration import Library
+from torchlike.tensor import Tensor, wrap
 
 _ROI = "Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width"
 _BACK = "float spatial_scale, int pooled_height, int pooled_width"

@@ -20,10 +20,10 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor as _make_tensor
 from torchlike.masked.maskedtensor.core import MaskedTensor
+from torchlike.tensor import Tensor
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",

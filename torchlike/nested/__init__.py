@@ -16,7 +16,6 @@ from torchlike._core import dtypes as _dtypes
 from torchlike._core import modes as _modes
 from torchlike._core.layouts import jagged as _jagged
 from torchlike._core.layouts import strided as _strided
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
 from torchlike._dispatch.registry import composite as _composite
 from torchlike._ops.creation.from_data import tensor as _make_tensor
@@ -25,6 +24,7 @@ from torchlike.nested._internal import strided_rules as _strided_rules
 from torchlike.nested._internal.nested_tensor import NestedTensor as _NestedTensor
 from torchlike.nested._internal.rules.shapes import joined as _joined
 from torchlike.nested._internal.strided import StridedNestedTensor as _StridedNestedTensor
+from torchlike.tensor import Tensor
 
 __all__ = [
     "as_nested_tensor",

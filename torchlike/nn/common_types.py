@@ -2,7 +2,7 @@
 
 from typing import TypeAlias, TypeVar
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 T = TypeVar("T")
 _scalar_or_tuple_any_t: TypeAlias = T | tuple[T, ...]

@@ -12,11 +12,11 @@ from torchlike.__future__ import (
 )
 from torchlike._core.errors import NO_DATA
 from torchlike._core.swap import swap_tensors
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.conversion import wanted_by_to
 from torchlike._ops.creation.shared_memory import share
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.parameter import Parameter, is_lazy
+from torchlike.tensor import Tensor
 
 Convert = Callable[[Tensor], Tensor]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad, is_grad_enabled
+from torchlike.tensor import Tensor
 
 __all__ = [
     "conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input",

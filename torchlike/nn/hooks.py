@@ -9,9 +9,9 @@ from typing import Any
 
 from torchlike._core import modes, shared_hooks
 from torchlike._core.tape import RemovableHandle
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.function import Function
+from torchlike.tensor import Tensor
 
 Hook = Callable[..., Any]
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from torchlike._core import protocol
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.asking import asks
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.registry import NAMESPACES
@@ -26,6 +25,7 @@ from torchlike._ops.random.random import randperm
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.utils import new_tensor
+from torchlike.tensor import Tensor
 
 _LINEAR = frozenset(
     ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",

@@ -10,9 +10,9 @@ import numpy as np
 from torchlike._core import errors, modes
 from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.protocol import asked, no_protocol
-from torchlike._core.tensor import _FIELDS, TENSOR_TYPES, Tensor
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.finishing import finish
+from torchlike.tensor import _FIELDS, TENSOR_TYPES, Tensor
 
 
 def _empty() -> Tensor:

@@ -12,9 +12,9 @@ from torchlike.__future__ import get_swap_module_params_on_conversion
 from torchlike._core import modes
 from torchlike._core.swap import swap_tensors
 from torchlike._core.tape import RemovableHandle
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.parameter import Parameter, is_lazy
+from torchlike.tensor import Tensor
 
 #: Under this key (after the module's prefix) stands what ``get_extra_state`` gives.
 EXTRA_STATE = "_extra_state"

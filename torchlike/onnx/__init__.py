@@ -15,13 +15,13 @@ import jax
 import numpy as np
 
 from torchlike import autograd
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
 from torchlike._jit.compile.output_templates import Template
 from torchlike._jit.function import JitFunction
 from torchlike._stablehlo.artifact import Unexportable
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
+from torchlike.tensor import Tensor
 
 #: Arguments of PyTorch's exporter that choose between ways it has and this one has not.
 _WITHOUT_EFFECT = frozenset((

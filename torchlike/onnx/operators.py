@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 
 def shape_as_tensor(x: Tensor) -> Tensor:

@@ -7,12 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike._core import errors
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.shared_memory import share
 from torchlike.nn.parameter import is_lazy
 from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment, numbers
+from torchlike.tensor import Tensor
 
 
 class Adagrad(RuleOptimizer):

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike.optim.fused import full_outside
 from torchlike.optim.rules import RuleOptimizer, decayed, like, numbers
+from torchlike.tensor import Tensor
 
 
 class Adafactor(RuleOptimizer):

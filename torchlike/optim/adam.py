@@ -6,7 +6,6 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike.optim.rules import (
     MomentOptimizer,
     corrected,
@@ -16,6 +15,7 @@ from torchlike.optim.rules import (
     like,
     moment,
 )
+from torchlike.tensor import Tensor
 
 
 class Adam(MomentOptimizer):

@@ -6,7 +6,6 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rectification import averaged_over
 from torchlike.optim.rules import (
@@ -20,6 +19,7 @@ from torchlike.optim.rules import (
     numbers,
     one_number,
 )
+from torchlike.tensor import Tensor
 
 
 class Adamax(MomentOptimizer):

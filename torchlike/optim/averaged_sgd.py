@@ -6,9 +6,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, numbers, one_number
+from torchlike.tensor import Tensor
 
 
 class ASGD(RuleOptimizer):

@@ -18,7 +18,6 @@ import numpy as np
 from torchlike._core import dtypes, meta, modes, protocol, sparse_sums
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.storage import host_value
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import unwatched
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import beside
@@ -29,6 +28,7 @@ from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd.partial import GIVEN
 from torchlike.optim.handed_over import handed_over
+from torchlike.tensor import Tensor
 
 _config: Any = jax.config  # gets its fields one by one
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.schema_language import Schema, parse
 from torchlike._ops.aten.custom import OpOverloadPacket
+from torchlike.tensor import Tensor, wrap
 
 
 class _StepOperator:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import set_grad_enabled
+from torchlike.tensor import Tensor
 
 __all__ = ["_default_to_fused_or_foreach", "_disable_dynamo_if_unsupported",
            "_get_capturable_supported_devices", "_get_value", "_stack_if_compiling", "_to_scalar",

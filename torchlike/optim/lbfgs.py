@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._compat import functions
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import enable_grad, no_grad
 from torchlike.optim.optimizer import Optimizer, refuse_capture
 from torchlike.optim.rules import check_rate
+from torchlike.tensor import Tensor
 
 
 class LBFGS(Optimizer):

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike.optim.rules import RuleOptimizer, like, moment, numbers
+from torchlike.tensor import Tensor
 
 
 class Muon(RuleOptimizer):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import tensor
 from torchlike.optim.optimizer import Optimizer
+from torchlike.tensor import Tensor
 
 #: Options that PyTorch's optimizers have not always had, and what held before.
 _BEFORE = {

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike.optim import optax_step
 from torchlike.optim.optax_state import StateLayout
 from torchlike.optim.optax_step import Itself, Recipe, Tree, is_transformation
 from torchlike.optim.optimizer import hyperparameter
+from torchlike.tensor import Tensor
 
 #: Entries of a group that are no hyperparameters of the transformation's function.
 OWN = frozenset(("params", "param_names", "transformation", "maximize"))

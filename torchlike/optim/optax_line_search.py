@@ -13,10 +13,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.optim.fused import gradient_array
 from torchlike.optim.optax_step import Tree
+from torchlike.tensor import Tensor
 
 
 def value_function(

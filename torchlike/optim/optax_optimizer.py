@@ -15,7 +15,6 @@ from jax import core
 from torchlike._core import errors, meta, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._runtime.first_calls import DECLINED
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.partial import GIVEN
@@ -26,6 +25,7 @@ from torchlike.optim.optax_line_search import searched, value_function
 from torchlike.optim.optax_state import StateLayout
 from torchlike.optim.optax_step import Extra, Recipe, Tree, is_transformation
 from torchlike.optim.optimizer import Optimizer, refuse_capture
+from torchlike.tensor import Tensor
 
 #: Arguments by which PyTorch's optimizers are tuned.
 _HINTS = ("foreach", "fused", "capturable")

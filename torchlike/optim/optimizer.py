@@ -13,10 +13,10 @@ from typing import Any
 from torchlike._core import modes, shared_hooks
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tape import RemovableHandle
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import zero_gradient
 from torchlike.autograd.grad_mode import enable_grad, no_grad
 from torchlike.optim.helpers import *  # noqa: F403 - PyTorch's optimizers stand in this file
+from torchlike.tensor import Tensor
 
 
 class _Required:

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._runtime import targets
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.differentiable import recorded_update
 from torchlike.optim.fused import full_outside, update_group
 from torchlike.optim.older_checkpoints import complete_groups, complete_states
 from torchlike.optim.optimizer import Optimizer, check_range, hyperparameter
+from torchlike.tensor import Tensor
 
 
 class RuleOptimizer(Optimizer):

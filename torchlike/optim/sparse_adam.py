@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.fused import zeros_outside
 from torchlike.optim.optimizer import Optimizer
 from torchlike.optim.rules import check_betas, correction, lerp, like, numbers
+from torchlike.tensor import Tensor
 
 
 class SparseAdam(Optimizer):

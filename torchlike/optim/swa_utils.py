@@ -11,12 +11,12 @@ from typing import Any
 
 from torchlike._compat import functions
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.batchnorm import _BatchNorm
 from torchlike.nn.modules.module import Module
 from torchlike.optim.lr_scheduler.base import LRScheduler, for_each_group
 from torchlike.optim.optimizer import Optimizer
+from torchlike.tensor import Tensor
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",

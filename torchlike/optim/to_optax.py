@@ -12,13 +12,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor, from_jax
 from torchlike.nn.parameter import Parameter
 from torchlike.optim.lbfgs import LBFGS
 from torchlike.optim.optax_optimizer import Optax
 from torchlike.optim.optax_step import optax
 from torchlike.optim.optimizer import Optimizer
 from torchlike.optim.sparse_adam import SparseAdam
+from torchlike.tensor import Tensor, from_jax
 
 
 class OptimizerState(NamedTuple):

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.random.generator import Generator, default_generator
+from torchlike.tensor import Tensor
 
 __all__ = [
     "Generator",

@@ -9,8 +9,8 @@ from typing import Any
 
 from torchlike._core import devices, modes
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike.random.engine import DEFAULT_SEED, Engine
+from torchlike.tensor import Tensor
 
 
 class _OfThread(threading.local):

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def encoded(value: Any, leaves: list[Any] | None = None) -> Any:

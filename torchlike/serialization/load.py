@@ -15,7 +15,6 @@ from typing import Any
 from torchlike._core import devices, dtypes, errors
 from torchlike._core.mapped_files import map_file
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.nested_tensor import NestedTensor, _rebuild_njt
 from torchlike.nn.parameter import Parameter
 from torchlike.serialization import legacy
@@ -35,6 +34,7 @@ from torchlike.serialization.rebuild import (
 )
 from torchlike.serialization.safe import load_safetensors
 from torchlike.serialization.storages import Archive, Legacy, Storages, StorageType
+from torchlike.tensor import Tensor
 
 _SEEKABLE = (
     "You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "

@@ -9,8 +9,8 @@ import numpy as np
 from safetensors import numpy as safetensors_numpy
 
 from torchlike._core.storage import device_array
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime import x64
+from torchlike.tensor import Tensor, wrap
 
 
 def save_safetensors(

@@ -19,7 +19,6 @@ from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import devices, dtypes, layouts, views
 from torchlike._core.size import Size
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.wrapped import Wrapped
 from torchlike.nested._internal.nested_tensor import NestedTensor
@@ -29,6 +28,7 @@ from torchlike.serialization.names import STORAGE_OF
 from torchlike.serialization.options import data_is_skipped
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.tensor import Tensor
 from torchlike.utils.hooks import warn_if_has_hooks
 
 

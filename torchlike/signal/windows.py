@@ -19,8 +19,8 @@ import numpy as np
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
 from torchlike._core.storage import device_array
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.finishing import finish
+from torchlike.tensor import Tensor
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat.unsupported import functions as _unsupported
-from torchlike._core.tensor import Tensor
 from torchlike._ops.linalg.sparse_products import sampled_product, sparse_reduce_matmul
 from torchlike.sparse._checks import as_sparse_gradcheck, check_sparse_tensor_invariants
 from torchlike.sparse._compressed import CompressedTensor as _CompressedTensor
@@ -14,6 +13,7 @@ from torchlike.sparse._diagonals import spdiags
 from torchlike.sparse._softmax import log_softmax, softmax
 from torchlike.sparse._tensor import SparseTensor
 from torchlike.sparse._types import SPARSE_TENSOR_TYPES as _SPARSE_TENSOR_TYPES
+from torchlike.tensor import Tensor
 
 __all__ = [
     "SparseTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax",

@@ -16,7 +16,6 @@ from torchlike._core.layouts import sparse_coo, sparse_csr
 from torchlike._core.sparse_array import CompressedArray
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
-from torchlike._core.tensor import Tensor
 from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
@@ -27,6 +26,7 @@ from torchlike.sparse._geometry import WithoutMemory
 from torchlike.sparse._invariants import check_indices, check_shapes
 from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
 from torchlike.sparse._tensor import SparseTensor, compressing, own_values
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 

@@ -14,7 +14,6 @@ import numpy as np
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_csc, sparse_csr
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
@@ -27,6 +26,7 @@ from torchlike.sparse._kinds import KINDS
 from torchlike.sparse._rule_table import OF_ELEMENTS, OF_TERMS, functions
 from torchlike.sparse._rule_table import compressed_rule as rule
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.tensor import Tensor
 
 _INSTEAD = "the operation outside the jit"
 

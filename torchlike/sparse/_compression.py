@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.from_data import tensor as make_tensor
@@ -16,6 +15,7 @@ from torchlike._ops.linalg.sparse_products import coalesced_values
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._kinds import KINDS, Kind
 from torchlike.sparse._tensor import SparseTensor, compressing
+from torchlike.tensor import Tensor
 
 _INSTEAD = "the compressed tensor, made outside the jit"
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from torchlike._core import dtypes
 from torchlike._core.layouts import sparse_coo, sparse_csc, sparse_csr
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike.sparse._kinds import name_of
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.tensor import Tensor
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._core.views import Alias, Conj, Permute, Select, SizeAlone, Step
+from torchlike.tensor import Tensor
 
 _VIEW = "an operation that makes a view"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike.sparse._kinds import Kind
+from torchlike.tensor import Tensor
 
 
 def check_shapes(

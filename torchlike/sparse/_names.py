@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike.sparse._geometry import own_method
 from torchlike.sparse._kinds import name_of
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.tensor import Tensor
 
 
 def _refusing(name: str, layout: str) -> Callable[[Tensor], Any]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 _INSTEAD = "the operation outside the jit"

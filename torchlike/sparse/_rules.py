@@ -14,7 +14,6 @@ import numpy as np
 
 from torchlike._core import errors, modes
 from torchlike._core.extension import add_method
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
@@ -25,6 +24,7 @@ from torchlike._ops.shape.joining import cat
 from torchlike.sparse._rule_table import OF_ELEMENTS, OF_TERMS, functions, rule
 from torchlike.sparse._shape_rules import broadcast_sparse
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 

@@ -10,7 +10,6 @@ import numpy as np
 from torchlike._core import errors
 from torchlike._core.extension import add_method
 from torchlike._core.tape import check_in_place
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.copying import check_expandable
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
@@ -18,6 +17,7 @@ from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.sparse._rule_table import rule
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 _INSTEAD = "the operation outside the jit"

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._ops.linalg.sparse_products import grouped_softmax
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.tensor import Tensor
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:

@@ -16,13 +16,13 @@ from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.storage import SparseStorage
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
 from torchlike.sparse._geometry import WithoutMemory, own_method
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.

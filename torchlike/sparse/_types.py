@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike.sparse._tensor import SparseTensor, sparse_coo_tensor
+from torchlike.tensor import Tensor
 
 _DTYPES = (
     dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.uint8, dtypes.int8,

@@ -17,12 +17,12 @@ from torchlike._core import dtypes
 from torchlike._core.devices import device
 from torchlike._core.dtypes import dtype
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.libraries import is_library
 from torchlike._jit.function import JitFunction
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import Module
 from torchlike.random import default_generator
+from torchlike.tensor import Tensor
 from torchlike.testing.observation import assert_same, observe, weights
 from torchlike.testing.trees import copied, named_arguments, named_leaves
 

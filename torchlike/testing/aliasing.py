@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def _elements(t: Tensor) -> np.ndarray:

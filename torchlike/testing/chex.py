@@ -16,10 +16,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.function import JitFunction
 from torchlike._runtime.lazy import LazyModule
 from torchlike.interop.pytrees import arrays
+from torchlike.tensor import Tensor
 from torchlike.testing.variants import named_variants
 
 _chex: Any = LazyModule("chex")

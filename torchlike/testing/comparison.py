@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import as_tensor
+from torchlike.tensor import Tensor
 
 #: dtype -> (rtol, atol), the defaults of PyTorch's documentation; exact for everything else.
 TOLERANCES = {

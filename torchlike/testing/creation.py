@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.random.random import randint
 from torchlike._ops.shape.views.complex_parts import view_as_real
+from torchlike.tensor import Tensor
 
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 

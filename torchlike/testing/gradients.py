@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import grad
 from torchlike.autograd.gradcheck import GradcheckError, gradcheck
+from torchlike.tensor import Tensor
 from torchlike.testing.observation import observe, total
 from torchlike.testing.trees import copied, named_leaves, named_tensors
 

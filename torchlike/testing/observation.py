@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import as_tensor
 from torchlike.autograd.backward import grad
+from torchlike.tensor import Tensor
 from torchlike.testing.comparison import TOLERANCES, assert_close
 from torchlike.testing.trees import named_arguments, named_leaves
 

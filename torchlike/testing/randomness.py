@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.entry import jit
 from torchlike.random import default_generator
+from torchlike.tensor import Tensor
 from torchlike.testing.comparison import assert_close
 from torchlike.testing.state import State
 from torchlike.testing.trees import copied, named_leaves

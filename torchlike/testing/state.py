@@ -7,13 +7,13 @@ import functools
 import types
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.libraries import is_library
 from torchlike._jit.function import JitFunction
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import Module
 from torchlike.optim import Optimizer
 from torchlike.random import Generator
+from torchlike.tensor import Tensor
 
 #: So many objects deep is looked; a model held by an object held by a global is 3 deep.
 _DEPTH = 12

@@ -7,8 +7,8 @@ from typing import Any
 
 import jax
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import Module
+from torchlike.tensor import Tensor
 
 
 def _is_leaf(x: Any) -> bool:

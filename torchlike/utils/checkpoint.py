@@ -18,9 +18,9 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._core.tape import saving
-from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd import Function, backward, enable_grad, no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
+from torchlike.tensor import Tensor, wrap
 from torchlike.utils.checkpoint_parts import (
     DefaultDeviceType,
     check_backward_validity,

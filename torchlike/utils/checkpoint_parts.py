@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 class DefaultDeviceType:

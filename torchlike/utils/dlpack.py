@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

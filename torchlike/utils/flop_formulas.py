@@ -12,8 +12,8 @@ from math import prod
 from typing import Any
 
 from torchlike._aten.packets import aten
-from torchlike._core.tensor import Tensor
 from torchlike._ops.aten.custom import OpOverloadPacket
+from torchlike.tensor import Tensor
 from torchlike.utils._pytree import tree_leaves, tree_map
 
 Shape = Sequence[int]

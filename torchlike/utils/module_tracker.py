@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.engine import queue_callback
 from torchlike.autograd.graph import register_multi_grad_hook
 from torchlike.nn.hooks import register_module_forward_hook, register_module_forward_pre_hook
+from torchlike.tensor import Tensor
 from torchlike.utils._pytree import tree_leaves
 
 __all__ = ["ModuleTracker"]

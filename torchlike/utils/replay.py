@@ -22,12 +22,12 @@ import jax
 from torchlike._core import errors, modes
 from torchlike._core.storage import Storage
 from torchlike._core.tape import saving
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._jit.capture.slots import set_slot, slot_value
 from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from torchlike.autograd.saved import pack, unpack
 from torchlike.random import fork_rng, get_rng_state, set_rng_state
+from torchlike.tensor import Tensor, wrap
 
 
 def _is_leaf(x: Any) -> bool:

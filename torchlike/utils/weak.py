@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 

@@ -8,8 +8,8 @@ from torchlike._aten.handlers import composite, unhandled
 from torchlike._aten.packets import aten
 from torchlike._core import devices, dtypes, errors
 from torchlike._core.layouts import contiguous_format, memory_format, preserve_format, strided
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 
 def _converted(

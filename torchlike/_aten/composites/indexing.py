@@ -12,8 +12,8 @@ from torchlike._aten.handlers import composite, unhandled
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymInt
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 
 def _tensor_of(value: Any) -> Any:

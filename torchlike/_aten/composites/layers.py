@@ -15,8 +15,8 @@ from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymInt
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 
 def listed(value: Any, n: int) -> list[int]:

@@ -7,8 +7,8 @@ from typing import Any
 from torchlike._aten.composites.pointwise import log_softmax
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
-from torchlike._core.tensor import Tensor
 from torchlike._ops.nn.loss.reductions import get_enum
+from torchlike.tensor import Tensor
 
 
 def reduction_number(reduction: Any) -> int:

@@ -7,9 +7,9 @@ from typing import Any
 
 from torchlike._aten.handlers import composite
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.nn.attention import multihead
+from torchlike.tensor import Tensor
 
 _functional, _torch = NAMESPACES["nn.functional"], NAMESPACES[""]
 

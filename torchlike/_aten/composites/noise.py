@@ -9,8 +9,8 @@ from torchlike._aten.handlers import composite
 from torchlike._aten.kernels import kernel
 from torchlike._aten.packets import aten
 from torchlike._core import layouts
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 #: Of a self-normalising net: the negative limit of its activation, alpha times scale, negated.
 _ALPHA = 1.7580993408473766

@@ -10,8 +10,8 @@ from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 
 @composite("square")

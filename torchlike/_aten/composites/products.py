@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._aten.composites.shapes import broadcast_sizes, reshape
 from torchlike._aten.handlers import composite
 from torchlike._aten.packets import aten
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 @composite("linear", "F.linear")

@@ -13,7 +13,7 @@ from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymInt, hint_of
 from torchlike._core import dtypes, errors, views
 from torchlike._core.layouts import contiguous_format
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def ints(args: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchlike._aten.derivatives import layers, pointwise, shapes
 from torchlike._aten.derivatives.rules import FORMULAS, Formula, summed_to
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 __all__ = ["formula_of", "gradients", "layers", "pointwise", "shapes"]
 

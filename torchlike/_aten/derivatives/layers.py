@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlike._aten.derivatives.rules import formula, times_number
 from torchlike._aten.packets import aten
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def _column_major(x: Tensor) -> bool:

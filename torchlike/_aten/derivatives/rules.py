@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._aten.packets import aten
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 Rule = Callable[[Any, Any], Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._aten.composites.shapes import reshape
 from torchlike._aten.derivatives.rules import formula, summed_to
 from torchlike._aten.packets import aten
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def _size(t: Tensor) -> list[int]:

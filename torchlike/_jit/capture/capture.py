@@ -29,7 +29,6 @@ from torchlike._core import errors, modes, tape
 from torchlike._core.devices import accelerator_of
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.deferred_prints import DeferredPrints
 from torchlike._jit.capture.frame_observer import FrameObserver
 from torchlike._jit.capture.libraries import is_library, trace_counts
@@ -39,6 +38,7 @@ from torchlike._jit.fallback import advice
 from torchlike._jit.guards.numbers import values_of
 from torchlike._jit.guards.values import MISSING
 from torchlike.autograd.partial import GIVEN, When
+from torchlike.tensor import Tensor
 
 #: The module whose frames stand around a body that is captured.
 _AROUND = "torchlike._jit.capture.tracing"

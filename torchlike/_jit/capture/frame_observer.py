@@ -35,7 +35,6 @@ import numpy as np
 
 from torchlike._core import devices, dtypes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.bytecode import (
     given_to,
     lines_that_store,
@@ -59,6 +58,7 @@ from torchlike._jit.guards.objects import StateGuard
 from torchlike._jit.guards.values import MISSING, VALUES, ValueGuard
 from torchlike._jit.guards.variables import CellGuard, NameGuard, VariableGuard
 from torchlike._runtime.collector import functions_of
+from torchlike.tensor import Tensor
 
 #: What differs at each call and cannot be seen to: asked for inside a capture, it would be frozen.
 _CLOCKS = frozenset(

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torchlike._core import trees
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.scalars import Number, Table
 from torchlike._jit.compile.output_templates import GivenContainer
+from torchlike.tensor import Tensor
 
 
 class CallValues:

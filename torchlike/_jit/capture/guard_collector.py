@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._jit.capture.bytecode import Reads, reads_of, rebinds
 from torchlike._jit.capture.libraries import is_library, is_library_file, is_library_module
 from torchlike._jit.capture.scalars import Number
@@ -39,6 +38,7 @@ from torchlike._jit.guards.containers import (
 from torchlike._jit.guards.objects import CacheGuard, ClassGuard, FunctionGuard, StateGuard
 from torchlike._jit.guards.values import MISSING, ValueGuard
 from torchlike._jit.guards.variables import CellGuard, MemberGuard, NameGuard
+from torchlike.tensor import _FIELDS, Tensor
 
 ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), range, slice,

@@ -12,8 +12,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._jit.capture.guard_collector import ATOMS
+from torchlike.tensor import _FIELDS, Tensor
 
 _PASSED_OVER = (type, types.ModuleType, types.CodeType)
 

@@ -25,9 +25,9 @@ from jax import lax
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._core.views import Geometry
 from torchlike._jit.guards.values import same
+from torchlike.tensor import TENSOR_TYPES, Tensor
 
 _SCALAR_GEOMETRY = Geometry((), (), 0)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 class Slot:

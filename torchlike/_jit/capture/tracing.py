@@ -15,7 +15,6 @@ from torchlike._core import boxes, meta, modes, tape
 from torchlike._core.sharing import tensors_on
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
-from torchlike._core.tensor import _FIELDS, Tensor, wrap
 from torchlike._core.trees import (
     Made,
     flatten_result,
@@ -42,6 +41,7 @@ from torchlike._jit.guards.values import MISSING, describe, same
 from torchlike._jit.guards.variables import NameGuard
 from torchlike._runtime import mixed_operands
 from torchlike.autograd import saved
+from torchlike.tensor import _FIELDS, Tensor, wrap
 
 
 class Tracing:

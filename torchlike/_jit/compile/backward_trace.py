@@ -13,13 +13,13 @@ import jax
 
 from torchlike._core import tape
 from torchlike._core.tape import AccumulateGrad, Edge
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.builder import ProgramBuilder
 from torchlike._jit.compile.outputs import CapturedOutputs
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial
+from torchlike.tensor import Tensor, wrap
 
 
 class JointBackward:

@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from torchlike._core.devices import CPU, to_jax
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture import given
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.replayed_effects import Effect
@@ -28,6 +27,7 @@ from torchlike._jit.rolling.roll import Outside, rolled
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.one_device import Placed
 from torchlike.autograd.partial import When
+from torchlike.tensor import Tensor
 
 #: Where inputs come from, in the order in which the compiled function takes them.
 _INPUTS = ("fixed", "slot", "argument", "host", "number", "offset")

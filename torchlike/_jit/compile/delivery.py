@@ -8,7 +8,6 @@ from typing import Any
 
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import unflatten
 from torchlike._jit.capture import given
 from torchlike._jit.capture.slots import Slot
@@ -24,6 +23,7 @@ from torchlike._jit.compile.output_templates import (
     once_each,
 )
 from torchlike._runtime import mixed_operands
+from torchlike.tensor import Tensor
 
 
 def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:

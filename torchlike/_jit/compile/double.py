@@ -17,7 +17,6 @@ import numpy as np
 
 from torchlike._core import boxes, errors, modes
 from torchlike._core.tape import gradient_edge
-from torchlike._core.tensor import wrap
 from torchlike._dispatch.executable import Executable
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.compile import partitioner
@@ -25,6 +24,7 @@ from torchlike._jit.compile.output_templates import Template
 from torchlike._jit.compile.scheduling import compiled
 from torchlike._jit.control_flow.subgraph import SubgraphNode, filled
 from torchlike.autograd.partial import placed
+from torchlike.tensor import wrap
 
 
 class Double:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import jax
 
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.compile.output_templates import Template
 from torchlike.autograd.partial import When
+from torchlike.tensor import Tensor
 
 
 class Run(NamedTuple):

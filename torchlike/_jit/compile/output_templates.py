@@ -10,9 +10,9 @@ import numpy as np
 from torchlike._core import errors
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Node, gradient_edge
-from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._dispatch.record import OpNode
 from torchlike._jit.capture.slots import Slot
+from torchlike.tensor import _FIELDS, Tensor
 
 
 class FreedNode(Node):

@@ -12,7 +12,6 @@ import numpy as np
 from torchlike._core import tape
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._dispatch.record import OpNode
 from torchlike._dispatch.view_history import reads_a_view
 from torchlike._jit.capture.capture import Capture
@@ -27,6 +26,7 @@ from torchlike._jit.compile.output_templates import (
     Template,
 )
 from torchlike._jit.guards.values import VALUES
+from torchlike.tensor import _FIELDS, Tensor
 
 
 class CapturedOutputs:

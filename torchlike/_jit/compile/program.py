@@ -18,7 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core.storage import Storage, device_array
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture import given
 from torchlike._jit.capture.replayed_effects import Effect
 from torchlike._jit.capture.scalars import Table
@@ -27,6 +26,7 @@ from torchlike._jit.compile.generated_call import generate_call, generate_guard
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run, abstract
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._runtime import targets
+from torchlike.tensor import Tensor
 
 
 class ProgramState:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.control_flow import cond_lowering
 from torchlike._jit.control_flow.subgraph import Leaf, Subgraph
 from torchlike._jit.guards.values import same
+from torchlike.tensor import Tensor
 
 #: ``mismatch(part, leaf, a, b)`` raises; leaf -1 for parts of different structure.
 Mismatch = Callable[[int, int, Any, Any], None]

@@ -19,12 +19,12 @@ from typing import Any
 
 from torchlike._core import dtypes, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.libraries import is_library_module
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.objects import StateGuard
 from torchlike._jit.guards.values import ValueGuard, same
 from torchlike._jit.guards.variables import CellGuard
+from torchlike.tensor import Tensor
 
 _MAX_DEPTH = 12
 _MAX_ELEMENTS = 2000

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.values import VALUES, describe, same
+from torchlike.tensor import Tensor
 
 _TENSORS = ("_parameters", "_buffers")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")

@@ -21,7 +21,6 @@ from jax import lax
 
 from torchlike._core import dtypes
 from torchlike._core.tape import gradient_edge
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.scalars import weak
 from torchlike._jit.control_flow.cond_lowering import merged, zeros_of
 from torchlike._jit.control_flow.subgraph import (
@@ -33,6 +32,7 @@ from torchlike._jit.control_flow.subgraph import (
     joined,
 )
 from torchlike.autograd.partial import either
+from torchlike.tensor import Tensor
 
 #: How many states the backward of a while loop keeps.
 _PLACES = 64

@@ -12,7 +12,6 @@ from typing import Any
 
 from torchlike._core import shared_hooks
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.libraries import is_library
 from torchlike._jit.capture.slots import Slot, rebound_slots
@@ -49,6 +48,7 @@ from torchlike._jit.guards.tensors import (
     TensorGuard,
 )
 from torchlike._jit.guards.variables import NameGuard
+from torchlike.tensor import Tensor
 
 
 def guards_of(

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.guard import Guard
 from torchlike._jit.guards.values import ValueGuard, same
+from torchlike.tensor import Tensor
 
 
 class ItemsGuard(ValueGuard):

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.containers import EntriesGuard
 from torchlike._jit.guards.values import MISSING, describe
 from torchlike._jit.guards.variables import VariableGuard
+from torchlike.tensor import Tensor
 
 #: What both ``os.environ`` and ``os.environb`` keep the variables in, encoded.
 _VARIABLES: Any = os.environ._data  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 #: The variable that holds the call's tensors in generated source.
 ARGUMENTS = "arguments"

@@ -11,10 +11,10 @@ import weakref
 from collections.abc import Iterable, Sequence
 
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.guards.guard import Guard
+from torchlike.tensor import Tensor
 
 #: What tells a view from another tensor on the same memory.
 _OF_VIEWS = frozenset(("_base", "_is_view"))

@@ -13,11 +13,11 @@ import itertools
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._jit.compile.generated_call import Source
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike._jit.guards.keys import Identity
 from torchlike._jit.guards.signatures import PLAIN, is_plain
+from torchlike.tensor import Tensor
 
 #: Tensors of the longest call: each is compared with all others.
 _MOST = 6

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.guards.guard import Guard
+from torchlike.tensor import Tensor
 
 _SHARING = "an argument or slot is (or is no longer) the same memory as other state"
 

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.slots import rebound_slots
 from torchlike._jit.guards.guard import Guard
 from torchlike._jit.guards.values import MISSING, describe, equal_tuples, same
 from torchlike._runtime import targets
+from torchlike.tensor import Tensor
 
 PLAIN_VALUES = (int, float, complex, bool, str, bytes, type(None))
 #: The tables in which a module keeps its tensors and children.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.guard import Guard
+from torchlike.tensor import Tensor
 
 
 def values_of(t: Tensor) -> np.ndarray:

@@ -7,10 +7,10 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.containers import EntriesGuard
 from torchlike._jit.guards.guard import Guard
 from torchlike._jit.guards.values import ValueGuard, describe
+from torchlike.tensor import Tensor
 
 
 class ClassGuard(ValueGuard):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.guard import Guard
 from torchlike._jit.guards.values import MISSING, describe, equal_tuples, same
+from torchlike.tensor import Tensor
 
 
 class OptimizerGuard(Guard):

@@ -7,8 +7,8 @@ from typing import Any
 
 from jax.sharding import NamedSharding
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.guard import Guard
+from torchlike.tensor import Tensor
 
 
 class PlaceGuard(Guard):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._jit.capture.slots import hooks_of
 from torchlike._jit.guards.keys import Identity, static_key
+from torchlike.tensor import _FIELDS, Tensor
 
 #: The signature of a tensor that has nothing but a storage on the device, in the usual order.
 #: Before these come shape and dtype, and behind the fourth which earlier tensor it shares memory

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.slots import Slot, rebound_slots
 from torchlike._jit.guards.guard import ARGUMENTS, Guard
 from torchlike._jit.guards.signatures import PLAIN, describe_slot, is_plain
+from torchlike.tensor import Tensor
 
 
 class SlotGuard(Guard):

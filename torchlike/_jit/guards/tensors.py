@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.slots import hooks_of
 from torchlike._jit.guards.guard import Guard
 from torchlike._jit.guards.values import describe
+from torchlike.tensor import Tensor
 
 
 class HistoryGuard(Guard):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.guard import Guard
+from torchlike.tensor import Tensor
 
 VALUES = (int, float, complex, bool, str, bytes, type(None), np.generic)
 

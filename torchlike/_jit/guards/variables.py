@@ -6,8 +6,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.guards.values import MISSING, ValueGuard, same
+from torchlike.tensor import Tensor
 
 
 class VariableGuard(ValueGuard):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import devices, dtypes, layouts, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
+from torchlike.tensor import Tensor
 
 _FAILED = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please "

@@ -7,11 +7,11 @@ from typing import Any
 
 from torchlike._core import errors
 from torchlike._core.layouts import contiguous_format
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.outputs import given
 from torchlike._ops.shape import views
+from torchlike.tensor import Tensor
 
 
 def slice_of(

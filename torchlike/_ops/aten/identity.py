@@ -6,8 +6,8 @@ from typing import Any
 
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import memory_format
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
+from torchlike.tensor import Tensor
 
 _NO_FLAG = "The ambiguity_check argument must be a bool or a list of memory formats."
 _AMBIGUOUS = (

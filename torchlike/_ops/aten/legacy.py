@@ -9,12 +9,12 @@ import numpy as np
 
 from torchlike._core import dtypes, protocol
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._ops.creation.filled import empty, empty_strided
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.old_constructors import of_tensor
 from torchlike._ops.shape.views import alias, require_tensor
+from torchlike.tensor import Tensor
 
 
 @composite(namespaces=())

@@ -15,7 +15,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, Float, Input, Shape, ints
 from torchlike._ops.nn.image.resampling import grid_sample, interpolate_op
@@ -24,6 +23,7 @@ from torchlike._ops.nn.norm.normalization import batch_norm_eval, batch_norm_tra
 from torchlike._ops.outputs import given
 from torchlike._ops.random.dropout import apply_noise, keep_mask
 from torchlike._ops.shape.joining import cat
+from torchlike.tensor import Tensor, wrap
 
 _functional = NAMESPACES["nn.functional"]
 

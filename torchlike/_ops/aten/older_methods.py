@@ -10,9 +10,9 @@ from typing import Any
 from torchlike._core import dtypes
 from torchlike._core.extension import add_method
 from torchlike._core.python_values import PythonValues
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._ops.aten.legacy import _mapped
+from torchlike.tensor import Tensor
 
 #: Other names of methods. Each is an object of its own, as ``__torch_function__`` has them.
 for _name, _of in (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import dtypes, protocol
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import common_dtype
 from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.elementwise.comparison import isclose
 from torchlike._ops.shape.views import require_tensor
+from torchlike.tensor import Tensor
 
 
 @composite()

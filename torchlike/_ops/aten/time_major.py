@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, export
+from torchlike.tensor import Tensor
 
 
 @composite(namespaces=("", "nn.functional"), method=False)

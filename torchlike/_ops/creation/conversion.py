@@ -8,16 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes
-from torchlike._core import tensor as tensors
 from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.copying import copy_
 from torchlike._dispatch.memory_order import suggested_order
 from torchlike._dispatch.moving import moved
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Fill, Input, Static
 from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
+from torchlike.tensor import Tensor, wrap
 
 
 @op("clone_op", namespaces=(), method=False, needs="nothing", grad_name="CloneBackward0")
@@ -52,7 +51,7 @@ def _clone_value(t: Tensor) -> Tensor:
     if t.requires_grad and modes.current.grad_enabled:
         return clone_op(t)
     # Sharing the immutable array is a copy: a write through either cell makes a new one.
-    made = tensors.wrap(t._value_now())
+    made = wrap(t._value_now())
     made._inference = bool(modes.current.inference)
     return made
 

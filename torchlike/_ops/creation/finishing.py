@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import devices, dtypes, errors, layouts, modes, views
-from torchlike._core import tensor as tensors
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import placed
 from torchlike._dispatch.out import check_overlap
@@ -17,6 +15,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._runtime import x64
 from torchlike._runtime.first_calls.program import host
+from torchlike.tensor import Tensor, wrap
 
 
 def finish(
@@ -37,7 +36,7 @@ def finish(
         array = MetaArray(array.shape, array.dtype)
     elif target.type != "cpu" or not host().is_default:
         array = placed(array, target)
-    t = tensors.wrap(array)
+    t = wrap(array)
     if modes.current.inference:
         t._inference = True
     if requires_grad:

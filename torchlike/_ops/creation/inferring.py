@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import casts, dtypes, errors
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 _LISTS = (list, tuple)
 #: NumPy's. PyTorch has 128.

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from torchlike._core.sparse_array import KINDS
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._runtime import shared_memory
+from torchlike.tensor import Tensor
 
 
 @composite(namespaces=())

@@ -18,12 +18,12 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import like_first, of_loop
 from torchlike._dispatch.registry import NAMESPACES, OPS, composite, export, op
 from torchlike._dispatch.schema import Float, Input, Int, Number, Str
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.promotion import in_float32
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 _CLAMPS = "clamp is not supported for complex types"

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.inplace import twin_of
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Operand, Scalar, common_dtype
 from torchlike._ops.checks import real_only
 from torchlike._ops.promotion import promoted, require_tensor
+from torchlike.tensor import Tensor
 
 
 def _widened(x: Any, y: Any) -> tuple[Any, Any]:

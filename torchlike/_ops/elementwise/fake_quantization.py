@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Input, Int
 from torchlike._ops.checks import floats_only
 from torchlike._ops.creation.from_data import as_tensor
 from torchlike._ops.linalg.dynamic_quantization import quantization_parameters
+from torchlike.tensor import Tensor
 
 
 def _levels(x: Any, scale: Any, zero_point: Any) -> jax.Array:

@@ -11,7 +11,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import absent_dtypes, casts, dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import OPS, composite, op
 from torchlike._dispatch.schema import Bound, Factor, Input, Number, Operand, OptBound
 from torchlike._ops.checks import integers_only, real_only, scalar_type_of
@@ -30,6 +29,7 @@ from torchlike._ops.promotion import (
     scalar_like,
 )
 from torchlike._ops.underived import without_derivative
+from torchlike.tensor import Tensor
 
 # -- binary arithmetic -----------------------------------------------------------------------------
 

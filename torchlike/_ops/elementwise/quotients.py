@@ -17,7 +17,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core.casts import NUMBERS
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Operand, Str
 from torchlike._ops.checks import real_only, scalar_type_of
@@ -30,6 +29,7 @@ from torchlike._ops.promotion import (
     promoted,
     require_tensor,
 )
+from torchlike.tensor import Tensor
 
 _BY_ZERO = "ZeroDivisionError"
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Int, OptInt, OptStr, Static, Str
 from torchlike._ops.creation.finishing import finish, numpy_dtype
@@ -18,6 +17,7 @@ from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.shaping import roll
 from torchlike._ops.shape.views import shape_arguments
+from torchlike.tensor import Tensor
 
 #: name -> (the function on one axis, what its input must be, whether n is the size of the result)
 _TRANSFORMS = {

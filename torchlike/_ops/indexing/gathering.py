@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int
 from torchlike._ops.promotion import in_float32
 from torchlike._runtime.mixed_operands import own_values
+from torchlike.tensor import Tensor
 
 
 def type_name(x: Any) -> str:

@@ -15,7 +15,6 @@ import numpy as np
 from torchlike._core import boxes, casts, dtypes, errors, modes, views
 from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.views import Alias, Geometry, SelectAt, step
 from torchlike._dispatch.copying import copy_
 from torchlike._dispatch.inplace import update_with_sequences
@@ -28,6 +27,7 @@ from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
 from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze
 from torchlike._ops.shape.views.making import on_unread, unread
+from torchlike.tensor import Tensor, wrap
 
 _INVALID = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "

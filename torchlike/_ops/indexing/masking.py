@@ -9,8 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, dtypes, errors
-from torchlike._core import tensor as tensors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.call import NUMBERS
 from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite, op
@@ -23,6 +21,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
 from torchlike._ops.shape.joining import broadcast_tensors
 from torchlike._ops.shape.views import require_tensor
+from torchlike.tensor import Tensor, wrap
 
 
 @composite(method=False)
@@ -172,7 +171,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     if mask.dtype is not dtypes.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     values, chosen = broadcast_tensors(_at_least_1d(input), _at_least_1d(mask))
-    found = [tensors.wrap(jnp.asarray(p)) for p in _positions(chosen, "masked_select")]
+    found = [wrap(jnp.asarray(p)) for p in _positions(chosen, "masked_select")]
     selected = index_op(values, found, (True,) * values.dim())
     if out is not None:
         check_overlap(out, (input, mask), "masked_select", reorders=True)

@@ -10,7 +10,6 @@ import numpy as np
 from jax import core
 
 from torchlike._core import casts, dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import OPS, composite, op
 from torchlike._dispatch.schema import Bool, Element, Input, Int, Kind, OwnFactor, Str
 from torchlike._ops.checks import scalar_type_of
@@ -26,6 +25,7 @@ from torchlike._ops.indexing.masking import fill_value
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import along, on_axis, overwrite
 from torchlike._ops.promotion import in_float32
+from torchlike.tensor import Tensor
 
 # -- scatter ---------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ import numpy as np
 from jax import core, lax
 
 from torchlike._core import boxes, dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import in_columns
 from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import Bool, Input, Str
@@ -21,6 +20,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
 from torchlike._runtime import targets
 from torchlike._runtime.lazy import LazyModule
+from torchlike.tensor import Tensor
 
 #: SciPy's way to LAPACK.
 lapack = LazyModule("scipy.linalg")

@@ -11,8 +11,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike._core import dtypes, views
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import whatever_the_operands
+from torchlike.tensor import Tensor
 
 #: By the numbers they have in lists.
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import in_columns, solution_in_columns
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input
@@ -20,6 +19,7 @@ from torchlike._ops.linalg import pivots as pivots_of
 from torchlike._ops.linalg.decompositions import lapack, raise_failure, require_matrix
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike.tensor import Tensor
 
 
 def _routine(kind: str, hermitian: bool, like: np.ndarray) -> Any:

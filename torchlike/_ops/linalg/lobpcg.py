@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike.tensor import Tensor
 
 
 @composite(method=False)

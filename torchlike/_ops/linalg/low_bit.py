@@ -13,10 +13,10 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, DType, Input, Int, OptInput
 from torchlike._ops.underived import without_derivative
+from torchlike.tensor import Tensor
 
 _ACTIVATIONS = frozenset(("float32", "bfloat16", "float16"))
 _EXACT = lax.Precision.HIGHEST

@@ -6,9 +6,9 @@ and 5.1.
 
 from __future__ import annotations
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._ops.linalg.decompositions import linalg_qr, linalg_svd
+from torchlike.tensor import Tensor
 
 _randn = NAMESPACES[""]["randn"]
 

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import in_columns, solution_from_left
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input
@@ -24,6 +23,7 @@ from torchlike._ops.linalg.decompositions import (
 )
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike.tensor import Tensor
 
 
 @op("lu_factor_op", memory_order=in_columns, namespaces=(), method=False, residuals=True,

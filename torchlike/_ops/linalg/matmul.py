@@ -11,7 +11,6 @@ import numpy as np
 
 from torchlike._core import dtypes, errors
 from torchlike._core.dtypes import c_name
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Factor, Input, Inputs, OptInput, Static, Str
 from torchlike._ops.checks import scalar_type_of
@@ -25,6 +24,7 @@ from torchlike._ops.linalg.einstein import (
 from torchlike._ops.linalg.products import accumulated, times_transposed
 from torchlike._ops.promotion import result_dtype, scalar_like
 from torchlike._runtime import targets
+from torchlike.tensor import Tensor
 
 
 def _same_dtype(x: Any, y: Any) -> None:

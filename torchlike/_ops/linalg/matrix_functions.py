@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, export, op
 from torchlike._dispatch.schema import Input, Inputs, Int
 from torchlike._ops.linalg.decompositions import require_matrix, require_matrix_shape
@@ -17,6 +16,7 @@ from torchlike._ops.linalg.exponential import exponential
 from torchlike._ops.linalg.solving import inv
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import diagonal
+from torchlike.tensor import Tensor
 
 
 @op("matrix_power_op", namespaces=(), method=False, grad_name="MatrixPowerBackward0")

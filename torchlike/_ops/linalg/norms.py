@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import (
     Bool,
@@ -30,6 +29,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32, promoted
 from torchlike._ops.reduce.reduction import axes, in_norm_dtype, norm_op
 from torchlike._ops.unfused import settled
+from torchlike.tensor import Tensor
 
 
 @composite("vector_norm", namespaces=("linalg",), method=False)

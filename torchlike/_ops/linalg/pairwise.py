@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Number
 from torchlike._ops.elementwise import subgradients
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.reduce.reduction import vector_norm as norm_of_vectors
+from torchlike.tensor import Tensor
 
 
 def lengths(differences: Any, p: float) -> jax.Array:

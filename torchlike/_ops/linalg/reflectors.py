@@ -6,12 +6,12 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import solution_in_columns
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.linalg.decompositions import adjoint, require_matrix
+from torchlike.tensor import Tensor
 
 
 def _check(a: Any, tau: Any, other: Any, left: bool) -> None:

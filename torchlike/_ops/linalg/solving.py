@@ -12,7 +12,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors, layouts
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import in_columns, solution_from_left, solution_in_columns
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, OptFloat, OptInput
@@ -29,6 +28,7 @@ from torchlike._ops.linalg.lu import factored, singular_at
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast_shapes
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike.tensor import Tensor
 
 
 def _solved(a: Any, b: Any) -> tuple[Any, Any]:

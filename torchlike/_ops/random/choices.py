@@ -14,7 +14,6 @@ from torchlike._core.layouts import contiguous_format
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.out import check_overlap
@@ -35,6 +34,7 @@ from torchlike.random import bernoulli as coins
 from torchlike.random import continuous
 from torchlike.random import uniform as uniforms
 from torchlike.random.multinomial import winners as race_winners
+from torchlike.tensor import Tensor, wrap
 
 _less = first_calls.jit(jnp.less, name="less", inline=AT_ONCE)
 

@@ -22,7 +22,6 @@ from torchlike._core.memory_size import allocating
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place, check_inference
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import beside
@@ -34,6 +33,7 @@ from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.program import host
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
+from torchlike.tensor import Tensor, wrap
 
 Fill = Callable[[Engine], np.ndarray]
 

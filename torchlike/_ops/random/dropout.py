@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import boxes, dtypes, views
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Operand, Scalar
@@ -20,6 +19,7 @@ from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random import dropout as noise
 from torchlike.random.bernoulli import bernoulli_mask
+from torchlike.tensor import Tensor, wrap
 
 
 @op("apply_noise", namespaces=(), method=False, inplace=True, elementwise=True,

@@ -9,7 +9,6 @@ import numpy as np
 
 from torchlike._core import boxes, dtypes, modes
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import plain_number
 from torchlike._ops.creation.filled import sized
@@ -28,6 +27,7 @@ from torchlike._ops.random.drawing import (
 from torchlike.random import continuous, integers, permutation
 from torchlike.random import normal as normals
 from torchlike.random import uniform as uniforms
+from torchlike.tensor import Tensor, wrap
 
 # -- uniform and normal ----------------------------------------------------------------------------
 

@@ -13,12 +13,12 @@ import numpy as np
 from jax import lax
 
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input
 from torchlike._ops.random.drawing import by_values, draw
 from torchlike.random import fills
 from torchlike.random.engine import Engine
+from torchlike.tensor import Tensor, wrap
 
 
 def _drawn(name: str, fill: Callable[..., np.ndarray], *parameters: Tensor,

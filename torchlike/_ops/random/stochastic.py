@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import boxes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.registry import composite
 from torchlike._ops.elementwise.activation import leaky_relu
 from torchlike._ops.random.drawing import draw
 from torchlike._ops.random.dropout import apply_noise
 from torchlike.random.dropout import rrelu_slopes
+from torchlike.tensor import Tensor, wrap
 
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:

@@ -9,10 +9,10 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Dims, Input
 from torchlike._ops.outputs import given
+from torchlike.tensor import Tensor
 
 
 @op("hash_tensor_op", namespaces=(), method=False, differentiable=False)

@@ -11,7 +11,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, Scalar
 from torchlike._ops.creation.from_data import tensor as make_tensor
@@ -19,6 +18,7 @@ from torchlike._ops.elementwise.division import divide
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike.tensor import Tensor
 
 # -- of numbers, by arithmetic ---------------------------------------------------------------------
 

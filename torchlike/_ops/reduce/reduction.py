@@ -14,7 +14,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import casts, dtypes, errors, protocol
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, Dims, DType, Input, Int, Number, OptInt, plain_bool
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
@@ -27,6 +26,7 @@ from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_al
 from torchlike._ops.reduce.spread import variance
 from torchlike._ops.reduce.sums import added
 from torchlike._ops.unfused import settled
+from torchlike.tensor import Tensor
 
 #: PyTorch notes the dimensions in the bits of a number.
 _MOST_REDUCED = 64

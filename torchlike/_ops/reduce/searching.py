@@ -11,13 +11,12 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._core import tensor as tensors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, OptInput
 from torchlike._ops.checks import real_only
 from torchlike._ops.indexing.gathering import first_outside
 from torchlike._ops.promotion import result_dtype
+from torchlike.tensor import Tensor, wrap
 
 
 def _insertion_points(rows: Any, values: Any, right: bool) -> jax.Array:
@@ -99,7 +98,7 @@ def _as_values(value: Any, like: Tensor) -> Tensor:
     if isinstance(value, Tensor):
         return value
     fraction = isinstance(value, float) and like.dtype.category < 2
-    return tensors.wrap(jnp.asarray(value, np.float32 if fraction else like.dtype.numpy))
+    return wrap(jnp.asarray(value, np.float32 if fraction else like.dtype.numpy))
 
 
 @composite(method=False)

@@ -10,10 +10,10 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int, OptFloat, Str
 from torchlike._ops.checks import floats_only, scalar_type_of
+from torchlike.tensor import Tensor
 
 _INITIAL = {"max": -np.inf, "min": np.inf, "sum": 0.0, "mean": 0.0, "prod": 1.0}
 

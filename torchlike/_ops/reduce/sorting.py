@@ -10,12 +10,12 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int
 from torchlike._ops.checks import real_only
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike.tensor import Tensor
 
 
 def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:

@@ -10,14 +10,13 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
-from torchlike._core import tensor as tensors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int, Operand, OptInput, OptInt, Str
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.promotion import in_float32, promoted, result_dtype
 from torchlike._ops.reduce.sorting import sorted_with_index
 from torchlike._ops.shape.joining import cat
+from torchlike.tensor import Tensor, wrap
 
 # -- quantiles -------------------------------------------------------------------------------------
 
@@ -93,7 +92,7 @@ def _quantile(name: str, ignore_nan: Any) -> None:
         if not isinstance(q, Tensor):
             if not 0 <= q <= 1:
                 raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-            q = tensors.wrap(jnp.asarray(q, input.dtype.numpy if input.dtype.category == 2 else
+            q = wrap(jnp.asarray(q, input.dtype.numpy if input.dtype.category == 2 else
                                          np.float32))  # fmt: skip
         return quantile_op(input, q, dim, keepdim, interpolation, ignore_nan, out=out)
 

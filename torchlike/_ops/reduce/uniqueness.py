@@ -12,9 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors
-from torchlike._core import tensor as tensors
 from torchlike._core.storage import device_array
-from torchlike._core.tensor import Tensor
 from torchlike._core.views.geometry import contiguous_strides
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
@@ -24,6 +22,7 @@ from torchlike._ops.promotion import is_number, result_dtype
 from torchlike._ops.shape.views import require_tensor
 from torchlike._ops.underived import underived
 from torchlike._runtime import x64
+from torchlike.tensor import Tensor, wrap
 
 
 def _on_host(t: Tensor, name: str) -> np.ndarray:
@@ -34,7 +33,7 @@ def _on_host(t: Tensor, name: str) -> np.ndarray:
 
 def _back(values: np.ndarray, like: Tensor, dtype: dtypes.dtype = dtypes.int64) -> Tensor:
     x64.require()
-    return tensors.wrap(beside(device_array(values.astype(dtype.numpy)), like))
+    return wrap(beside(device_array(values.astype(dtype.numpy)), like))
 
 
 def _along(values: Tensor, d: int) -> Tensor:

@@ -11,12 +11,12 @@ from jax import lax
 
 from torchlike._core import dtypes, errors, protocol, views
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import common_order, of_all
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Inputs, Int
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.promotion import result_dtype
+from torchlike.tensor import Tensor
 
 
 @op("cat_op", casts_out=True, namespaces=(), method=False, needs="nothing", memory_order=of_all,

@@ -20,7 +20,6 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.sharing import tensors_on
 from torchlike._core.storage import SOLE_ATTRIBUTE, Storage
 from torchlike._core.tape import check_inference
-from torchlike._core.tensor import Tensor
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View, step
 from torchlike._dispatch.memory_order import suggested_order
@@ -28,6 +27,7 @@ from torchlike._dispatch.registry import composite
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._ops.shape.views.strided import whole_memory
+from torchlike.tensor import Tensor
 
 
 @composite(namespaces=())

@@ -9,9 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import dtypes, errors, layouts
-from torchlike._core import tensor as tensors
 from torchlike._core.storage import device_array
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_first
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
@@ -22,6 +20,7 @@ from torchlike._ops.promotion import in_float32
 from torchlike._ops.shape.joining import cat
 from torchlike._ops.shape.views import shape_arguments, tensor_split
 from torchlike._ops.shape.views.making import one_argument
+from torchlike.tensor import Tensor, wrap
 
 
 @op(namespaces=(), needs="nothing")
@@ -98,11 +97,11 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         counts = _counts(input)
         positions = np.repeat(np.arange(len(counts)), counts)
-        return tensors.wrap(beside(device_array(positions.astype(input.dtype.numpy)), input))
+        return wrap(beside(device_array(positions.astype(input.dtype.numpy)), input))
     x, d = (input.reshape(-1), 0) if dim is None else (input, errors.wrap_dim(dim, input.dim()))
     n = x.shape[d] if x.dim() else 1
     if isinstance(repeats, (list, tuple)):
-        repeats = tensors.wrap(jnp.asarray(repeats, np.int64))
+        repeats = wrap(jnp.asarray(repeats, np.int64))
     if isinstance(repeats, Tensor) and repeats.numel() == 1 and output_size is None:
         _check_repeats(repeats)
         repeats = int(_counts(repeats).reshape(-1)[0])
@@ -125,7 +124,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     if output_size is not None:
         return repeat_interleave_sized(x, repeats.expand(n), d, output_size)
     positions = np.repeat(np.arange(n), _counts(repeats))
-    return index_select(x, d, tensors.wrap(jnp.asarray(positions)))
+    return index_select(x, d, wrap(jnp.asarray(positions)))
 
 
 @op("flip_op", namespaces=(), method=False, needs="nothing", elementwise=True,

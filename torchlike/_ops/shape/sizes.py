@@ -7,10 +7,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Int, ints
 from torchlike._ops.creation.filled import empty_strided
+from torchlike.tensor import Tensor
 
 
 @op("nonzero_static_op", namespaces=(), method=False, differentiable=False)

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import errors, layouts
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Int
 from torchlike._ops.creation.finishing import finish, numpy_dtype
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import diagonal, require_tensor, select
+from torchlike.tensor import Tensor
 
 
 def _triangle(x: Any, diagonal: int, lower: Any, name: str) -> jax.Array:

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import jax.scipy.special as special
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, export, op
 from torchlike._dispatch.schema import Input, Int, Operand
 from torchlike._ops.checks import real_only
 from torchlike._ops.elementwise import accurate, subgradients
 from torchlike._ops.promotion import in_float32, promoted_float, require_tensor
 from torchlike._ops.special import gamma, incomplete_gamma
+from torchlike.tensor import Tensor
 
 # Functions that stand elsewhere under another name.
 for _public, _own in {

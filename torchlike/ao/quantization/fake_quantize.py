@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 from torchlike._core import absent_dtypes, dtypes, qschemes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.observer import (
@@ -16,6 +15,7 @@ from torchlike.ao.quantization.observer import (
     levels_of,
 )
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 _quint8, _qint8 = absent_dtypes.DTYPES["quint8"], absent_dtypes.DTYPES["qint8"]

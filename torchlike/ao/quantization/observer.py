@@ -11,11 +11,11 @@ import numpy as np
 
 from torchlike._core import absent_dtypes, dtypes, modes, qschemes
 from torchlike._core.qschemes import qscheme as _QScheme
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.qparams import determine_qparams
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 _RANGES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torchlike._core import dtypes, qschemes
 from torchlike._core.qschemes import qscheme as _QScheme
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 

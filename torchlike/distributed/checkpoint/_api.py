@@ -15,7 +15,6 @@ from typing import Any
 import jax
 from jax.sharding import NamedSharding
 
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.checkpoint._nested import Leaf, leaves
@@ -25,6 +24,7 @@ from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSy
 from torchlike.distributed.checkpoint.stateful import Stateful
 from torchlike.distributed.groups import get_rank, get_world_size, is_initialized
 from torchlike.distributed.tensor._api import where
+from torchlike.tensor import Tensor, wrap
 
 _writer = ThreadPoolExecutor(1, "checkpoint")
 

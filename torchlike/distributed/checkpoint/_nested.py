@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 class Leaf:

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module
 from torchlike.nn.state import _IncompatibleKeys
 from torchlike.optim.optimizer import Optimizer
+from torchlike.tensor import Tensor
 
 _T = TypeVar("_T")
 #: What wrappers put into the names of what they wrap.

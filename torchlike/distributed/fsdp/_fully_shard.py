@@ -10,7 +10,6 @@ import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh, mesh_of
 from torchlike.distributed.fsdp._gathering import Sharded, run
 from torchlike.distributed.fsdp._policies import (
@@ -24,6 +23,7 @@ from torchlike.distributed.tensor.placement_types import Shard
 from torchlike.nn.modules.container import ModuleDict, ModuleList
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import is_lazy
+from torchlike.tensor import Tensor
 
 _M = TypeVar("_M")  # a module, or a list of them
 _STATE = "_fully_sharded"

@@ -14,7 +14,6 @@ from typing import Any, TypeVar, cast
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.distributed.crossings import shared
@@ -26,6 +25,7 @@ from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._layouts import batch_along
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import entries_of
+from torchlike.tensor import Tensor, wrap
 
 _T = TypeVar("_T")
 

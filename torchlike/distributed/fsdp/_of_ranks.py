@@ -24,7 +24,6 @@ from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime import targets
 from torchlike.autograd.function import Function
 from torchlike.distributed.bodies import AXIS, all_reduce, reduce_scatter
@@ -36,6 +35,7 @@ from torchlike.distributed.scoped_programs import cross
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import entries_of
 from torchlike.distributed.works import settle
+from torchlike.tensor import Tensor, wrap
 
 _MAKE = jax.make_array_from_single_device_arrays
 

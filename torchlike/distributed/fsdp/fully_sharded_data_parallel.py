@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_optimizer_state_dict,
@@ -39,6 +38,7 @@ from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module
 from torchlike.nn.state import _IncompatibleKeys
 from torchlike.nn.utils.clip_grad import clip_grad_norm_
+from torchlike.tensor import Tensor
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",

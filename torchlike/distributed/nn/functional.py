@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd.function import Function
 from torchlike.distributed import bodies
 from torchlike.distributed import collectives as dist
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.distributed.programs import run
 from torchlike.distributed.reductions import ReduceOp
+from torchlike.tensor import Tensor, wrap
 
 
 def _copies(tensor: Tensor, n: int) -> list[Tensor]:

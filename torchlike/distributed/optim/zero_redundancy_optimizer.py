@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core.devices import device
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import collectives, objects
 from torchlike.distributed.algorithms.join import Join, Joinable, JoinHook
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.optim.optimizer import Optimizer
+from torchlike.tensor import Tensor
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):

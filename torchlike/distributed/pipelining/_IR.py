@@ -11,12 +11,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.pipelining.stage import PipelineStage
 from torchlike.fx import Graph, GraphModule, Node, Tracer
 from torchlike.fx.passes.split_module import split_module
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 
 class SplitPoint(enum.Enum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.shape.joining import cat
 from torchlike._ops.shape.views.splitting import tensor_split
+from torchlike.tensor import Tensor
 from torchlike.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._compat.unsupported import Gap, raising
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import is_grad_enabled
 from torchlike.distributed.pipelining import _orders
 from torchlike.distributed.pipelining._orders import Action
@@ -17,6 +16,7 @@ from torchlike.distributed.pipelining.microbatch import (
     split_tensor,
 )
 from torchlike.distributed.pipelining.stage import PipelineStage
+from torchlike.tensor import Tensor
 
 
 class _PipelineSchedule:

@@ -14,7 +14,6 @@ import numpy as np
 
 from torchlike import autograd
 from torchlike._core.storage import host_value
-from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.distributed.mailbox import decoded
@@ -22,6 +21,7 @@ from torchlike.distributed.meetings import mailbox, values_of
 from torchlike.distributed.works import refuse_capture
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parallel.distributed import DistributedDataParallel
+from torchlike.tensor import Tensor, wrap
 from torchlike.utils._pytree import tree_flatten
 
 #: Above the tags of scripts.

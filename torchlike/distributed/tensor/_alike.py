@@ -8,10 +8,10 @@ from __future__ import annotations
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._runtime.mixed_operands import install
 from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._storage import PlacedStorage
+from torchlike.tensor import Tensor
 
 
 def alike(made: Tensor, model: Tensor) -> Tensor:

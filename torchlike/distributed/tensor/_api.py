@@ -18,7 +18,6 @@ from jax.sharding import NamedSharding
 from torchlike._core import modes
 from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.filled import full as plain_full
 from torchlike._ops.creation.finishing import numpy_dtype
@@ -28,6 +27,7 @@ from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, placements_of, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor.placement_types import Partial, Placement
+from torchlike.tensor import Tensor
 
 Placements = Sequence[Placement] | None
 

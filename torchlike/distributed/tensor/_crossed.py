@@ -10,13 +10,13 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd.function import Function
 from torchlike.distributed.crossings import Body, Side, own_side, shared, side_of
 from torchlike.distributed.groups import get_world_size, is_initialized
 from torchlike.distributed.reductions import reduced
 from torchlike.distributed.scoped_programs import cross, mesh_of_those
 from torchlike.distributed.tensor._moves import moved
+from torchlike.tensor import Tensor, wrap
 
 #: What is reduced: how, along which axes of the mesh, of how many processes.
 Sums = tuple[tuple[str, tuple[str, ...], int], ...]

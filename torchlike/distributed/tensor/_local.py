@@ -19,7 +19,6 @@ from jax import core
 from jax.sharding import NamedSharding
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.views import Alias, step
 from torchlike._ops.shape.views.making import make_view
 from torchlike._runtime.transfer import to_device
@@ -34,6 +33,7 @@ from torchlike.distributed.tensor._specs import checked, pieces, sharding_for
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.distributed.tensor._whole import Sums, summed, sums_of
 from torchlike.distributed.tensor.placement_types import Partial
+from torchlike.tensor import Tensor, wrap
 
 
 class LocalPart(Alias):

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh
 from torchlike.distributed.tensor._api import Placements, place_, where
 from torchlike.distributed.tensor._specs import checked, sharding_for
+from torchlike.tensor import Tensor
 
 _M = TypeVar("_M")  # a module, whose room stands above this one
 

@@ -14,7 +14,6 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime.mixed_operands import spans_processes
 from torchlike.autograd.function import Function
 from torchlike.distributed.collectives import all_reduce
@@ -32,6 +31,7 @@ from torchlike.distributed.tensor._storage import (
     replicated,
 )
 from torchlike.distributed.tensor.placement_types import Partial, Replicate
+from torchlike.tensor import Tensor, wrap
 
 #: What is reduced before: over which group, and how.
 Sums = tuple[tuple[Any, ProcessGroup], ...]

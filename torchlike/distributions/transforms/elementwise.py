@@ -8,10 +8,10 @@ from typing import Any
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Plain, Transform
 from torchlike.distributions.utils import broadcast_all
+from torchlike.tensor import Tensor
 
 
 class _Elementwise(Plain):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Transform
 from torchlike.distributions.utils import sum_rightmost
+from torchlike.tensor import Tensor
 
 
 class _Joined(Transform):

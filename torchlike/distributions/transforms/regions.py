@@ -8,11 +8,11 @@ from typing import Any
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Plain, Transform
 from torchlike.distributions.transforms.elementwise import SigmoidTransform
 from torchlike.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+from torchlike.tensor import Tensor
 
 
 def _with_dims(shape: Any, dims: int) -> Any:

@@ -7,7 +7,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.fx._symbolic_trace import symbolic_trace
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
@@ -15,6 +14,7 @@ from torchlike.fx.node import Argument, Node
 from torchlike.nn.modules.container import ParameterList
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 __all__ = ["FoldedGraphModule", "get_unique_attr_name_in_module", "split_const_subgraphs"]
 

@@ -16,10 +16,10 @@ from torchlike._aten import schemas
 from torchlike._aten.handlers import tensors_of
 from torchlike._aten.packets import aten
 from torchlike._core import protocol
-from torchlike._core.tensor import Tensor
 from torchlike.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer
 from torchlike.fx.node import Argument
 from torchlike.fx.proxy import Proxy
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 

@@ -17,7 +17,6 @@ from torchlike._aten.handlers import tensors_of, unhandled
 from torchlike._aten.packets import aten
 from torchlike._compat.symbolic import SymFloat, SymInt, expression_of, is_symbolic
 from torchlike._core import boxes, modes, protocol
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import forms
 from torchlike._dispatch.tags import Tag
 from torchlike._runtime.lazy import LazyModule
@@ -32,6 +31,7 @@ from torchlike.fx.node import Argument, Node
 from torchlike.fx.passes.shape_prop import _extract_tensor_metadata
 from torchlike.fx.proxy import Proxy
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode
 

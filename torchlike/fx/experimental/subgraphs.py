@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._jit.control_flow.cond import describe
 from torchlike._ops.aten import custom
 from torchlike.fx.experimental.proxy_tensor import (
@@ -19,6 +18,7 @@ from torchlike.fx.experimental.proxy_tensor import (
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Argument
 from torchlike.fx.proxy import Proxy
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torchlike.fx.interpreter import Interpreter
 from torchlike.fx.node import Argument, Node, map_aggregate
+from torchlike.tensor import Tensor
 
 __all__ = ["FakeTensorProp"]
 

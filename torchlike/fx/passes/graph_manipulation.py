@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from torchlike._core.tensor import Tensor
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node
 from torchlike.fx.passes.shape_prop import ShapeProp, TensorMetadata
+from torchlike.tensor import Tensor
 
 __all__ = ["get_size_of_all_nodes", "get_size_of_node", "get_tensor_meta",
            "replace_target_nodes_with", "size_bytes"]  # fmt: skip

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import torchlike
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike.fx.interpreter import Interpreter
 from torchlike.fx.node import Argument, Node, map_aggregate
+from torchlike.tensor import Tensor
 
 __all__ = ["ShapeProp", "TensorMetadata"]
 

@@ -7,11 +7,11 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node, _get_qualified_name
 from torchlike.fx.passes._fusion_groups import CALLABLE_NODE_OPS, FxNetAccFusionsFinder
+from torchlike.tensor import Tensor
 
 __all__ = [
     "CALLABLE_NODE_OPS", "FxNetAccFusionsFinder", "get_acc_ops_name", "get_node_target",

@@ -10,11 +10,11 @@ import flax.linen
 import jax
 import jax.numpy as jnp
 
-from torchlike._core.tensor import from_jax
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.interop.flax.variables import Tree
 from torchlike.interop.functions import from_jax_function
 from torchlike.nn import Module
+from torchlike.tensor import from_jax
 
 #: Arguments by which Flax's modules are told whether they train, and what they are then.
 _MODES = {"train": True, "training": True, "is_training": True,

@@ -7,10 +7,10 @@ from typing import Any
 from flax import nnx
 
 from torchlike._core import modes
-from torchlike._core.tensor import from_jax
 from torchlike.interop import modules
 from torchlike.interop.to_jax import to_jax_function
 from torchlike.nn import Module
+from torchlike.tensor import from_jax
 
 
 class _Held:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor, from_jax
 from torchlike.nn import Module, Parameter
+from torchlike.tensor import Tensor, from_jax
 
 
 class Leaf(NamedTuple):

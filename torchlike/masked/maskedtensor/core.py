@@ -14,8 +14,8 @@ from torchlike._core.extension import first_of
 from torchlike._core.layouts import sparse_coo, sparse_csr, strided
 from torchlike._core.parts_array import PartsArray
 from torchlike._core.storage import SparseStorage
-from torchlike._core.tensor import Tensor
 from torchlike._core.tensor_of_parts import TensorOfParts
+from torchlike.tensor import Tensor
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchlike._core.tensor import Tensor
 from torchlike.masked.maskedtensor.core import MaskedTensor
+from torchlike.tensor import Tensor
 
 __all__ = ["as_masked_tensor", "masked_tensor"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from torchlike._core import parts_array, protocol
 from torchlike._core.extension import first_of
-from torchlike._core.tensor import Tensor
 from torchlike._core.tensor_of_parts import TensorOfParts
+from torchlike.tensor import Tensor
 
 _INSTEAD = "its values(), or to_padded_tensor()"
 #: What public functions do with nested tensors of a class: by its name, and by the function's.

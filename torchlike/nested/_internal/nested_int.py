@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from torchlike._compat.symbolic import SymInt
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 _INDETERMINATE = "ge: relation is indeterminate"
 _numbers = itertools.count(1)

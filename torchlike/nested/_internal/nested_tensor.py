@@ -14,13 +14,13 @@ from torchlike._core.layouts import jagged, preserve_format
 from torchlike._core.parts_array import PartsArray
 from torchlike._core.size import Size, size_of
 from torchlike._core.storage import SparseStorage
-from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 from torchlike.nested._internal.nested_int import (
     NestedInt,
     nested_int_of,
     tensor_symint_registry,
 )
+from torchlike.tensor import Tensor
 
 #: PyTorch's name of it.
 _tensor_symint_registry = tensor_symint_registry

@@ -11,9 +11,9 @@ from torchlike._core import errors, trees
 from torchlike._core.layouts import strided
 from torchlike._core.parts_array import PartsArray
 from torchlike._core.storage import SparseStorage
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.nested._internal.base import Nested, Rules, hooked, retained
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 _INTERNAL = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.nn.attention.masks import (
     mask_device,
@@ -24,6 +23,7 @@ from torchlike.nn.attention.masks import (
     sliced_mask,
     takes_score,
 )
+from torchlike.tensor import Tensor
 
 __all__ = ["BlockMask", "create_block_mask"]
 

@@ -18,12 +18,12 @@ from jax import lax
 
 from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._jit.control_flow.subgraph import Leaf, Subgraph, SubgraphNode, joined
 from torchlike._ops.nn.attention.chunked import BLOCK, Blocks, Settings, added
 from torchlike._runtime import targets
 from torchlike.nn.attention.block_mask import BlockMask
 from torchlike.nn.attention.changed_scores import changed_scores, dense_blocks
+from torchlike.tensor import Tensor, wrap
 
 #: Scores of one head from which on they are not made whole: on accelerators, and on the CPU, where
 #: a program of its own for each mask costs more than whole rows of shorter sequences do.

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from torchlike._core import dtypes, modes
 from torchlike._core.errors import warn_once
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._jit.entry import jit
 from torchlike._ops.nn.attention.attention import modified_attention_op
@@ -34,6 +33,7 @@ from torchlike.nn.attention.masks import (
     or_masks,
     sliced_mask,
 )
+from torchlike.tensor import Tensor
 
 __all__ = [
     "_DEFAULT_SPARSE_BLOCK_SIZE",

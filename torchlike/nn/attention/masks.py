@@ -8,9 +8,9 @@ from typing import Any
 
 from torchlike import accelerator
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.func.vmap import vmap
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 

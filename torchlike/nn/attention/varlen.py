@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.nn.attention.varlen import varlen_attention
+from torchlike.tensor import Tensor
 
 __all__ = ["AuxRequest", "varlen_attn", "varlen_attn_out"]
 

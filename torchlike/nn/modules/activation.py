@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
+from torchlike.tensor import Tensor
 
 
 class _Inplace(Module):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.indexing.masking import where
 from torchlike._ops.shape.joining import cat
 from torchlike.nn import functional as F
 from torchlike.nn.modules.container import ModuleList, Sequential
 from torchlike.nn.modules.linear import Linear
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 _CUTOFFS = (
     "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "

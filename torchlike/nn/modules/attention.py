@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.nn.attention.multihead import multi_head_attention_forward
 from torchlike.nn import init
 from torchlike.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.native_attention import takes_native_kernel, without_keys
 from torchlike.nn.modules.utils import new_parameter
+from torchlike.tensor import Tensor
 
 
 class MultiheadAttention(Module):

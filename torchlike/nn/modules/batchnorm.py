@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.autograd.grad_mode import no_grad
@@ -15,6 +14,7 @@ from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter, new_tensor
+from torchlike.tensor import Tensor
 
 
 class _NormBase(Module):

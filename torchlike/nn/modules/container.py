@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.nn.modules.module import Module, _indented
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 
 def _position(index: Any, length: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
@@ -15,6 +14,7 @@ from torchlike.nn.modules.utils import (
     _single,
     new_parameter,
 )
+from torchlike.tensor import Tensor
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 
 class PairwiseDistance(Module):

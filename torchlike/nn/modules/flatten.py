@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 
 class Flatten(Module):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.batchnorm import _NormBase
+from torchlike.tensor import Tensor
 
 
 class _InstanceNorm(_NormBase):

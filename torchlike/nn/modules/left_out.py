@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.sequences import arange
 from torchlike.autograd.grad_mode import is_grad_enabled
+from torchlike.tensor import Tensor
 
 _enabled = True
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
+from torchlike.tensor import Tensor
 
 
 class Identity(Module):

@@ -6,10 +6,10 @@ import dataclasses
 import math
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.linear import Linear
 from torchlike.nn.modules.loss import _WeightedLoss
+from torchlike.tensor import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.nn.loss.reductions import reduction_of
 from torchlike.nn import functional as F
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 
 class _Loss(Module):

@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 
 from torchlike._core import modes
 from torchlike._core.subclasses import announce
-from torchlike._core.tensor import Tensor
 from torchlike._jit.entry import jit
 from torchlike._jit.warmup import of_options
 from torchlike.autograd.backward import zero_gradient
@@ -30,6 +29,7 @@ from torchlike.nn.hooks import (
 from torchlike.nn.parameter import Buffer, Parameter
 from torchlike.nn.state import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX
 from torchlike.nn.state import StateDicts, _IncompatibleKeys
+from torchlike.tensor import Tensor
 
 __all__ = [
     "_EXTRA_STATE_KEY_SUFFIX",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import is_grad_enabled
 from torchlike.nn.modules.left_out import get_fastpath_enabled
+from torchlike.tensor import Tensor
 
 
 def takes_native_kernel(layer: Any, alone: bool, query: Tensor, masks: tuple[Any, Any]) -> bool:

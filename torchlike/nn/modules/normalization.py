@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import as_tensor
 from torchlike.autograd.function import Function
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import as_sizes, new_parameter
+from torchlike.tensor import Tensor
 
 
 class LayerNorm(Module):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import _ntuple
+from torchlike.tensor import Tensor
 
 
 class _Pad(Module):

@@ -7,12 +7,12 @@ import numbers
 import warnings
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
 from torchlike.nn.utils.rnn import PackedSequence
+from torchlike.tensor import Tensor
 
 #: Gates by mode: how many blocks of hidden_size rows the weights have.
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}

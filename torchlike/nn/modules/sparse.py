@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 
 def _padding_row(padding_idx: int | None, num_embeddings: int, name: str) -> int | None:

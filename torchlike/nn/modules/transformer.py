@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import boxes, dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.filled import full
 from torchlike.nn import functional as F
 from torchlike.nn import init
@@ -21,6 +20,7 @@ from torchlike.nn.modules.left_out import left_out, may_leave_out
 from torchlike.nn.modules.linear import Linear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.normalization import LayerNorm
+from torchlike.tensor import Tensor
 
 Activation = str | Callable[[Tensor], Tensor]
 

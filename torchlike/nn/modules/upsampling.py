@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 
 class Upsample(Module):

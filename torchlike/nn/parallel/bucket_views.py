@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.grad_bucket import split_like
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 
 class BucketViews:

@@ -8,7 +8,6 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._core.devices import device
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import tensor
 from torchlike.distributed import collectives, objects
 from torchlike.distributed.algorithms.join import Join, Joinable, JoinHook
@@ -17,6 +16,7 @@ from torchlike.distributed.reductions import ReduceOp
 from torchlike.distributed.utils import send_all
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parallel.reducer import FIRST_BUCKET, OTHER_BUCKETS, Reducer
+from torchlike.tensor import Tensor
 
 _REFUSED = {
     "mixed_precision": "autocast around the forward",

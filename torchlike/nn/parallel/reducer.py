@@ -15,7 +15,6 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.autograd.engine import queue_callback
@@ -28,6 +27,7 @@ from torchlike.distributed.reductions import ReduceOp
 from torchlike.distributed.works import Work
 from torchlike.nn.parallel.bucket_views import BucketViews
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 #: Bytes of the first bucket, which is on its way early, and of the others.
 FIRST_BUCKET, OTHER_BUCKETS = 1 << 20, 25 << 20

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import devices
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
+from torchlike.tensor import Tensor
 
 
 def _device(given: Any) -> devices.device:

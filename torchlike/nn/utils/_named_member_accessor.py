@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 __all__ = ["NamedMemberAccessor", "set_tensor", "swap_submodule", "swap_tensor"]
 

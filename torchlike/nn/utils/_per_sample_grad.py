@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.func import functional_call, vmap
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 __all__ = ["call_for_per_sample_grads"]

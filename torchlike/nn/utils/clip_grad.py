@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import together
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.elementwise.pointwise import mul
 from torchlike._ops.linalg.total_norm import total_norm
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.tensor import Tensor
 
 
 def _gradients(parameters: Any) -> list[Tensor]:

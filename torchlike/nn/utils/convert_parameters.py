@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.shape.joining import cat
+from torchlike.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Tensor:

@@ -6,8 +6,8 @@ import copy
 from typing import Any
 
 from torchlike._compat import functions
-from torchlike._core.tensor import Tensor
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 
 def _check(layer: Any, bn: Any) -> None:

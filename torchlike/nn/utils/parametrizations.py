@@ -7,13 +7,13 @@ from typing import Any
 
 from torchlike._compat import functions
 from torchlike._core.dtypes import finfo
-from torchlike._core.tensor import Tensor
 from torchlike._ops.linalg.norms import norm_except_dim
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.module import M, Module
 from torchlike.nn.utils import parametrize
 from torchlike.nn.utils.spectral_norm import as_matrix, output_dim
 from torchlike.nn.utils.weight_norm import normalized
+from torchlike.tensor import Tensor
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

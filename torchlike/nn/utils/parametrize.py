@@ -7,11 +7,11 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.container import ModuleDict, ModuleList
 from torchlike.nn.modules.module import M, Module
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization",

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchlike._compat import functions
-from torchlike._core.tensor import Tensor
 from torchlike.nn.modules.module import M
 from torchlike.nn.utils.convert_parameters import parameters_to_vector
+from torchlike.tensor import Tensor
 
 
 class BasePruningMethod(ABC):

@@ -14,9 +14,9 @@ import numpy as np
 from torchlike._core import dtypes
 from torchlike._core.layouts import contiguous_format
 from torchlike._core.storage import device_array
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.joining import cat
 from torchlike._runtime import x64
+from torchlike.tensor import Tensor, wrap
 
 _UNKNOWN_LENGTHS = "packing outside the jitted function"
 

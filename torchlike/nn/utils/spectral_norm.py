@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions
-from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from torchlike.nn.modules.module import M
 from torchlike.nn.parameter import Parameter, is_lazy
 from torchlike.nn.utils.weight_hook import WeightHook
+from torchlike.tensor import Tensor
 
 normalize = functions.nn_functional.normalize
 

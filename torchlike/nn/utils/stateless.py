@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 __all__ = ["functional_call"]
 

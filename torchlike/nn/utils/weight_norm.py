@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.linalg.norms import norm_except_dim
 from torchlike.nn.modules.module import M
 from torchlike.nn.parameter import Parameter, is_lazy
 from torchlike.nn.utils.weight_hook import WeightHook
+from torchlike.tensor import Tensor
 
 
 def normalized(v: Tensor, g: Tensor, dim: int) -> Tensor:

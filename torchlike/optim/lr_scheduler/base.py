@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.optim.optimizer import Optimizer, refuse_capture
+from torchlike.tensor import Tensor
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "

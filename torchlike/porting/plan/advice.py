@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nn import Module, ModuleList, Sequential
 from torchlike.porting.plan.leaves import default_rule
 from torchlike.porting.plan.planning import Plan, plan_of
 from torchlike.porting.plan.step import captured, compiled
 from torchlike.porting.plan.topologies import topology as topology_of
+from torchlike.tensor import Tensor
 from torchlike.utils.checkpoint import checkpoint
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._core import devices, modes
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike.porting.plan.leaves import fetched_cells
+from torchlike.tensor import Tensor
 from torchlike.utils.data import DataLoader
 
 #: Device types that scripts name.

@@ -12,11 +12,11 @@ from weakref import WeakSet
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.nn import Module
 from torchlike.optim import Optimizer
+from torchlike.tensor import Tensor
 
 #: Kinds of inputs, in the order in which a plan lists them.
 KINDS = ("parameters", "optimizer state", "gradients", "buffers", "batch", "random numbers",

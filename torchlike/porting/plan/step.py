@@ -11,7 +11,6 @@ import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core import devices, modes
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call import MODES_IN_KEY, Call
 from torchlike._jit.compile.program import Program
@@ -25,6 +24,7 @@ from torchlike.porting.plan import program_text, weightless
 from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings
 from torchlike.porting.plan.topologies import Topology
+from torchlike.tensor import Tensor
 
 #: Of what an error speaks that asks a tensor on the meta device for its value.
 ABSENT_VALUES = ("no data", "on meta tensors")

@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike._compat import functions
 from torchlike._core import dtypes as _dtypes
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 from torchlike.testing.strategies.dtypes import checked
 from torchlike.testing.strategies.hypothesis_package import st
 

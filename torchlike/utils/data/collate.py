@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from torchlike._core.storage import host_value
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.creation.from_data import as_tensor, tensor
 from torchlike._ops.shape.joining import stack
+from torchlike.tensor import Tensor, wrap
 
 _MISFIT = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"

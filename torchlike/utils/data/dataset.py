@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from torchlike._core import devices
-from torchlike._core.tensor import Tensor
 from torchlike._ops.random.random import randperm
+from torchlike.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
 

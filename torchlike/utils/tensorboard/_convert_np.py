@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 
 
 def make_np(x: Any) -> np.ndarray:

@@ -8,10 +8,10 @@ import jax
 from jax.extend import core
 
 from torchlike import autograd
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
 from torchlike.nn import Module
 from torchlike.nn.utils.stateless import reparametrized
+from torchlike.tensor import Tensor, wrap
 from torchlike.utils.tensorboard._protos import (
     AttrValue,
     GraphDef,

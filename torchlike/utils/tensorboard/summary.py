@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core.tensor import Tensor
+from torchlike.tensor import Tensor
 from torchlike.utils.tensorboard._convert_np import make_np
 from torchlike.utils.tensorboard._histogram import make_histogram
 from torchlike.utils.tensorboard._pictures import (

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core.dtypes import c_name
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import memory_order
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, DType, Float, Input, OptFloat, OptInput, Str
@@ -31,6 +30,7 @@ from torchlike._ops.nn.attention.weighting import (
 )
 from torchlike._ops.promotion import check_broadcast
 from torchlike._runtime import targets
+from torchlike.tensor import Tensor
 
 
 def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> None:

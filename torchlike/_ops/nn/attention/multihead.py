@@ -7,13 +7,13 @@ import warnings
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._ops.linalg.matmul import linear
 from torchlike._ops.nn.attention.attention import scaled_dot_product_attention
 from torchlike._ops.nn.image.padding import pad
 from torchlike._ops.random.dropout import dropout
 from torchlike._ops.shape.joining import cat
+from torchlike.tensor import Tensor
 
 NEEDS_MASK = (
     "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "

@@ -12,7 +12,6 @@ import numpy as np
 
 from torchlike._core import dtypes, errors
 from torchlike._core.dtypes import c_name
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_any
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
@@ -20,6 +19,7 @@ from torchlike._ops import checks
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.nn.conv.convolution import convolution, transposed
 from torchlike._ops.nn.pool.windows import fitting
+from torchlike.tensor import Tensor
 
 _SPACES = ("", "nn.functional")
 # -- arguments -------------------------------------------------------------------------------------

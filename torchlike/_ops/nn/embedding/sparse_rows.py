@@ -11,7 +11,7 @@ import numpy as np
 from torchlike._core import errors, modes
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node, gradient_edge
-from torchlike._core.tensor import Tensor, wrap
+from torchlike.tensor import Tensor, wrap
 
 
 class SparseRowsNode(Node):

@@ -9,10 +9,10 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import casts
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_first
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Element, Input, Int, Kind, Str, ints
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 _Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import op
 from torchlike._dispatch.schema import Input, Static
+from torchlike.tensor import Tensor
 
 
 @op("nms_kept", namespaces=(), method=False, differentiable=False)

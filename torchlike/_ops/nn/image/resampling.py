@@ -20,12 +20,12 @@ from jax import lax
 
 from torchlike._core import dtypes
 from torchlike._core.memory_size import check_count
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_first
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, Input, Kind, Static, Str, ints
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.image.byte_resampling import resampled_bytes
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 _Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]

@@ -16,13 +16,13 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, modes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.sequences import arange
 from torchlike._ops.loops import scan
+from torchlike.tensor import Tensor
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Float, Input, Operand, OptInput, Str
@@ -22,6 +21,7 @@ from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._ops.promotion import in_float32, promoted, promoted_float
 from torchlike._ops.reduce.reduction import mean
 from torchlike._ops.reduce.reduction import sum as sum_op
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._ops.nn.loss.loss import cross_entropy
+from torchlike.tensor import Tensor
 
 _linear = NAMESPACES["nn.functional"]["linear"]
 

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Float, Input, Int, OptInput, Str
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._runtime.mixed_operands import own_values
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 

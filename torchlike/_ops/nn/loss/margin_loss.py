@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Float, Input, Int, OptInput, Str
 from torchlike._ops.checks import floats_only, scalar_type_of
@@ -19,6 +18,7 @@ from torchlike._ops.nn.loss.loss import reduced
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
 from torchlike._ops.nn.norm.softmax import pairwise_distance
 from torchlike._ops.promotion import check_broadcast, in_float32, promoted, promoted_float
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 

@@ -17,7 +17,6 @@ from jax import lax
 
 from torchlike._core import errors, modes
 from torchlike._core.tape import saving
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_first, of_loop
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import (
@@ -36,6 +35,7 @@ from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.pool.pooling import means_only
 from torchlike._ops.promotion import in_float32, promoted_float
 from torchlike._runtime import mixed_operands, targets
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 _SPACES = ("", "nn.functional")

@@ -12,7 +12,6 @@ from jax import lax
 
 from torchlike._core import dtypes, errors
 from torchlike._core.extension import add_method
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import Bool, Dims, DType, Float, Input, Int
@@ -21,6 +20,7 @@ from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.promotion import in_float32, promoted, promoted_float
 from torchlike._ops.reduce.reduction import axes, vector_norm
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from torchlike._core import dtypes
 from torchlike._core.memory_size import check_bytes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_first, of_first_row
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, IntOrInts, Kind
@@ -19,6 +18,7 @@ from torchlike._ops.checks import floats_only
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.conv.ops import int_or_ints
 from torchlike._ops.nn.pool.pooling import max_along, per_dimension, stride_of
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 #: An adaptive pool's output size: None keeps the input's.

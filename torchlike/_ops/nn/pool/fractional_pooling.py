@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Input, Shape
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.pool.pooling import per_dimension
+from torchlike.tensor import Tensor
 
 
 def _rounded(x: Any) -> jax.Array:

@@ -20,7 +20,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_first, of_first_row
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
@@ -29,6 +28,7 @@ from torchlike._ops.checks import floats_only, numbers_only
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.conv.ops import int_or_ints
 from torchlike._ops.unfused import unfused
+from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 _COUNT = {1: "one int", 2: "two ints", 3: "three ints"}

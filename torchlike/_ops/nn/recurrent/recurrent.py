@@ -13,12 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, OptInput, Str
 from torchlike._ops.linalg.products import times_transposed
 from torchlike._ops.loops import scan
 from torchlike._ops.nn.recurrent.recurrence import CELLS, over_time, recurrent_part
+from torchlike.tensor import Tensor
 
 # -- one direction ---------------------------------------------------------------------------------
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from torchlike._core import absent_dtypes, dtypes, views
 from torchlike._core.extension import add_method
-from torchlike._core.tensor import Tensor
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
 from torchlike._ops.shape.views.making import make_view
+from torchlike.tensor import Tensor
 
 
 @composite()

@@ -6,7 +6,6 @@ from typing import Any
 
 from torchlike._core import errors, views
 from torchlike._core.extension import add_method
-from torchlike._core.tensor import Tensor
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
 from torchlike._ops.shape.views.making import (
@@ -15,6 +14,7 @@ from torchlike._ops.shape.views.making import (
     require_tensor,
     shape_arguments,
 )
+from torchlike.tensor import Tensor
 
 
 def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:

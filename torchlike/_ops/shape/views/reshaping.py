@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import dtypes, errors, views
-from torchlike._core.tensor import Tensor
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import ints
@@ -20,6 +19,7 @@ from torchlike._ops.shape.views.making import (
     shape_arguments,
     unread,
 )
+from torchlike.tensor import Tensor
 
 
 def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:

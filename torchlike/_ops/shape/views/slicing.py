@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import errors, views
-from torchlike._core.tensor import Tensor
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
 from torchlike._ops.shape.views.making import make_view, require_tensor
+from torchlike.tensor import Tensor
 
 
 @composite()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import dtypes, errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.shape.views.making import make_parts, require_tensor
 from torchlike._ops.shape.views.slicing import sliced
+from torchlike.tensor import Tensor
 
 
 def require_dimensions(size: tuple[int, ...], name: str) -> None:

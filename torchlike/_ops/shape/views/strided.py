@@ -7,12 +7,12 @@ from typing import Any
 
 from torchlike._core import boxes, errors, views
 from torchlike._core.tape import gradient_edge
-from torchlike._core.tensor import Tensor
 from torchlike._core.views import Geometry, View, step
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import ints
 from torchlike._dispatch.view_history import node_of_view
 from torchlike._ops.shape.views.making import make_view
+from torchlike.tensor import Tensor
 
 
 @composite(name="unfold", namespaces=())

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes, modes, qschemes
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.from_data import tensor
 from torchlike.ao.quantization.qparams import check_range, determine_qparams
 from torchlike.autograd.function import Function
 from torchlike.library.registration import Library
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 #: PyTorch's name of it, by which other libraries define more.

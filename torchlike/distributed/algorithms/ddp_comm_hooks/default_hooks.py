@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike.distributed import collectives
 from torchlike.distributed.groups import member
 from torchlike.futures import Future
+from torchlike.tensor import Tensor
 
 
 def averaged(group: Any, tensor: Tensor) -> Future[Any]:

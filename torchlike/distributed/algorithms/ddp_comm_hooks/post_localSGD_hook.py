@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.algorithms.ddp_comm_hooks.default_hooks import averaged, done
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.subgroups import new_subgroups
 from torchlike.futures import Future
+from torchlike.tensor import Tensor
 
 __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.linalg.decompositions import qr
 from torchlike._ops.shape.joining import cat, stack
 from torchlike.distributed import collectives
@@ -21,6 +20,7 @@ from torchlike.distributed.algorithms.ddp_comm_hooks.default_hooks import averag
 from torchlike.distributed.groups import ProcessGroup, _get_default_group, member
 from torchlike.futures import Future
 from torchlike.random import Generator
+from torchlike.tensor import Tensor
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.shape.joining import cat
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import collectives
 from torchlike.distributed.grad_bucket import split_like
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.nn.parameter import Parameter
+from torchlike.tensor import Tensor
 
 __all__ = [
     "average_parameters", "average_parameters_or_parameter_groups", "get_params_to_average",

@@ -18,7 +18,6 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.nn.attention import spreading
 from torchlike._runtime import logs
@@ -32,6 +31,7 @@ from torchlike.distributed.tensor._api import full_tensor, place_, where
 from torchlike.distributed.tensor._layouts import laid_out
 from torchlike.distributed.tensor._specs import checked, sharding_for
 from torchlike.distributed.tensor.placement_types import Replicate, Shard
+from torchlike.tensor import Tensor, wrap
 
 log = logs.logger("kernels")
 #: The dimension of queries, keys and values that is cut: that of the sequence.

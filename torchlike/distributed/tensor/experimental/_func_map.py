@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import trees
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor._api import (
     DTensor,
@@ -22,6 +21,7 @@ from torchlike.distributed.tensor._api import (
     placements as placements_of,
 )
 from torchlike.distributed.tensor.placement_types import Partial, Replicate
+from torchlike.tensor import Tensor
 
 Placements = Sequence[Any] | None
 

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from torchlike._core import trees
 from torchlike._core.size import Size
-from torchlike._core.tensor import Tensor
 from torchlike._ops.aten.custom import OpOverload
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.mixed_operands import mixed
@@ -30,6 +29,7 @@ from torchlike.distributed.tensor._api import (
 from torchlike.distributed.tensor._specs import divides
 from torchlike.distributed.tensor.experimental._func_map import on_mesh
 from torchlike.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from torchlike.tensor import Tensor
 
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
 

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor._layouts import entering, laid_out, leaving
 from torchlike.distributed.tensor._modules import distribute_module, place_parameter
@@ -23,6 +22,7 @@ from torchlike.distributed.tensor.placement_types import Placement, Replicate, S
 from torchlike.nn.modules.linear import Linear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.sparse import Embedding
+from torchlike.tensor import Tensor
 
 #: The positional arguments of a call.
 Inputs = tuple[object, ...]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.nn.attention.varlen import varlen_attention
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.table import rule, torch
+from torchlike.tensor import Tensor
 
 _EXPECTED = "Expected query, key, and value to "
 

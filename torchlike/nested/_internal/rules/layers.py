@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import errors
-from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.base import name_of
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
@@ -20,6 +19,7 @@ from torchlike.nested._internal.rules.table import (
     spread,
     sums_of_parts,
 )
+from torchlike.tensor import Tensor
 
 
 @rule("softmax", "log_softmax", "softmin")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.table import rule, torch
+from torchlike.tensor import Tensor
 
 
 def to_padded(input: NestedTensor, padding: Any, width: int) -> Any:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import modes
-from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded, to_padded
 from torchlike.nested._internal.rules.shapes import expand_as, getitem
 from torchlike.nested._internal.rules.table import require_contiguous, rule, torch
+from torchlike.tensor import Tensor
 
 
 @rule("index_put", "index_put_")

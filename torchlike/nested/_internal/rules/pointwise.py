@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch import memory_order
 from torchlike.nested._internal.base import OTHERWISE, name_of
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded
 from torchlike.nested._internal.rules.table import inner_dim, raggedness_matches, rule, spread
+from torchlike.tensor import Tensor
 
 #: Ops whose results are laid out as those of pointwise ops are, without being any.
 _OTHERS_TEXT = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded, to_padded
 from torchlike.nested._internal.rules.shapes import unbind
@@ -15,6 +14,7 @@ from torchlike.nested._internal.rules.table import (
     rule,
     torch,
 )
+from torchlike.tensor import Tensor
 
 
 @rule("linear")

@@ -9,7 +9,6 @@ from typing import Any
 
 from torchlike._core import errors
 from torchlike._core.layouts import contiguous_format
-from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.table import (
     raggedness_matches,
@@ -18,6 +17,7 @@ from torchlike.nested._internal.rules.table import (
     rule,
     torch,
 )
+from torchlike.tensor import Tensor
 
 
 def _ints(given: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core import errors
-from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.nested._internal.nested_tensor import NestedTensor
+from torchlike.tensor import Tensor
 
 torch = NAMESPACES[""]
 functional = NAMESPACES["nn.functional"]

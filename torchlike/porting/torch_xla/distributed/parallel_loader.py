@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike.porting.torch_xla._absent import absent
+from torchlike.tensor import Tensor
 
 __getattr__ = absent("torch_xla.distributed.parallel_loader")
 

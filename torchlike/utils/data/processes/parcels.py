@@ -20,9 +20,9 @@ import numpy as np
 from torchlike._core import dtypes
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import SparseStorage, Storage, host_value
-from torchlike._core.tensor import Tensor
 from torchlike._runtime import shared_memory
 from torchlike._runtime.shared_memory import Block, aligned
+from torchlike.tensor import Tensor
 from torchlike.utils.data.processes import by_value
 from torchlike.utils.data.processes.rooms import Received, Rooms, room_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.filled import zeros
 from torchlike._ops.linalg.dynamic_quantization import dynamic_linear
 from torchlike.ao.quantization.observer import quantized
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 
 class Linear(Module):

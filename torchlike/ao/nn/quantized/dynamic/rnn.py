@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.filled import zeros
 from torchlike._ops.linalg.dynamic_quantization import dynamic_lstm
 from torchlike._ops.random.dropout import dropout
 from torchlike._ops.shape.joining import cat, stack
 from torchlike.ao.quantization.observer import quantized
 from torchlike.nn.modules.module import Module
+from torchlike.tensor import Tensor
 
 
 class LSTM(Module):

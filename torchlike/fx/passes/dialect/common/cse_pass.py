@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import torchlike
-from torchlike._core.tensor import Tensor
 from torchlike._ops.aten.custom import OpOverload
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node, map_arg
 from torchlike.fx.passes.infra.pass_base import PassBase, PassResult
+from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 __all__ = ["CSEPass", "get_CSE_banned_ops"]

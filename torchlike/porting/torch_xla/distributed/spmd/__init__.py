@@ -11,9 +11,9 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from torchlike._core.tensor import Tensor
 from torchlike.distributed.lent_meshes import lend
 from torchlike.porting.torch_xla._absent import absent
+from torchlike.tensor import Tensor
 
 __getattr__ = absent("torch_xla.distributed.spmd")
 

@@ -1,0 +1,845 @@
+"""Tensor: a light facade over a Storage. Its operator methods arrive from the registry.
+
+A tensor is a storage, an optional view of it, and autograd fields. Class attributes hold the
+defaults, so that making an op's result sets only what differs (two attributes).
+"""
+
+from __future__ import annotations
+
+import copy as copying
+import copyreg
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike._core import boxes, devices, dtypes, errors, modes, printing, protocol, views
+from torchlike._core.meta import MetaArray
+from torchlike._core.python_values import PythonValues
+from torchlike._core.size import Size, size_of
+from torchlike._core.sparse_array import KINDS as _SPARSE_KINDS
+from torchlike._core.storage import SparseStorage, Storage, device_array, host_value
+from torchlike._core.subclasses import announce
+from torchlike._core.tree_leaf import TreeLeaf
+from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._core.views import Geometry, View
+
+#: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
+#: twice as fast as isinstance on the per-op path.
+TENSOR_TYPES: set[type] = set()
+#: The classes of tensors whose storages hold something other than an array.
+_CLASS_OF: dict[type, Any] = {}
+
+#: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
+_MOST_SHOWN = 1 << 16
+
+
+class _BaseOfViews:
+    """``Tensor._base``, as libraries compare it with the function they are asked about. (On a
+    tensor it is a plain attribute.)"""
+
+    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+        return self if tensor is None else tensor._base
+
+
+_base_of_views = _BaseOfViews()
+
+
+class _TensorMeta(type):
+    """Lets ``isinstance(x, torch.FloatTensor)``-style classes and subclasses register cheaply."""
+
+    _base = property(lambda cls: _base_of_views)
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
+        cell: type | None = None, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        """``cell``: what the storages of this class hold, where that is no array."""
+        cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
+        TENSOR_TYPES.add(cls)
+        asked = cls.__torch_function__ is not protocol.no_protocol
+        handles = getattr(cls, "__torch_dispatch__", protocol.no_dispatch)
+        asked = asked or handles is not protocol.no_dispatch
+        ours = namespace.get("__module__", "").partition(".")[0] == "torchlike"
+        said = {n for base in cls.__mro__ if base.__name__ != "Tensor" for n in vars(base)}
+        if not asked or (ours and not {"__torch_function__", "__torch_dispatch__"} & said):
+            protocol.PLAIN.add(cls)
+        else:
+            cls._on = classmethod(_on_asking)
+            if handles is not protocol.no_dispatch:
+                cls._handles = True
+                # A class that says what operators do has no part in functions unless it says so.
+                said_function = getattr(cls.__torch_function__, "__func__", None)
+                if said_function is vars(Tensor)["__torch_function__"].__func__:
+                    cls.__torch_function__ = protocol.no_protocol
+        if cell is not None:
+            _CLASS_OF[cell] = cls
+        announce(cls)
+        return cls
+
+    def __init__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
+        cell: type | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name, bases, namespace)
+
+
+class Tensor(PythonValues, metaclass=_TensorMeta):
+    """A multi-dimensional array with PyTorch's interface, on an immutable ``jax.Array`` in a cell.
+
+    Made by the creation functions (``torchlike.tensor``, ``zeros``, ``randn``, …), by
+    ``torchlike.from_jax`` and by ops; ``t.jax()`` gives the array.
+    """
+
+    __module__ = "torchlike"
+
+    #: NumPy's scalars and arrays leave an operator to the tensor on its right.
+    __array_priority__ = 1000
+
+    _storage: Storage
+    #: The chain of steps from the storage's array to this tensor; None for the whole.
+    _view: View | None = None
+    #: For a differentiable view: the tensor whose history it shares. Never itself such a view.
+    _base: Tensor | None = None
+    _requires_grad: bool = False
+    #: The tape node this tensor is an output of, and which output.
+    _node: Any = None
+    _output_nr: int = 0
+    #: Whether it retained its gradient when detach_() took its node.
+    _retained: bool = False
+    _grad: Tensor | None = None
+    #: On a base: how often an in-place op changed its history; on a view: the count it knows.
+    _history: int = 0
+    #: How a view was made: "" (ordinary), "no_grad", "inference", or the name of a multi-view op.
+    _made_by: str = ""
+    #: Weak reference to the AccumulateGrad node of a leaf.
+    _accumulator: Any = None
+    _hooks: Any = None
+    _inference: bool = False
+    #: Given by rooms above (see ``extension``): how a stale view finds its history, and what
+    #: ``Tensor(2, 3)`` and ``Tensor([…])`` are.
+    _rejoin_history: Callable[[], None]
+    _legacy_new: Callable[..., Tensor]
+    #: How a DTensor prints; None for what is none.
+    _repr_on_mesh: Callable[[], str | None]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is Tensor:
+            return Tensor._legacy_new(*args, **kwargs)
+        protocol.wake()
+        self = object.__new__(cls)
+        if args and isinstance(args[0], Tensor):  # what follows is for the subclass's __init__
+            args, kwargs = args[:1], {}
+        vars(self).update(vars(Tensor._legacy_new(*args, **kwargs)))
+        return self
+
+    @classmethod
+    def _on(cls, storage: Storage, view: View | None = None) -> Any:
+        """A tensor of this class on a storage (or a view of it), without history.
+
+        All tensors are made by it, by ``wrap``, or in the hot path of dispatch and of jit, which
+        say the same in place; none runs the constructor of its class.
+        """
+        t = object.__new__(cls)
+        t._storage = storage
+        if view is not None:
+            t._view = view
+        return t
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> protocol.Result:
+        """What a subclass does that says nothing of its own: the function runs as on plain tensors,
+        and its results are instances of the class. NotImplemented where a type is no base of it.
+        """
+        if not all(issubclass(cls, kind) for kind in types):
+            return NotImplemented
+        with protocol.DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result if func in not_converted() else _converted(result, cls)
+
+    #: Whether the class has a ``__torch_dispatch__`` of its own.
+    _handles: bool = False
+    #: What a class does with operators below autograd; Tensor's own has no part in it.
+    __torch_dispatch__: Any = protocol.no_dispatch
+
+    # -- reading and writing -----------------------------------------------------------------------
+
+    def _read(self) -> Any:
+        """The value as a jax array of this tensor's shape (a tracer while capturing)."""
+        storage, view = self._storage, self._view
+        if view is None:
+            if storage.host is None and modes.current.capture is None:
+                cell = storage.cell
+                return cell if type(cell) is not np.ndarray else storage.concrete()
+            return storage.read()
+        if modes.current.capture is not None:
+            cell = storage.read()
+            if type(cell) in boxes.SPECIAL:
+                return boxes.call(views.reader(view.steps), cell, *view.dynamic)
+            return views.reader(view.steps)(cell, *view.dynamic)
+        if storage.host is not None:
+            part = self._host_view()
+            if part is not None:
+                return device_array(np.array(part))
+            return views.reader_alone(view.steps)(storage.concrete(), *view.dynamic)
+        if view.cached_version != storage.version:
+            read = views.reader_alone(view.steps)
+            if type(storage.cell) in boxes.SPECIAL:
+                return boxes.call(read, storage.cell, *view.dynamic)
+            view.cached = read(storage.concrete(), *view.dynamic)
+            view.cached_version = storage.version
+        if type(view.cached) is np.ndarray:
+            view.cached = device_array(view.cached)
+        return view.cached
+
+    def _value_now(self) -> Any:
+        """The value as compiled forms take it: a jax array (a tracer) or a host value."""
+        storage, view = self._storage, self._view
+        if view is None:
+            return storage.value()
+        if type(storage.cell) is not np.ndarray or modes.current.capture is not None:
+            if storage.host is None or modes.current.capture is not None:
+                return self._read()
+            part = self._host_view()
+            return self._read() if part is None else host_value(np.array(part, order="C"))
+        if view.cached_version != storage.version:
+            part = self._part_of(_in_memory_order(storage.cell, storage.strides))
+            if part is None:
+                return self._read()
+            view.cached, view.cached_version = (
+                part if part.flags.c_contiguous else part.copy(),
+                (storage.version),
+            )
+        return view.cached
+
+    def _part_of(self, cell: np.ndarray) -> np.ndarray | None:
+        """This view's part of a host value of its storage, in memory order; None where NumPy cannot
+        show it."""
+        view = self._view
+        assert view is not None
+        for s in view.steps:
+            if not s.rearranges:
+                return None
+        size, stride, offset = view.geometry
+        count = math.prod(size)
+        if count > _MOST_SHOWN:
+            return None
+        if not count:  # NumPy refuses an offset behind the end of an empty buffer
+            return np.empty(size, cell.dtype)
+        width = cell.itemsize
+        return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
+
+    def _host_view(self) -> np.ndarray | None:
+        """This tensor as a NumPy view on its host buffer; None where NumPy has no such view."""
+        storage, view = self._storage, self._view
+        host = storage.host
+        assert host is not None
+        if view is None:
+            return host
+        if (
+            storage.strides is not None and host.flags.c_contiguous
+            and not views.is_contiguous(host.shape, storage.strides)
+        ):  # fmt: skip
+            return None  # the geometry speaks of another memory order than the buffer's
+        if not view.shows_memory:
+            return None
+        return views.host_view(host, view.geometry, self.dtype.numpy)
+
+    def _write(self, array: Any) -> None:
+        """Replace this tensor's value (already of its shape and dtype) in its storage."""
+        storage, view = self._storage, self._view
+        if type(array) in boxes.BOXES:
+            boxes.check_write(storage, array)
+        if view is None:
+            storage.write(array)
+            return
+        if type(storage.cell) is MetaArray:
+            storage.version += 1
+            return
+        if modes.current.levels and boxes.involved((storage.cell, array)):
+            # A number's worth of JAX array where the new value is no tensor of the level.
+            write = views.writer(view.steps, False)
+            storage.write(boxes.call(write, storage.read(), array, *view.dynamic))
+            return
+        if storage.host is not None and modes.current.capture is None:
+            part = self._host_view()
+            if part is not None:  # and no more: other processes may be writing the rest
+                storage.write_part(part, array)
+                return
+        on_host = type(storage.cell) is np.ndarray and storage.strides is None
+        if on_host and modes.current.capture is None:
+            whole = storage.cell.copy()
+            part = self._part_of(whole)
+            if part is not None and getattr(array, "dtype", None) == part.dtype:
+                part[...] = array
+                storage.write(whole)
+                return
+        donate = modes.current.capture is None and storage.is_sole_owner()
+        write = views.writer(view.steps, donate)
+        storage.write(write(storage.read(), array, *view.dynamic))
+
+    def jax(self) -> Any:
+        """The value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has no
+        history: gradients end there."""
+        array, capture = self._read(), modes.current.capture
+        if type(array) is TreeLeaf:
+            return array.value
+        return array if capture is None else capture.traced(self._storage, array)
+
+    # -- geometry ----------------------------------------------------------------------------------
+
+    @property
+    def _geometry(self) -> Geometry:
+        return self._whole_geometry if self._view is None else self._view.geometry
+
+    @property
+    def _whole_geometry(self) -> Geometry:
+        """That of the storage's array, which views start from."""
+        shape = self._storage.shape
+        strides = self._storage.strides
+        if strides is None:  # an array in row-major order, the usual case
+            return views.contiguous(shape)
+        return Geometry(shape, strides, self._storage.offset)
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        view = self._view
+        return size_of(self._storage.shape if view is None else view.geometry.size)
+
+    def size(self, dim: int | None = None) -> Any:
+        """``shape``, or the size of one dimension. IndexError when ``dim`` is out of range."""
+        shape = self.shape
+        if dim is None:
+            return shape
+        return tuple.__getitem__(shape, _checked_dim(dim, len(shape)))
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The jump in memory, in elements, along each dimension (or along one)."""
+        stride = self._geometry.stride
+        return stride if dim is None else stride[_checked_dim(dim, len(stride))]
+
+    def storage_offset(self) -> int:
+        """Where in the storage the tensor begins, in elements."""
+        offset = self._storage.offset if self._view is None else self._view.geometry.offset
+        if offset != offset:  # views.UNKNOWN
+            modes.the_capture().refuse_value(
+                "the storage_offset() of a view at an index that is a tensor", "an int as index"
+            )
+        return offset
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        view = self._view
+        return len(self._storage.shape if view is None else view.geometry.size)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        view = self._view
+        return len(self._storage.shape if view is None else view.geometry.size)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The element type."""
+        if self._view is not None:
+            for s in reversed(self._view.steps):
+                if isinstance(s, (views.Bitcast, views.Real, views.Imag, views.ViewAsReal,
+                                  views.ViewAsComplex)):  # fmt: skip
+                    return self._view_dtype()
+        return dtypes.from_numpy_dtype(self._storage.dtype)
+
+    def _view_dtype(self) -> dtypes.dtype:
+        assert self._view is not None
+        current = dtypes.from_numpy_dtype(self._storage.dtype)
+        for s in self._view.steps:
+            if isinstance(s, views.Bitcast):
+                current = dtypes.from_numpy_dtype(s.params[0])
+            elif isinstance(s, (views.Real, views.Imag, views.ViewAsReal)):
+                current = current.to_real()
+            elif isinstance(s, views.ViewAsComplex):
+                current = current.to_complex()
+        return current
+
+    @property
+    def device(self) -> devices.device:
+        """Where the tensor lives."""
+        return self._storage.device
+
+    @property
+    def layout(self) -> Any:
+        return self._storage.layout
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    element_size = lambda self: self.dtype.itemsize  # noqa: E731
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.itemsize
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether memory order is row-major (or that of ``memory_format``)."""
+        size, stride, _ = self._geometry
+        if memory_format is not None and memory_format.is_of_images():
+            order = memory_format.order(len(size))
+            if order is None:
+                return False
+            return views.is_contiguous(
+                tuple(size[d] for d in order), tuple(stride[d] for d in order)
+            )
+        return views.is_contiguous(size, stride)
+
+    def data_ptr(self) -> int:
+        """An address: equal for tensors that begin at the same element of the same storage.
+
+        On the CPU the elements can be read there until the tensor is written. Differs from PyTorch:
+        a write may move them, and they must not be written there (unless the memory is shared with
+        NumPy); on accelerators the number is no address.
+        """
+        start = self._storage.data_ptr()
+        return start and start + self.storage_offset() * self.itemsize
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The storage, as an object that can be compared and measured."""
+        return UntypedStorage(self._storage)
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_xla = property(lambda self: self.device.type == "xla")
+    is_meta = property(lambda self: self.device.type == "meta")
+    # A property each: ``__torch_function__`` is told which was asked.
+    is_mps = property(lambda self: False)
+    is_xpu = property(lambda self: False)
+    is_sparse = property(lambda self: False)
+    is_quantized = property(lambda self: False)
+    is_nested = property(lambda self: False)
+    is_mkldnn = property(lambda self: False)
+    is_sparse_csr = property(lambda self: False)
+    is_mtia = property(lambda self: False)
+    is_vulkan = property(lambda self: False)
+    is_maia = property(lambda self: False)
+    is_ipu = property(lambda self: False)
+    names = property(lambda self: (None,) * self.dim())
+
+    def get_device(self) -> int:
+        """The device index, -1 on the CPU."""
+        return -1 if self.is_cpu else self.device.index or 0
+
+    # -- autograd fields ---------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow into this tensor."""
+        base = self._base
+        return self._requires_grad or (
+            base is not None and (base._requires_grad or self._node is not None)
+        )
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None:
+        self.requires_grad_(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
+    def requires_grad_(self, requires_grad: Any = True) -> Tensor:
+        """Start (or stop) recording ops on this leaf, in place.
+
+        RuntimeError for a non-leaf being switched off, and for dtypes that have no gradients.
+        """
+        # A view whose history is refused (view_history.rejoin) is asked for its flag only.
+        if self._node is not None if self._made_by else not self.is_leaf:
+            if not requires_grad:
+                raise RuntimeError(errors.NOT_A_LEAF_FLAG + errors.DETACH_HINT)
+            return self
+        if requires_grad and self.dtype.category < 2:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self._inference and not modes.current.inference:
+            raise RuntimeError(errors.INFERENCE_GRAD)
+        flag = bool(requires_grad)
+        if flag is not self._requires_grad:
+            if modes.current.capture is not None:
+                modes.current.capture.field_write(self, "requires_grad_()")
+            self._requires_grad = flag
+            modes.epoch.advance()  # compiled programs ask again which leaves want gradients
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by the user rather than by a recorded op."""
+        return self._present_node() is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The tape node that made this tensor, or None."""
+        node = self._present_node()
+        return None if node is None else node.shown()
+
+    def _present_node(self) -> Any:
+        base = self._base
+        if base is not None and self._history != base._history:
+            self._rejoin_history()
+        return self._node
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, or None."""
+        grad = self._held_grad()
+        if modes.current.capture is not None:
+            modes.current.capture.check_gradient(grad)
+        node = self._node
+        unset = grad is None and self._requires_grad
+        if unset and node is not None and not node.retains_grad(self._output_nr):
+            warnings.warn(errors.NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of "
+                                f"type {type(value).__name__}")  # fmt: skip
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.shape != self.shape:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
+                    f"size '{list(self.shape)}'. Please ensure that the gradient and the tensor "
+                    "are the same size"
+                )
+            if value.dtype is not self.dtype:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{dtypes.c_name(value.dtype)}' to "
+                    f"a tensor with dtype '{dtypes.scalar_type(self.dtype)}'. The gradient must "
+                    "match the tensor's dtype"
+                )
+        self._set_grad(value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._set_grad(None)
+
+    def _held_grad(self) -> Tensor | None:
+        """The gradient for those to whom zeros are as good as None, where a captured program
+        decides which of them it is."""
+        capture = modes.current.capture
+        if capture is not None:
+            if self._grad is not None and self._grad.is_sparse:
+                capture.refuse("a sparse gradient", "sparse=False, so that it is a dense one")
+            capture.slot_read(self, "_grad")
+        return self._grad
+
+    def _set_grad(self, value: Tensor | None) -> None:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.slot_write(self, "_grad")
+        self._grad = value
+
+    @property
+    def retains_grad(self) -> bool:
+        if self._node is None:
+            return self._retained
+        return self._node.retains_grad(self._output_nr)
+
+    @property
+    def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        capture = modes.current.capture
+        if capture is not None and not capture.is_created(self._storage):
+            capture.refuse_value("_version of a tensor from outside", "a tensor that counts")
+        return self._storage.version
+
+    def _is_view(self) -> bool:
+        seen = self._base is not None or self._storage.is_of_another
+        return seen and not self._inference
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made under ``inference_mode``."""
+        return self._inference
+
+    def _alias(self) -> Tensor:
+        """Another tensor on the same storage and view, with no autograd history."""
+        t = Tensor._on(self._storage, self._view)
+        if modes.current.capture is not None:
+            modes.current.capture.adopt_view(t)
+        return t
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history: writes through it are not recorded. RuntimeError for
+        what ``vmap`` maps."""
+        if modes.current.levels:
+            cell = self._storage.cell
+            boxed = type(cell) in boxes.BOXES
+            if boxed and not self.requires_grad and getattr(cell, "batched", False):
+                raise RuntimeError("accessing `data` under vmap transform is not allowed")
+            if not (boxed and self.requires_grad):
+                return self.detach()
+        found = self._alias()
+        found._inference = self._inference
+        return found
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
+        capture = modes.current.capture
+        if capture is not None:
+            capture.data_write(self, value)
+        old, storage, view = self._storage, value._storage, value._view
+        if old.is_placed and not storage.is_placed and old.shape == value.shape:
+            storage, view = old.alike(value._read()), None  # what has a place on a mesh keeps it
+        old.abandoned = True
+        modes.epoch.advance()
+        self._storage, self._view = storage, view
+        if self._inference is not value._inference:
+            self._inference = value._inference
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+    __hash__ = object.__hash__
+
+    # -- printing ----------------------------------------------------------------------------------
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        if type(self._storage.cell) in boxes.BOXES:
+            return repr(self._read())
+        own = type(self)
+        if type(self._storage.cell) is TreeLeaf:
+            return f"{own.__name__}({self._storage.cell!r})"
+        if modes.current.capture is not None:  # no values yet: say what is known
+            size = tuple(self.shape)
+            return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
+        if self._storage_spans_devices():
+            text = self._repr_on_mesh()
+            if text is not None:
+                return printing.parameter_repr(text) if getattr(self, "_is_param", False) else text
+        dtype, default = self.dtype, dtypes.get_default_dtype()
+        grad_fn = self.grad_fn
+        values: Any = self
+        if tensor_contents is None:
+            if self.is_meta:
+                values = self._read()
+            else:
+                with protocol.without_dispatch_modes():
+                    values = self.detach()._value("print(tensor)")
+        text = printing.tensor_repr(
+            values,
+            dtype=dtype.name,
+            is_default_dtype=dtype in (default, default.to_complex()),
+            device=str(self.device),
+            is_default_device=self.device == devices.get_default_device(),
+            requires_grad=self.requires_grad,
+            grad_fn=None if grad_fn is None else grad_fn.short_name(),
+            # Parameter itself says of the class that it is one, other classes of an instance.
+            prefix="tensor(" if own is Tensor or "_is_param" in vars(own) else f"{own.__name__}(",
+            is_parameter_like=getattr(self, "_is_param", False),
+            contents=tensor_contents,
+        )
+        return printing.parameter_repr(text) if getattr(own, "_is_param", False) else text
+
+    def _storage_spans_devices(self) -> bool:
+        """Whether the array lies on a mesh of devices, so that it may be a DTensor."""
+        return isinstance(getattr(self._storage.cell, "sharding", None), jax.sharding.NamedSharding)
+
+    def __format__(self, spec: str) -> str:
+        if self.dim() == 0 and type(self) is Tensor and not self.is_meta:
+            return self._value("format(tensor)").item().__format__(spec)
+        return object.__format__(self, spec)
+
+    # -- copies and pickles ------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        if self._handles:
+            return self._copied_by_its_class(memo)
+        # Tensors that shared a storage share the copied one.
+        key = id(self._storage)
+        if key not in memo:
+            memo[key] = storage = self._storage.alike(self._storage.read())
+            storage.strides = self._storage.strides
+        memo[id(self)] = copy = self._on(memo[key], self._view)
+        copy._requires_grad = self._requires_grad
+        return self._with_copied_state(copy, memo)
+
+    def _with_copied_state(self, copy: Tensor, memo: dict[int, Any]) -> Tensor:
+        """``copy`` with copies of the gradient, attributes and slots of this tensor."""
+        if self._grad is not None:
+            copy._grad = self._grad.__deepcopy__(memo)
+        own, slots = parts_of_state(Tensor.__getstate__(self))
+        vars(copy).update(copying.deepcopy(own, memo))
+        for name, value in slots.items():
+            setattr(copy, name, copying.deepcopy(value, memo))
+        return copy
+
+    def _copied_by_its_class(self, memo: dict[int, Any]) -> Tensor:
+        """What ``clone()`` gives of a wrapper subclass, with copies of what was set on it.
+        RuntimeError for another class."""
+        with modes.unrecorded():
+            made = self.clone()  # type: ignore[attr-defined]
+        if type(made) is not type(self):
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for wrapper subclasses only works "
+                "for subclass types that implement clone() and for which cloning returns another "
+                "instance of the same subclass. You should either properly implement clone() for "
+                "your subclass or override __deepcopy__() if it is intended behavior for clone() "
+                "to return an instance of a different type."
+            )
+        memo[id(self)] = made
+        made._requires_grad = self._requires_grad
+        return self._with_copied_state(made, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.refuse_value("pickle", "saving outside the jitted function")
+        # The whole storage goes along, once however many tensors share it, and a result comes back
+        # as a leaf, as in PyTorch: a pruned module, which holds one, can be pickled.
+        state = self.__getstate__()
+        return _rebuild, (type(self), self._storage, self._view, self.requires_grad, state)
+
+    def __getstate__(self) -> Any:
+        """What was set on the tensor: its attributes, or None. Where its class has slots, these and
+        the slots that are filled."""
+        own = {k: v for k, v in self.__dict__.items() if k not in _FIELDS} or None
+        names = copyreg._slotnames(type(self))  # type: ignore[attr-defined]
+        slots = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return (own, slots) if slots else own
+
+
+# `__torch_function__` and errors call an accessor by the name of its function.
+for _name, _value in vars(Tensor).items():
+    _function: Any = _value.fget if isinstance(_value, property) else _value
+    if getattr(_function, "__name__", "") == "<lambda>":
+        _function.__name__, _function.__qualname__ = _name, f"Tensor.{_name}"
+
+#: The attributes that are the tensor itself; anything else in __dict__ is the user's.
+_FIELDS = frozenset(
+    ("_storage", "_view", "_base", "_requires_grad", "_node", "_output_nr", "_grad", "_history",
+     "_made_by", "_accumulator", "_hooks", "_inference", "_retained")
+)  # fmt: skip
+
+
+def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.ndarray:
+    """An array whose memory, row by row, is that of a storage with these strides."""
+    if strides is None:
+        return values
+    return np.array(values.transpose(views.dense_order(values.shape, strides)), order="C")
+
+
+def _on_asking(cls: Any, storage: Storage, view: View | None = None) -> Tensor:
+    """``Tensor._on`` for a class that may be asked before a public function runs."""
+    protocol.wake()
+    if cls._handles:
+        protocol.start_dispatch()
+    return Tensor._on.__func__(cls, storage, view)  # type: ignore[attr-defined]
+
+
+@functools.cache
+def not_converted() -> frozenset[Any]:
+    """Accessors whose results are what they are, not made a subclass."""
+    return frozenset(vars(Tensor)[n].__get__ for n in ("grad",))
+
+
+def _converted(result: Any, cls: Any) -> protocol.Result:
+    """Tensors in a result, also in tuples and lists, as instances of a class."""
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)  # type: ignore[attr-defined]
+    if isinstance(result, (tuple, list)) and not isinstance(result, Size):
+        parts = [_converted(r, cls) for r in result]
+        return type(result)._make(parts) if hasattr(result, "_make") else type(result)(parts)  # type: ignore[attr-defined]
+    return result
+
+
+def wrap(array: Any) -> Tensor:
+    """A new tensor on a new storage holding ``array``."""
+    if type(array) in _SPARSE_KINDS:
+        return _CLASS_OF[type(array)]._on(SparseStorage(array))
+    t = object.__new__(Tensor)  # as `_on` does, without a call
+    t._storage = Storage(array)
+    return t
+
+
+def from_jax(array: Any) -> Tensor:
+    """A tensor with the value of a jax array (which stays as it is: writes make new arrays), or of
+    a NumPy array or number, which is copied. TypeError for anything else, and for a dtype that
+    PyTorch does not have."""
+    if not isinstance(array, (jax.Array, np.ndarray, np.generic)):
+        raise TypeError(f"from_jax expects a jax.Array or NumPy array, not {type(array).__name__}")
+    dtypes.from_numpy_dtype(array.dtype)
+    return wrap(array if isinstance(array, jax.Array) else device_array(np.array(array)))
+
+
+def _checked_dim(dim: Any, ndim: int) -> int:
+    return errors.wrap_dim(dim.__index__(), ndim)
+
+
+def _rebuild(
+    cls: type[Tensor], storage: Storage, view: View | None, requires_grad: Any, state: Any
+) -> Tensor:
+    """Unpickle."""
+    t = cls._on(storage, view)
+    t._requires_grad = requires_grad
+    return set_state(t, state)
+
+
+def set_state(t: Tensor, state: Any) -> Tensor:
+    """``t`` with what ``__getstate__`` told of another tensor, which its class may take in a way of
+    its own."""
+    if hasattr(t, "__setstate__"):
+        t.__setstate__(state)  # type: ignore[operator]
+        return t
+    for part in parts_of_state(state):
+        for name, value in part.items():
+            setattr(t, name, value)
+    return t
+
+
+def parts_of_state(state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Attributes and slots. RuntimeError for a tuple of another length."""
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    own, slots = state if isinstance(state, tuple) else (state, None)
+    return own or {}, slots or {}
