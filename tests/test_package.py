@@ -61,7 +61,7 @@ FLOORS = [
     {"_core.storage", "_core.views"},
     {"_core.untyped_storage", "_core.wrapper_storage"},
     {"_core.literals"},
-    {"_core.python_values"},
+    {"_core.python_values", "_core.stored_values", "_core.tensor_class", "_core.tensor_copies"},
     {"tensor"},
     {
         "_core.extension",
@@ -359,7 +359,7 @@ def _can_be_imported(name):
 OURS = {
     "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops",
     "_decomp", "_library", "_prims_common", "_runtime", "_stablehlo", "_vmap_internals.py",
-    "as_torch.py", "cli.py", "interop", "porting", "py.typed",
+    "as_torch.py", "cli.py", "interop", "porting", "py.typed", "tensor.py",
 }  # fmt: skip
 
 

@@ -141,7 +141,6 @@ from torchlike._core.qschemes import qscheme as qscheme
 from torchlike._core.size import Size as Size
 from torchlike._core.streams import Event as Event
 from torchlike._core.streams import Stream as Stream
-from torchlike.tensor import from_jax as from_jax
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._dispatch.tags import Tag as Tag
 from torchlike._stablehlo.torchscript import ScriptFunction as ScriptFunction
@@ -188,6 +187,7 @@ from torchlike.random import seed as seed
 from torchlike.random import set_rng_state as set_rng_state
 from torchlike.serialization import load as load
 from torchlike.serialization import save as save
+from torchlike.tensor import from_jax as from_jax
 
 newaxis: None
 

@@ -6,8 +6,6 @@ defaults, so that making an op's result sets only what differs (two attributes).
 
 from __future__ import annotations
 
-import copy as copying
-import copyreg
 import functools
 import math
 import warnings
@@ -18,77 +16,19 @@ import jax
 import numpy as np
 
 from torchlike._core import boxes, devices, dtypes, errors, modes, printing, protocol, views
-from torchlike._core.meta import MetaArray
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
 from torchlike._core.sparse_array import KINDS as _SPARSE_KINDS
-from torchlike._core.storage import SparseStorage, Storage, device_array, host_value
-from torchlike._core.subclasses import announce
+from torchlike._core.storage import SparseStorage, Storage, device_array
+from torchlike._core.stored_values import StoredValues
+from torchlike._core.tensor_class import CLASS_OF, TensorMeta
+from torchlike._core.tensor_copies import TensorCopies, set_state
 from torchlike._core.tree_leaf import TreeLeaf
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View
 
-#: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
-#: twice as fast as isinstance on the per-op path.
-TENSOR_TYPES: set[type] = set()
-#: The classes of tensors whose storages hold something other than an array.
-_CLASS_OF: dict[type, Any] = {}
 
-#: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
-_MOST_SHOWN = 1 << 16
-
-
-class _BaseOfViews:
-    """``Tensor._base``, as libraries compare it with the function they are asked about. (On a
-    tensor it is a plain attribute.)"""
-
-    def __get__(self, tensor: Any, owner: Any = None) -> Any:
-        return self if tensor is None else tensor._base
-
-
-_base_of_views = _BaseOfViews()
-
-
-class _TensorMeta(type):
-    """Lets ``isinstance(x, torch.FloatTensor)``-style classes and subclasses register cheaply."""
-
-    _base = property(lambda cls: _base_of_views)
-
-    def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
-        cell: type | None = None, **kwargs: Any,
-    ) -> Any:  # fmt: skip
-        """``cell``: what the storages of this class hold, where that is no array."""
-        cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
-        TENSOR_TYPES.add(cls)
-        asked = cls.__torch_function__ is not protocol.no_protocol
-        handles = getattr(cls, "__torch_dispatch__", protocol.no_dispatch)
-        asked = asked or handles is not protocol.no_dispatch
-        ours = namespace.get("__module__", "").partition(".")[0] == "torchlike"
-        said = {n for base in cls.__mro__ if base.__name__ != "Tensor" for n in vars(base)}
-        if not asked or (ours and not {"__torch_function__", "__torch_dispatch__"} & said):
-            protocol.PLAIN.add(cls)
-        else:
-            cls._on = classmethod(_on_asking)
-            if handles is not protocol.no_dispatch:
-                cls._handles = True
-                # A class that says what operators do has no part in functions unless it says so.
-                said_function = getattr(cls.__torch_function__, "__func__", None)
-                if said_function is vars(Tensor)["__torch_function__"].__func__:
-                    cls.__torch_function__ = protocol.no_protocol
-        if cell is not None:
-            _CLASS_OF[cell] = cls
-        announce(cls)
-        return cls
-
-    def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
-        cell: type | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(name, bases, namespace)
-
-
-class Tensor(PythonValues, metaclass=_TensorMeta):
+class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     """A multi-dimensional array with PyTorch's interface, on an immutable ``jax.Array`` in a cell.
 
     Made by the creation functions (``torchlike.tensor``, ``zeros``, ``randn``, …), by
@@ -167,130 +107,6 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     _handles: bool = False
     #: What a class does with operators below autograd; Tensor's own has no part in it.
     __torch_dispatch__: Any = protocol.no_dispatch
-
-    # -- reading and writing -----------------------------------------------------------------------
-
-    def _read(self) -> Any:
-        """The value as a jax array of this tensor's shape (a tracer while capturing)."""
-        storage, view = self._storage, self._view
-        if view is None:
-            if storage.host is None and modes.current.capture is None:
-                cell = storage.cell
-                return cell if type(cell) is not np.ndarray else storage.concrete()
-            return storage.read()
-        if modes.current.capture is not None:
-            cell = storage.read()
-            if type(cell) in boxes.SPECIAL:
-                return boxes.call(views.reader(view.steps), cell, *view.dynamic)
-            return views.reader(view.steps)(cell, *view.dynamic)
-        if storage.host is not None:
-            part = self._host_view()
-            if part is not None:
-                return device_array(np.array(part))
-            return views.reader_alone(view.steps)(storage.concrete(), *view.dynamic)
-        if view.cached_version != storage.version:
-            read = views.reader_alone(view.steps)
-            if type(storage.cell) in boxes.SPECIAL:
-                return boxes.call(read, storage.cell, *view.dynamic)
-            view.cached = read(storage.concrete(), *view.dynamic)
-            view.cached_version = storage.version
-        if type(view.cached) is np.ndarray:
-            view.cached = device_array(view.cached)
-        return view.cached
-
-    def _value_now(self) -> Any:
-        """The value as compiled forms take it: a jax array (a tracer) or a host value."""
-        storage, view = self._storage, self._view
-        if view is None:
-            return storage.value()
-        if type(storage.cell) is not np.ndarray or modes.current.capture is not None:
-            if storage.host is None or modes.current.capture is not None:
-                return self._read()
-            part = self._host_view()
-            return self._read() if part is None else host_value(np.array(part, order="C"))
-        if view.cached_version != storage.version:
-            part = self._part_of(_in_memory_order(storage.cell, storage.strides))
-            if part is None:
-                return self._read()
-            view.cached, view.cached_version = (
-                part if part.flags.c_contiguous else part.copy(),
-                (storage.version),
-            )
-        return view.cached
-
-    def _part_of(self, cell: np.ndarray) -> np.ndarray | None:
-        """This view's part of a host value of its storage, in memory order; None where NumPy cannot
-        show it."""
-        view = self._view
-        assert view is not None
-        for s in view.steps:
-            if not s.rearranges:
-                return None
-        size, stride, offset = view.geometry
-        count = math.prod(size)
-        if count > _MOST_SHOWN:
-            return None
-        if not count:  # NumPy refuses an offset behind the end of an empty buffer
-            return np.empty(size, cell.dtype)
-        width = cell.itemsize
-        return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
-
-    def _host_view(self) -> np.ndarray | None:
-        """This tensor as a NumPy view on its host buffer; None where NumPy has no such view."""
-        storage, view = self._storage, self._view
-        host = storage.host
-        assert host is not None
-        if view is None:
-            return host
-        if (
-            storage.strides is not None and host.flags.c_contiguous
-            and not views.is_contiguous(host.shape, storage.strides)
-        ):  # fmt: skip
-            return None  # the geometry speaks of another memory order than the buffer's
-        if not view.shows_memory:
-            return None
-        return views.host_view(host, view.geometry, self.dtype.numpy)
-
-    def _write(self, array: Any) -> None:
-        """Replace this tensor's value (already of its shape and dtype) in its storage."""
-        storage, view = self._storage, self._view
-        if type(array) in boxes.BOXES:
-            boxes.check_write(storage, array)
-        if view is None:
-            storage.write(array)
-            return
-        if type(storage.cell) is MetaArray:
-            storage.version += 1
-            return
-        if modes.current.levels and boxes.involved((storage.cell, array)):
-            # A number's worth of JAX array where the new value is no tensor of the level.
-            write = views.writer(view.steps, False)
-            storage.write(boxes.call(write, storage.read(), array, *view.dynamic))
-            return
-        if storage.host is not None and modes.current.capture is None:
-            part = self._host_view()
-            if part is not None:  # and no more: other processes may be writing the rest
-                storage.write_part(part, array)
-                return
-        on_host = type(storage.cell) is np.ndarray and storage.strides is None
-        if on_host and modes.current.capture is None:
-            whole = storage.cell.copy()
-            part = self._part_of(whole)
-            if part is not None and getattr(array, "dtype", None) == part.dtype:
-                part[...] = array
-                storage.write(whole)
-                return
-        donate = modes.current.capture is None and storage.is_sole_owner()
-        write = views.writer(view.steps, donate)
-        storage.write(write(storage.read(), array, *view.dynamic))
-
-    def jax(self) -> Any:
-        """The value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has no
-        history: gradients end there."""
-        array, capture = self._read(), modes.current.capture
-        if type(array) is TreeLeaf:
-            return array.value
-        return array if capture is None else capture.traced(self._storage, array)
 
     # -- geometry ----------------------------------------------------------------------------------
 
@@ -684,50 +500,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             return self._value("format(tensor)").item().__format__(spec)
         return object.__format__(self, spec)
 
-    # -- copies and pickles ------------------------------------------------------------------------
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if id(self) in memo:
-            return memo[id(self)]
-        if not self.is_leaf:
-            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
-        if self._handles:
-            return self._copied_by_its_class(memo)
-        # Tensors that shared a storage share the copied one.
-        key = id(self._storage)
-        if key not in memo:
-            memo[key] = storage = self._storage.alike(self._storage.read())
-            storage.strides = self._storage.strides
-        memo[id(self)] = copy = self._on(memo[key], self._view)
-        copy._requires_grad = self._requires_grad
-        return self._with_copied_state(copy, memo)
-
-    def _with_copied_state(self, copy: Tensor, memo: dict[int, Any]) -> Tensor:
-        """``copy`` with copies of the gradient, attributes and slots of this tensor."""
-        if self._grad is not None:
-            copy._grad = self._grad.__deepcopy__(memo)
-        own, slots = parts_of_state(Tensor.__getstate__(self))
-        vars(copy).update(copying.deepcopy(own, memo))
-        for name, value in slots.items():
-            setattr(copy, name, copying.deepcopy(value, memo))
-        return copy
-
-    def _copied_by_its_class(self, memo: dict[int, Any]) -> Tensor:
-        """What ``clone()`` gives of a wrapper subclass, with copies of what was set on it.
-        RuntimeError for another class."""
-        with modes.unrecorded():
-            made = self.clone()  # type: ignore[attr-defined]
-        if type(made) is not type(self):
-            raise RuntimeError(
-                "The default implementation of __deepcopy__() for wrapper subclasses only works "
-                "for subclass types that implement clone() and for which cloning returns another "
-                "instance of the same subclass. You should either properly implement clone() for "
-                "your subclass or override __deepcopy__() if it is intended behavior for clone() "
-                "to return an instance of a different type."
-            )
-        memo[id(self)] = made
-        made._requires_grad = self._requires_grad
-        return self._with_copied_state(made, memo)
+    # -- pickles -----------------------------------------------------------------------------------
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture = modes.current.capture
@@ -738,14 +511,6 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         state = self.__getstate__()
         return _rebuild, (type(self), self._storage, self._view, self.requires_grad, state)
 
-    def __getstate__(self) -> Any:
-        """What was set on the tensor: its attributes, or None. Where its class has slots, these and
-        the slots that are filled."""
-        own = {k: v for k, v in self.__dict__.items() if k not in _FIELDS} or None
-        names = copyreg._slotnames(type(self))  # type: ignore[attr-defined]
-        slots = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return (own, slots) if slots else own
-
 
 # `__torch_function__` and errors call an accessor by the name of its function.
 for _name, _value in vars(Tensor).items():
@@ -753,26 +518,11 @@ for _name, _value in vars(Tensor).items():
     if getattr(_function, "__name__", "") == "<lambda>":
         _function.__name__, _function.__qualname__ = _name, f"Tensor.{_name}"
 
-#: The attributes that are the tensor itself; anything else in __dict__ is the user's.
-_FIELDS = frozenset(
-    ("_storage", "_view", "_base", "_requires_grad", "_node", "_output_nr", "_grad", "_history",
-     "_made_by", "_accumulator", "_hooks", "_inference", "_retained")
-)  # fmt: skip
 
-
-def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.ndarray:
-    """An array whose memory, row by row, is that of a storage with these strides."""
-    if strides is None:
-        return values
-    return np.array(values.transpose(views.dense_order(values.shape, strides)), order="C")
-
-
-def _on_asking(cls: Any, storage: Storage, view: View | None = None) -> Tensor:
-    """``Tensor._on`` for a class that may be asked before a public function runs."""
-    protocol.wake()
-    if cls._handles:
-        protocol.start_dispatch()
-    return Tensor._on.__func__(cls, storage, view)  # type: ignore[attr-defined]
+def all_attributes() -> dict[str, Any]:
+    """Return what Tensor and its bases define, by name."""
+    bases = reversed(Tensor.__mro__[:-1])
+    return {name: value for base in bases for name, value in vars(base).items()}
 
 
 @functools.cache
@@ -796,7 +546,7 @@ def _converted(result: Any, cls: Any) -> protocol.Result:
 def wrap(array: Any) -> Tensor:
     """A new tensor on a new storage holding ``array``."""
     if type(array) in _SPARSE_KINDS:
-        return _CLASS_OF[type(array)]._on(SparseStorage(array))
+        return CLASS_OF[type(array)]._on(SparseStorage(array))
     t = object.__new__(Tensor)  # as `_on` does, without a call
     t._storage = Storage(array)
     return t
@@ -823,23 +573,3 @@ def _rebuild(
     t = cls._on(storage, view)
     t._requires_grad = requires_grad
     return set_state(t, state)
-
-
-def set_state(t: Tensor, state: Any) -> Tensor:
-    """``t`` with what ``__getstate__`` told of another tensor, which its class may take in a way of
-    its own."""
-    if hasattr(t, "__setstate__"):
-        t.__setstate__(state)  # type: ignore[operator]
-        return t
-    for part in parts_of_state(state):
-        for name, value in part.items():
-            setattr(t, name, value)
-    return t
-
-
-def parts_of_state(state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Attributes and slots. RuntimeError for a tuple of another length."""
-    if isinstance(state, tuple) and len(state) != 2:
-        raise RuntimeError(f"Invalid serialized state: {state}")
-    own, slots = state if isinstance(state, tuple) else (state, None)
-    return own or {}, slots or {}

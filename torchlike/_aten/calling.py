@@ -19,13 +19,12 @@ from torchlike._aten import (
 from torchlike._aten.handlers import COMPOSITES
 from torchlike._aten.packets import OwnOperator, aten
 from torchlike._core import modes, protocol
-from torchlike._core.python_values import PythonValues
 from torchlike._core.wrapped import NoMemory
 from torchlike._dispatch import asking, autocast
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema_language import Schema
 from torchlike._ops.aten import custom
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, all_attributes
 
 assert composites  # importing it fills the table of rules
 assert whole_operators
@@ -94,8 +93,7 @@ def _accessors() -> dict[Any, str]:
 @functools.cache
 def _methods() -> dict[Any, str]:
     """Tensor's methods, by the objects that the protocol names."""
-    every = {**vars(PythonValues), **vars(Tensor)}
-    return {v: n for n, v in every.items() if isinstance(v, FunctionType)}
+    return {v: n for n, v in all_attributes().items() if isinstance(v, FunctionType)}
 
 
 def _name(public: Any) -> tuple[str, str]:

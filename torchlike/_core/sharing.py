@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 
 from torchlike._core.storage import Storage
+from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._runtime import collector
-from torchlike.tensor import TENSOR_TYPES, Tensor
+from torchlike.tensor import Tensor
 
 
 def tensors_on(storage: Storage) -> list[Tensor]:

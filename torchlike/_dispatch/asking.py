@@ -18,9 +18,8 @@ from typing import Any
 
 from torchlike._core import protocol
 from torchlike._core.extension import copy_of
-from torchlike._core.python_values import PythonValues
 from torchlike._dispatch.forms import read, table
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, all_attributes
 
 #: Tensor's attributes that PyTorch passes on by another name.
 REPORTED = {
@@ -131,7 +130,7 @@ def _make_ask(
 
 def attributes() -> Iterator[tuple[str, Any]]:
     """The attributes of Tensor that ask, by name."""
-    for name, value in {**vars(PythonValues), **vars(Tensor)}.items():
+    for name, value in all_attributes().items():
         if name.startswith("__") and name.endswith("__"):
             asks = name in _DUNDER
         elif name.startswith("_"):

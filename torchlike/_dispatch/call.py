@@ -18,6 +18,7 @@ from torchlike._core import boxes, errors, modes, protocol, sparse_array
 from torchlike._core.casts import NUMBERS
 from torchlike._core.devices import CPU, accelerator_of
 from torchlike._core.storage import Storage
+from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._dispatch import old_signatures, recycling
 from torchlike._dispatch import out as outputs
 from torchlike._dispatch.executable import Executable
@@ -26,7 +27,7 @@ from torchlike._dispatch.schema import Schema, StaticNumber
 from torchlike._dispatch.spec import OpSpec, group
 from torchlike._runtime import one_device
 from torchlike._runtime.first_calls import DECLINED
-from torchlike.tensor import TENSOR_TYPES, Tensor, wrap
+from torchlike.tensor import Tensor, wrap
 
 _new = object.__new__
 _ndarray = np.ndarray

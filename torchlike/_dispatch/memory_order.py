@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._core import layouts, views
-from torchlike.tensor import TENSOR_TYPES
+from torchlike._core.tensor_class import TENSOR_TYPES
 
 #: Rules of kernels that lay out their results in an order of their own.
 ALWAYS: set[Any] = set()

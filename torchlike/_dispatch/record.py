@@ -17,11 +17,12 @@ import numpy as np
 from torchlike._core import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape, wrapped
 from torchlike._core.storage import device_array
 from torchlike._core.tape import Edge, Node, gradient_edge
+from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._dispatch import kept
 from torchlike._dispatch.executable import Executable, called, flatten
 from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED
-from torchlike.tensor import TENSOR_TYPES, Tensor, wrap
+from torchlike.tensor import Tensor, wrap
 
 _RELEASED: Any = object()
 _SAVED, _RAW_SAVED = "_saved_", "_raw_saved_"

@@ -12,7 +12,7 @@ from typing import Any
 
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.aten.custom import HigherOrderOperator, OpOverload, OpOverloadPacket
-from torchlike.tensor import Tensor
+from torchlike.tensor import all_attributes
 
 #: Functions of torch.nn.functional that are PyTorch's compiled core's own.
 _OF_THE_CORE = {
@@ -56,7 +56,7 @@ def _public_names() -> dict[Any, str]:
 
 @functools.cache
 def _methods() -> dict[Any, str]:
-    return {f: name for name, f in vars(Tensor).items() if inspect.isfunction(f)}
+    return {f: name for name, f in all_attributes().items() if inspect.isfunction(f)}
 
 
 def qualified_name(function: Callable[..., Any]) -> str:

@@ -16,10 +16,11 @@ import jax
 
 from torchlike._core.extension import add_method
 from torchlike._core.subclasses import for_each_subclass
+from torchlike._core.tensor_copies import FIELDS
 from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module, Parameter
-from torchlike.tensor import _FIELDS, Tensor
+from torchlike.tensor import Tensor
 
 
 def _flatten(t: Tensor) -> tuple[tuple[Any], None]:
@@ -39,7 +40,7 @@ class _Kind:
     def __init__(self, t: Tensor) -> None:
         self.cls = type(t)
         self.requires_grad = isinstance(t, Parameter) and t._requires_grad
-        self.attributes = {k: v for k, v in vars(t).items() if k not in _FIELDS}
+        self.attributes = {k: v for k, v in vars(t).items() if k not in FIELDS}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Kind) and self._key() == other._key()

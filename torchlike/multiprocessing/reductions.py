@@ -15,9 +15,10 @@ import numpy as np
 
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage, Unread
+from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._runtime import shared_memory
 from torchlike._runtime.shared_memory import Block
-from torchlike.tensor import TENSOR_TYPES, Tensor
+from torchlike.tensor import Tensor
 
 __all__ = ["StorageWeakRef", "init_reductions", "reduce_storage", "reduce_tensor"]
 

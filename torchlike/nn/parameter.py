@@ -10,9 +10,11 @@ import numpy as np
 from torchlike._core import errors, modes
 from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.protocol import asked, no_protocol
+from torchlike._core.tensor_class import TENSOR_TYPES
+from torchlike._core.tensor_copies import FIELDS
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.finishing import finish
-from torchlike.tensor import _FIELDS, TENSOR_TYPES, Tensor
+from torchlike.tensor import Tensor
 
 
 def _empty() -> Tensor:
@@ -59,8 +61,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: Any = True, **fields: Any) -> Self:
         # Code that makes a Parameter of another's class and ``__dict__`` hands over what is empty
         # in PyTorch, and here holds a tensor's fields.
-        if not fields.keys() <= _FIELDS:
-            name = next(name for name in fields if name not in _FIELDS)
+        if not fields.keys() <= FIELDS:
+            name = next(name for name in fields if name not in FIELDS)
             raise TypeError(f"Parameter.__new__() got an unexpected keyword argument '{name}'")
         if data is None:
             data = _empty()

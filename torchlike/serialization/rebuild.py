@@ -11,6 +11,7 @@ import numpy as np
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes, layouts, views
 from torchlike._core.storage import Storage
+from torchlike._core.tensor_copies import FIELDS, parts_of_state, set_state
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import View, step
 from torchlike._ops.aten.subclasses import _make_wrapper_subclass
@@ -18,7 +19,7 @@ from torchlike._ops.creation.filled import empty_strided
 from torchlike.nn.parameter import Parameter
 from torchlike.sparse._compressed import sparse_compressed_tensor
 from torchlike.sparse._tensor import sparse_coo_tensor
-from torchlike.tensor import _FIELDS, Tensor, parts_of_state, set_state
+from torchlike.tensor import Tensor
 
 # -- storages --------------------------------------------------------------------------------------
 
@@ -156,7 +157,7 @@ def with_state(t: Tensor, state: Any) -> Tensor:
     it."""
     if not hasattr(t, "__setstate__"):
         for part in parts_of_state(state):
-            for name in _FIELDS.intersection(part):
+            for name in FIELDS.intersection(part):
                 raise pickle.UnpicklingError(
                     f"a tensor's own field {name!r} is given as an attribute"
                 )

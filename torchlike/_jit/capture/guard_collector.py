@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.bytecode import Reads, reads_of, rebinds
 from torchlike._jit.capture.libraries import is_library, is_library_file, is_library_module
 from torchlike._jit.capture.scalars import Number
@@ -38,7 +39,7 @@ from torchlike._jit.guards.containers import (
 from torchlike._jit.guards.objects import CacheGuard, ClassGuard, FunctionGuard, StateGuard
 from torchlike._jit.guards.values import MISSING, ValueGuard
 from torchlike._jit.guards.variables import CellGuard, MemberGuard, NameGuard
-from torchlike.tensor import _FIELDS, Tensor
+from torchlike.tensor import Tensor
 
 ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), range, slice,
@@ -131,7 +132,7 @@ class GuardCollector:
             self._unrooted.add(key)
         if isinstance(value, Tensor):
             self.tensors[key] = value
-            if not vars(value).keys() <= _FIELDS:
+            if not vars(value).keys() <= FIELDS:
                 self._follow(value, label, depth)
             self._note_on(value, label)
             return
@@ -242,7 +243,7 @@ class GuardCollector:
                 found = space[name]
                 if name not in self._read and not callable(found) and name in self.names:
                     continue
-                if isinstance(value, Tensor) and name in _FIELDS:
+                if isinstance(value, Tensor) and name in FIELDS:
                     continue
                 if is_module and name in _TABLES and type(found) in (dict, set):
                     # Compared apart (by a `TableGuard`), as are the tensors and children.
@@ -474,7 +475,7 @@ class GuardCollector:
             for name, held in (*space["_parameters"].items(), *space["_buffers"].items()):
                 if held is None:
                     continue
-                if not vars(held).keys() <= _FIELDS:  # attributes of a user's
+                if not vars(held).keys() <= FIELDS:  # attributes of a user's
                     self.visit(held, f"{label}.{name}", depth + 1)
                 else:
                     self._note_on(held, f"{label}.{name}")

@@ -12,8 +12,9 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.guard_collector import ATOMS
-from torchlike.tensor import _FIELDS, Tensor
+from torchlike.tensor import Tensor
 
 _PASSED_OVER = (type, types.ModuleType, types.CodeType)
 
@@ -29,7 +30,7 @@ def tensors_held(roots: Iterable[Any], is_own: Callable[[Any], bool]) -> list[Te
         seen[id(x)] = x  # kept alive, so that its id stays its own
         if isinstance(x, Tensor):
             found.append(x)
-            stack.extend(v for k, v in vars(x).items() if k == "_grad" or k not in _FIELDS)
+            stack.extend(v for k, v in vars(x).items() if k == "_grad" or k not in FIELDS)
         elif not isinstance(x, _PASSED_OVER):
             stack.extend(gc.get_referents(x))
 

@@ -25,9 +25,10 @@ from jax import lax
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
+from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._core.views import Geometry
 from torchlike._jit.guards.values import same
-from torchlike.tensor import TENSOR_TYPES, Tensor
+from torchlike.tensor import Tensor
 
 _SCALAR_GEOMETRY = Geometry((), (), 0)
 

@@ -15,6 +15,7 @@ from torchlike._core import boxes, meta, modes, tape
 from torchlike._core.sharing import tensors_on
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
+from torchlike._core.tensor_copies import FIELDS
 from torchlike._core.trees import (
     Made,
     flatten_result,
@@ -41,7 +42,7 @@ from torchlike._jit.guards.values import MISSING, describe, same
 from torchlike._jit.guards.variables import NameGuard
 from torchlike._runtime import mixed_operands
 from torchlike.autograd import saved
-from torchlike.tensor import _FIELDS, Tensor, wrap
+from torchlike.tensor import Tensor, wrap
 
 
 class Tracing:
@@ -473,7 +474,7 @@ class Tracing:
         would be lost."""
         self.copies.check_registered()
         for t, argument in zip(self._seen, self.arguments, strict=True):
-            now, before = ({k: v for k, v in vars(x).items() if k not in _FIELDS}
+            now, before = ({k: v for k, v in vars(x).items() if k not in FIELDS}
                            for x in (t, argument))  # fmt: skip
             for name in {**before, **now}:
                 if not same(now.get(name, MISSING), before.get(name, MISSING)):

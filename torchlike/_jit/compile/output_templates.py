@@ -10,9 +10,10 @@ import numpy as np
 from torchlike._core import errors
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Node, gradient_edge
+from torchlike._core.tensor_copies import FIELDS
 from torchlike._dispatch.record import OpNode
 from torchlike._jit.capture.slots import Slot
-from torchlike.tensor import _FIELDS, Tensor
+from torchlike.tensor import Tensor
 
 
 class FreedNode(Node):
@@ -156,7 +157,7 @@ def build(
 def _emptied(t: Tensor) -> Tensor:
     """A tensor without memory and history: what a user set on it stays."""
     own = vars(t)
-    for name in _FIELDS & own.keys():
+    for name in FIELDS & own.keys():
         if name != "_hooks":
             del own[name]
     return t

@@ -12,6 +12,7 @@ import numpy as np
 from torchlike._core import tape
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad, Edge, Node
+from torchlike._core.tensor_copies import FIELDS
 from torchlike._dispatch.record import OpNode
 from torchlike._dispatch.view_history import reads_a_view
 from torchlike._jit.capture.capture import Capture
@@ -26,7 +27,7 @@ from torchlike._jit.compile.output_templates import (
     Template,
 )
 from torchlike._jit.guards.values import VALUES
-from torchlike.tensor import _FIELDS, Tensor
+from torchlike.tensor import Tensor
 
 
 class CapturedOutputs:
@@ -160,7 +161,7 @@ class CapturedOutputs:
             )
         self._capture.check_gradient(t._grad)
         for name, value in list(vars(t).items()):
-            if (name == "_grad" and value is not None) or name not in _FIELDS:
+            if (name == "_grad" and value is not None) or name not in FIELDS:
                 self._builder.held.append((template, name, self.leaf(value)))
                 self._builder.repeats = True
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.slots import hooks_of
 from torchlike._jit.guards.keys import Identity, static_key
-from torchlike.tensor import _FIELDS, Tensor
+from torchlike.tensor import Tensor
 
 #: The signature of a tensor that has nothing but a storage on the device, in the usual order.
 #: Before these come shape and dtype, and behind the fourth which earlier tensor it shares memory
@@ -33,8 +34,8 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
     if own.keys() <= _STORED:
         return (storage.shape, storage.dtype, storage.strides, chain, False, True, alias, type(t),
                 (), None)  # fmt: skip
-    users = () if own.keys() <= _FIELDS else tuple(
-        [(k, static_key(v)) for k, v in own.items() if k not in _FIELDS])  # fmt: skip
+    users = () if own.keys() <= FIELDS else tuple(
+        [(k, static_key(v)) for k, v in own.items() if k not in FIELDS])  # fmt: skip
     if t._inference:  # x.is_inference() is a bool to Python
         users += (("is_inference()", True),)
     return (storage.shape, storage.dtype, storage.strides, chain, t.requires_grad, t._node is None,

@@ -9,17 +9,16 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.extension import add_method
-from torchlike._core.python_values import PythonValues
 from torchlike._dispatch.registry import composite
 from torchlike._ops.aten.legacy import _mapped
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, all_attributes
 
 #: Other names of methods. Each is an object of its own, as ``__torch_function__`` has them.
 for _name, _of in (
     ("ndimension", "dim"), ("nelement", "numel"), ("__nonzero__", "__bool__"),
     ("__long__", "__int__"), ("__div__", "__truediv__"), ("__idiv__", "__itruediv__"),
 ):  # fmt: skip
-    _function = vars(Tensor).get(_of) or vars(PythonValues)[_of]
+    _function = all_attributes()[_of]
     assert isinstance(_function, FunctionType)
     add_method(_name, _function)
 

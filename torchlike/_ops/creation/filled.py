@@ -28,6 +28,7 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import KINDS as SPARSE_KINDS
 from torchlike._core.sparse_array import CompressedArray
 from torchlike._core.storage import host_value
+from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._dispatch.registry import composite
 from torchlike._ops.creation.finishing import (
     checked_size,
@@ -42,7 +43,7 @@ from torchlike._ops.shape.views import shape_arguments
 from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 from torchlike._runtime.inlining import AT_ONCE
-from torchlike.tensor import TENSOR_TYPES, Tensor
+from torchlike.tensor import Tensor
 
 _NOT_GIVEN: Any = object()
 #: In place of a value: whatever new memory is filled with.
