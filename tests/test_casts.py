@@ -9,6 +9,7 @@ from torchlike._core import casts
 NAN, INF = float("nan"), float("inf")
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("dtype", "expected"),
     [
@@ -103,6 +104,7 @@ def test_a_number_that_does_not_fit_is_refused(write, jitted):
     run(x, 255)
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64, torch.bool])
 @pytest.mark.parametrize("jitted", [False, True])

@@ -219,6 +219,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"torchlike {own_version()}\n"
 
 
+@pytest.mark.exhaustive
 def test_scan_says_by_its_exit_code_what_it_found(tmp_path):
     write(tmp_path, "fine.py", "import torch\ntorch.ones(2)\n")
     write(tmp_path, "bad.py", "from torch import quantize_per_tensor\n")

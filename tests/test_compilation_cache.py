@@ -16,6 +16,7 @@ def run(code, folder):
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env=env)
 
 
+@pytest.mark.exhaustive
 def test_it_can_be_moved_and_turned_off(tmp_path):
     code = "import torchlike as t, jax; (t.ones(3) + 1).tolist()"
     run(code, tmp_path / "moved")

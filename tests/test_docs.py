@@ -24,6 +24,7 @@ def program(text):
 PAGES = {p.name: p for p in sorted(DOCS.glob("*.md")) if _BLOCK.search(p.read_text("utf-8"))}
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("name", PAGES)
 def test_the_code_of_a_page_runs(name, tmp_path):
     script = tmp_path / f"{name}.py"

@@ -60,6 +60,7 @@ def test_what_they_may_not_say(variable, text, words):
         variable.said({variable.name: text})
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", ["TORCHLIKE_LOGS", "TORCHLIKE_XLA_FLAGS"])
 def test_importing_refuses_what_it_does_not_know(name):
     result = subprocess.run(

@@ -7,6 +7,7 @@ from tools.generate import __main__ as generate
 FILES = generate.files()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_is_fresh(path):
     assert path.read_text() == FILES[path](), "stale: run python -m tools.generate"

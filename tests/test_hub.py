@@ -56,6 +56,7 @@ def _fail(i):
         raise ValueError("that one")
 
 
+@pytest.mark.exhaustive
 def test_processes_send_tensors_and_raise_their_errors():
     queue = torch.multiprocessing.get_context("spawn").SimpleQueue()
     torch.multiprocessing.spawn(_send, (queue,), nprocs=2)

@@ -37,6 +37,7 @@ KNOWN = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", KNOWN)
 def test_exponential_of_a_known_nan_is_nan(name):
     x, flag = np.ones(7, np.float32), np.bool_(True)
@@ -88,6 +89,7 @@ def test_program_without_known_nans_is_untouched(name):
     assert known_nans.guarded(closed) is closed
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_exponentials_of_every_dtype(dtype):
     x = jnp.ones(7, getattr(jnp, dtype))

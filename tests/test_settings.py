@@ -56,6 +56,7 @@ def test_threads(between, monkeypatch):
             ask(wrong)
 
 
+@pytest.mark.exhaustive
 def test_threads_asked_for_before_xla_starts():
     code = (
         "import os, torchlike as torch\n"

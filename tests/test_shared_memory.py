@@ -265,6 +265,7 @@ FORKS = """
 """
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("how", ["ends", "killed", "parent killed"])
 def test_a_forked_process_writes_and_leaves_nothing(how):
     before = set(os.listdir("/dev/shm"))

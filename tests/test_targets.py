@@ -31,6 +31,7 @@ def stablehlo(fn, *shapes, platform, dtype=np.float32):
         return jax.jit(arrays).trace(*avals).lower(lowering_platforms=(platform,)).as_text()
 
 
+@pytest.mark.exhaustive
 def test_no_lowering_asks_for_the_process():
     found = []
     for file in sorted(ROOT.rglob("*.py")):
@@ -171,6 +172,7 @@ def test_gradients_keep_as_many(fn):
     assert text.count("HIGH") >= 2
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", ["gelu", "silu", "softplus", "mish"])
 def test_16_bits_are_kept_as_16_bits_for_backward(name):
     """A function computed in float32 keeps its operand, and computes again."""

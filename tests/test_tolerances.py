@@ -33,6 +33,7 @@ def test_what_a_reason_is(source: str) -> None:
     assert not list(without_reason(f"{source}  # sums of 16 bits"))
 
 
+@pytest.mark.exhaustive
 def test_wide_tolerances_have_reasons() -> None:
     found = {
         str(path.relative_to(HERE)): missing

@@ -206,6 +206,7 @@ def test_an_expand_that_repeats_nothing_is_written_through_in_another_dtype():
         torch.view_as_complex(torch.zeros(2).expand(3, 2))[0].add_(1.0)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64, torch.complex64])
 @pytest.mark.parametrize("shape", [(128, 256), (256, 128), (130, 128), (127, 128), (128, 130)])
 def test_large_matrices_are_transposed(shape, dtype):
@@ -237,6 +238,7 @@ SEEN = {
 }
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("seen", SEEN)

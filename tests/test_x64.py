@@ -137,6 +137,7 @@ def test_an_import_after_jax_was_in_use_warns_at_its_line():
     assert "jax.enable_x64(False)" in done.stderr
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("code", [
     "import jax, flax, optax\nimport torchlike",  # imported, and nothing computed
     "import torchlike\n" + USED + "import torchlike",
@@ -146,5 +147,6 @@ def test_otherwise_it_does_not(code):
     assert run(code).stderr == ""
 
 
+@pytest.mark.exhaustive
 def test_nor_where_the_environment_asks_for_64_bits():
     assert run(USED + "import torchlike", JAX_ENABLE_X64="1").stderr == ""

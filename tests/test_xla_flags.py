@@ -49,6 +49,7 @@ def test_one_thread_is_left_to_ynnpack(monkeypatch):
     assert xla_flags.extended("") == UNMERGED
 
 
+@pytest.mark.exhaustive
 def test_joined_parts_at_a_computed_place_are_right(tmp_path):
     """Sizes with which LLVM's merging of stores made wrong code where there is AVX-512."""
     code = (
@@ -65,6 +66,7 @@ def test_joined_parts_at_a_computed_place_are_right(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     """What `convolves_by_eigen` says is what XLA's compiled text shows."""
@@ -88,6 +90,7 @@ def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     assert by_ynnpack == str(by_eigen == "False")
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("switch", [None, "system"])
 def test_xla_starts_with_them(switch, tmp_path):
     """XLA aborts the process at a flag that it does not know."""

@@ -122,6 +122,7 @@ def test_a_worker_that_dies_is_an_error_and_not_a_hang(tmp_path):
         assert worker.close() is None
 
 
+@pytest.mark.exhaustive
 def test_run_prints_a_table_and_writes_every_round(tmp_path):
     out = tmp_path / "out.json"
     done = command(

@@ -24,11 +24,13 @@ def losses(label, workload):
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("workload", ["mlp", *LONG])
 def test_nnx_computes_what_hand_written_jax_does(workload):
     np.testing.assert_allclose(losses("nnx", workload), losses("jax", workload), rtol=3e-5)
 
 
+@pytest.mark.exhaustive
 def test_the_lstm_in_nnx_has_one_bias_where_pytorch_has_two():
     # Adam moves two biases twice as far as their sum alone: equal at first, then a little apart.
     found, expected = losses("nnx", "lstm"), losses("jax", "lstm")

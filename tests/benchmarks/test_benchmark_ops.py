@@ -21,6 +21,7 @@ def parts(result):
     return [np.asarray(part) for part in (result if several else (result,))]
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("name", OPS)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_op_gives_the_result_of_jax(library, name):

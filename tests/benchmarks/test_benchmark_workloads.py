@@ -47,6 +47,7 @@ def two_layers(monkeypatch):
     monkeypatch.setattr(gpt, "problem", functools.partial(gpt.problem, layers=2))
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.usefixtures("two_layers")
 @pytest.mark.parametrize("workload", TRAINING)
 @pytest.mark.parametrize("label", libraries())
@@ -57,6 +58,7 @@ def test_losses_follow_hand_written_jax(label, workload):
     np.testing.assert_allclose(losses(label, workload), expected, rtol=RTOL)
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("workload", [name for name in MICRO if "100" not in name])
 @pytest.mark.parametrize("label", libraries())
 def test_micro_case_gives_the_result_of_jax(label, workload):
@@ -86,6 +88,7 @@ def test_uniform_stays_within_its_bound():
     assert np.abs(values).max() > 0.19
 
 
+@pytest.mark.exhaustive
 def test_causal_attention_matches_autodiff_of_the_plain_formula():
     jax = pytest.importorskip("jax")
     jnp = jax.numpy
@@ -105,6 +108,7 @@ def test_causal_attention_matches_autodiff_of_the_plain_formula():
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=2e-6)
 
 
+@pytest.mark.exhaustive
 def test_lstm_matches_autodiff_of_the_plain_recurrence():
     jax = pytest.importorskip("jax")
     jnp = jax.numpy

@@ -48,6 +48,7 @@ def close(own, theirs):
     return own == theirs
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize(("file", "name"), CASES, ids=[c.values[1] for c in CASES])
 def test_case(found, file, name):
     for rank, theirs in enumerate(GOLDEN[file]):
@@ -55,6 +56,7 @@ def test_case(found, file, name):
         assert close(own, theirs[name]), f"rank {rank}: {own}, PyTorch: {theirs[name]}"
 
 
+@pytest.mark.exhaustive
 def test_own_cases(found):
     """They check themselves, and give nothing, or what they raised."""
     for rank, cases in enumerate(found("own_cases.py")):

@@ -54,6 +54,7 @@ def test_a_rank_that_is_killed():
     assert _gone(_pids(ended.stdout))
 
 
+@pytest.mark.exhaustive
 def test_a_rank_that_does_not_call_what_the_others_call():
     ended = launch("--nproc-per-node", 2, FAILING, "absent")
     assert ended.returncode == 1
@@ -75,6 +76,7 @@ def test_all_are_started_again():
     assert re.search(r"exitcode +: 4", ended.stderr)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "how", [pytest.param(signal.SIGTERM, marks=pytest.mark.full), signal.SIGKILL]
 )
@@ -173,6 +175,7 @@ def _together(*calls):
     return found
 
 
+@pytest.mark.exhaustive
 def test_ranks_that_do_not_fit():
     def meet(store, rank, size, seconds=5.0):
         return lambda: meet_others(store, rank, size, timedelta(seconds=seconds))

@@ -27,6 +27,7 @@ def run(selection):
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[:8000]
 
 
+@pytest.mark.exhaustive
 def test_on_eight_devices():
     run("not full")
 

@@ -19,6 +19,7 @@ def cells(path, kind):
     return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_cells_run(path, tmp_path):
     pytest.importorskip("matplotlib")

@@ -23,12 +23,14 @@ def told_by(source: str, **environment: str) -> str:
     return child.stdout.strip()
 
 
+@pytest.mark.exhaustive
 def test_threads_sleep_at_once_where_numpy_comes_later() -> None:
     says = "import os, torchlike; print(os.environ['OPENBLAS_THREAD_TIMEOUT'])"
     assert told_by(says) == "4"
     assert told_by(says, OPENBLAS_THREAD_TIMEOUT="20") == "20"
 
 
+@pytest.mark.exhaustive
 def test_what_numpy_read_already_is_left_alone() -> None:
     source = (
         "import numpy, os, torchlike\n"

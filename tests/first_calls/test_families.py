@@ -163,6 +163,7 @@ def sizes(function):
     return [function(n) for n in (5, 6, 7, 9)]
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize(
     ("name", "function"),
     [

@@ -51,6 +51,7 @@ def _check_that_jit_is_jaxs(found, monkeypatch):
     assert "without the names" not in records
 
 
+@pytest.mark.exhaustive
 def test_a_whole_process_without_a_name_runs():
     code = """
 import torchlike._runtime.first_calls.internals as room

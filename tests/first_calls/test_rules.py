@@ -404,6 +404,7 @@ def test_control_flow():
     check(jax.jit(lambda x: jax.nn.softplus(x) + jax.checkpoint(jnp.sin)(x)), x)
 
 
+@pytest.mark.exhaustive
 def test_every_rule_was_tried():
     """Last in the file: what the tests above came across, in one process."""
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -45,6 +45,7 @@ def test_the_environment_says_the_mode_at_the_start():
     assert "TORCHLIKE_FIRST_CALLS is 'never'; it must be one of numpy, comp" in refused.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_log_says_what_is_compiled():
     code = "import torchlike as t; t.linalg.cholesky(t.eye(3))"
     done = run(code, TORCHLIKE_LOGS="first_calls")

@@ -50,6 +50,7 @@ class Output:
     note: str = "fine"
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     "make",
     [

@@ -159,6 +159,7 @@ EFFECTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("effect", EFFECTS, ids=lambda e: e.__name__)
 def test_an_effect_in_a_branch_is_refused_and_undone(effect):
     LOG.clear()

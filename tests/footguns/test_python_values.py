@@ -556,6 +556,7 @@ def case_match_on_attributes():
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_")]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__[5:])
 def test_a_change_between_calls_is_seen(case):
     f, change, before, after = case()

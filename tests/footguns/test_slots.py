@@ -305,6 +305,7 @@ MOST = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda f: f.__name__)
 def test_an_exchanged_tensor_is_seen(scenario):
     functions = []

@@ -157,6 +157,7 @@ def test_state_dict_loaded_between_calls():
     agree(between=between, optimizer=torch.optim.Adam)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("optimizer", "options"),
     [
@@ -179,6 +180,7 @@ def _set(name, value):
     return between
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("name", "value"),
     [("lr", 0.01), ("weight_decay", 0.1), ("betas", (0.5, 0.9)), ("eps", 0.1), ("maximize", True)],

@@ -13,6 +13,7 @@ def ones(*shape):
     return torch.ones(*shape)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     "use",
     [

@@ -289,6 +289,7 @@ def case_the_lower_dtype_that_autocast_would_have():
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_")]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__[5:])
 def test_a_change_between_calls_is_seen(case):
     f, change = case()

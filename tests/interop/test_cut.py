@@ -116,6 +116,7 @@ WANTED_OR_NONE = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", WANTED_OR_NONE)
 def test_nothing_is_said_where_no_gradient_is_lost(name):
     assert heard(WANTED_OR_NONE[name]) == []

@@ -145,6 +145,7 @@ def test_bad_input():
         part.layers(torch.ones(1, 1))
 
 
+@pytest.mark.exhaustive
 def test_flax_is_imported_when_asked_for():
     code = (
         "import sys, torchlike; assert 'flax' not in sys.modules and 'optax' not in sys.modules; "

@@ -178,6 +178,7 @@ def buffers_of(state):
     }  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", names(NNX, "NNX"))

@@ -101,6 +101,7 @@ def test_shared_parameters_and_buffers():
     assert hash(structure) == hash(jax.tree_util.tree_structure(m))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "transform", [jax.jit, jax.checkpoint, lambda f: jax.jit(jax.checkpoint(f))]
 )

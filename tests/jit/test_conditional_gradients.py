@@ -126,6 +126,7 @@ def test_a_step_leaves_alone_what_the_branch_did_not_use(kind, name):
     assert any(True in none and False in none for _, none, *_ in eager)
 
 
+@pytest.mark.exhaustive
 def test_gradients_that_accumulate():
     """Without zero_grad a gradient is there from the first step that had one."""
     for kind in (Two, Turns):
@@ -143,6 +144,7 @@ def test_two_backward_passes_in_one_step():
     alike(*(trained(Two, OPTIMIZERS["AdamW"], j, before=again)[0] for j in (False, True)))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("zero", ["optimizer", "module"])
 def test_zeroed_gradients(zero):
     def clear(net):
@@ -195,6 +197,7 @@ def test_a_gradient_scaler():
     alike(run(False), run(True))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", [Two, Nested, Behind, Turns, Unrolled])
 def test_a_compiled_model_in_an_eager_step(kind):
     def run(jitted):
@@ -229,6 +232,7 @@ def outputs(x, p, q, gate):
     return first, second, x * p * q
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("used", [(0,), (1,), (2,), (0, 1), (0, 2)])
 @pytest.mark.parametrize("gate", [1.0, -1.0])
 def test_outputs_that_no_gradient_reaches(used, gate):

@@ -164,6 +164,7 @@ def test_while_loop_of_no_turns_and_of_python_ints():
     assert g.compiles == 1
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scan_and_map(w, reverse):
     a, b = w
@@ -188,6 +189,7 @@ def test_scan_stacks_where_it_scans(dim, jitted):
     assert sums.tolist() == [0, 6]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("mode", ["pointwise", "generic"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan(mode, reverse):

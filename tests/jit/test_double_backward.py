@@ -122,6 +122,7 @@ def _batched(f, x):
     return torch.autograd.grad(y, x, given, is_grads_batched=True)[0]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("f", [SCALAR, VECTOR], ids=["scalar", "vector"])
 @pytest.mark.parametrize("jacobian", JACOBIANS)
 def test_jacobians_by_vmap_of_a_jitted_call(jacobian, f):

@@ -97,6 +97,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(("function", "line", "asked", "advice"), CASES,
                          ids=[case[0].__name__ for case in CASES])  # fmt: skip
 def test_an_error_names_the_line_and_what_helps_there(function, line, asked, advice):
@@ -218,6 +219,7 @@ except RuntimeError as error:
 """
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("full", [False, True])
 def test_a_script_shows_no_frames_of_ours_unless_asked(tmp_path, full):
     script = tmp_path / "script.py"

@@ -180,6 +180,7 @@ def with_all_names_read(x):
     return x * k + n
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "f",
     [temporaries, with_all_names_read, read_before_bound,
@@ -196,6 +197,7 @@ def test_values(f):
 # -- numbers that a branch chose -------------------------------------------------------------------
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     "use",
     [

@@ -44,6 +44,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("f", [read, read_views, write])
 def test_another_offset_is_no_other_program(f, view):

@@ -178,6 +178,7 @@ def test_sizes_are_told_where_calls_warm_up():
     assert "dimension 0 of `x` was 1, 2, 3, …, 9 (9 sizes)" in said
 
 
+@pytest.mark.exhaustive
 def test_the_environment_variable_prints_the_log():
     code = (
         "import torchlike as torch\n"

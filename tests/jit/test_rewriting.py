@@ -177,6 +177,7 @@ def nested_function(x):
     return inner(x) + inner(-x * 2)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     "f",
     [if_else, if_alone, early_returns, elifs, ternaries_and_booleans, calls_of_bool,
@@ -223,6 +224,7 @@ def a_loop_that_returns(x):
     return x
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     ("f", "calls"),
     [
@@ -381,6 +383,7 @@ def endless(x):
     return x
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("f", "words"),
     [

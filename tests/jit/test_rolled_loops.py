@@ -190,6 +190,7 @@ def _run(make: Callable[[int], Any], turns: int, compiled: bool) -> Any:
     return found
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("make", STEPS)
 def test_rolled_steps_are_eager_ones(make: Callable[[int], Any], sizes: _Sizes) -> None:
     rolled, eager = _run(make, 24, True), _run(make, 24, False)
@@ -200,6 +201,7 @@ def test_rolled_steps_are_eager_ones(make: Callable[[int], Any], sizes: _Sizes) 
         np.testing.assert_allclose(a.detach() / scale, b.detach() / scale, **TOLERANCE)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("make", STEPS)
 def test_the_number_of_equations_does_not_grow_with_the_turns(
     make: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
@@ -427,6 +429,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     ("sources", "result", "gradients"),
     [

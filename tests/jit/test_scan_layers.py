@@ -199,6 +199,7 @@ def test_nested_tensors_and_extra_arguments():
     close(a, b)
 
 
+@pytest.mark.exhaustive
 def test_branches_and_checkpoints_within_a_layer():
     class Choosing(Block):
         def forward(self, x):

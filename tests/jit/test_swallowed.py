@@ -22,6 +22,7 @@ quietly = pytest.mark.filterwarnings(
 )
 
 
+@pytest.mark.sampled(every=6)
 @quietly
 @pytest.mark.parametrize("function", CATALOGUE, ids=lambda f: f.__name__)
 @pytest.mark.parametrize(
@@ -34,6 +35,7 @@ def test_is_an_error(function, wrap):
             compiled(X)
 
 
+@pytest.mark.sampled(every=5)
 @quietly
 @pytest.mark.parametrize("function", CATALOGUE, ids=lambda f: f.__name__)
 def test_runs_eagerly_with_a_warning(function):
@@ -151,6 +153,7 @@ LEGITIMATE = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("function", LEGITIMATE, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("wrap", [torch.jit, torch.compile], ids=["jit", "compile"])
 def test_other_errors_may_be_caught(function, wrap):

@@ -48,6 +48,7 @@ def gradients(x, i):
     return w.grad, y.detach()
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("fn", [written_through, read_after_a_write, part_of_a_part, gradients])
 @pytest.mark.parametrize("i", [1, 0, -1])
 def test_a_number_in_a_tensor_selects_a_view(fn, i):
@@ -109,6 +110,7 @@ STATE = torch.ones(3)
 ALIAS = STATE.detach()
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("fn", REFUSED.values(), ids=REFUSED.keys())
 def test_what_would_change_a_tensor_from_outside_only_once_is_refused(fn):
     history = fn is REFUSED["result's history"]
@@ -220,6 +222,7 @@ def looked_at(call, with_grad, is_view):
     return seen
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("is_view", [False, True])
 @pytest.mark.parametrize("with_grad", [False, True])
 @pytest.mark.parametrize("f", RESULTS)

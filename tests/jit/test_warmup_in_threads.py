@@ -132,6 +132,7 @@ def test_threads_that_call_one_function():
     assert f.compiles == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(0)", "f(x); f(x)"])
 def test_a_process_may_end_meanwhile(ending, tmp_path):
     code = f"""

@@ -134,6 +134,7 @@ SENDING = """
 """
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("words", [(), ("computed",), ("spawn",)])
 def test_what_is_sent_is_shared(words, tmp_path):
     assert run(tmp_path, SENDING, *words).stdout == "done\n"
@@ -217,6 +218,7 @@ HOGWILD = """
 """
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("launcher", [False, True])
 def test_hogwild(tmp_path, launcher):
     assert run(tmp_path, HOGWILD, launcher=launcher).stdout == "done\n"
@@ -293,6 +295,7 @@ ACTORS = """
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("launcher", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_actors_with_one_optimizer(tmp_path, launcher):
     assert run(tmp_path, ACTORS, launcher=launcher).stdout == "done\n"

@@ -87,6 +87,7 @@ def test_gradients_of_parts_in_compiled_programs():
     assert torch.equal(values.grad[2:], torch.ones(4, 3))
 
 
+@pytest.mark.exhaustive
 def test_third_derivatives_of_attention_are_refused():
     x = torch.randn(5, 1, 2, requires_grad=True)
     q = ragged(x, [0, 2, 5]).transpose(1, 2)
@@ -187,6 +188,7 @@ def test_gradient_of_lse():
     torch.testing.assert_close(torch.autograd.grad(lse.sum(), q), expected)
 
 
+@pytest.mark.exhaustive
 def test_dropout_drops_what_backward_drops():
     """With one value for all keys a row's result is the sum of the weights that are left."""
     q = ragged(torch.randn(100, 1, 4), [0, 90, 100]).transpose(1, 2)

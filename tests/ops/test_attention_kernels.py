@@ -49,6 +49,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("rows", "columns", "causal", "kind"), CASES)
 def test_blocks_give_what_whole_rows_give(rows, columns, causal, kind):
     query, key, value = normal(2, 3, rows, 8), normal(2, 3, columns, 8), normal(2, 3, columns, 6)
@@ -112,6 +113,7 @@ def test_dropout_drops_the_same_weights_in_backward():
     )  # fmt: skip - sums of 32 that cancel
 
 
+@pytest.mark.exhaustive
 def test_gradients_of_gradients():
     query, key = normal(1, 1, 12, 4), normal(1, 1, 12, 4)
     settings = chunked.Settings(True, 0.5, block=8)
@@ -130,6 +132,7 @@ def test_gradients_of_gradients():
     )  # fmt: skip - derivatives of derivatives, two softmaxes apart
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("causal", [True, False])
 def test_the_pallas_kernel_gives_what_whole_rows_give(causal):
     query, key, value = (normal(1, 2, 256, 128) for _ in range(3))

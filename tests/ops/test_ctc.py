@@ -26,6 +26,7 @@ def probabilities(*shape, seed=0):
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     ("target", "blank"), [([1, 2], 0), ([1, 1], 0), ([0, 2, 0], 1), ([], 0), ([2, 2, 2], 0)]
 )

@@ -48,6 +48,7 @@ def test_multiples_are_truncated_and_rounded_down(run, y):
         np.testing.assert_array_equal(found.numpy(), quotients)
 
 
+@pytest.mark.sampled(every=2)
 def test_the_mean_of_ones_is_one(run):
     def means(x):
         pooled = F.adaptive_avg_pool1d(x, 1), F.avg_pool1d(x, x.shape[1])

@@ -14,6 +14,7 @@ def numbers(dtype, shape=(7, 5, 9)):
     return rng.integers(0, 2 if dtype == "bool" else 6, shape).astype(dtype)
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("dim", [0, -1])
 @pytest.mark.parametrize("name", ["max", "min"])

@@ -9,6 +9,7 @@ import torchlike.fft
 X = torch.tensor(np.random.default_rng(0).normal(size=(3, 4, 5)), dtype=torch.float64)
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("norm", [None, "ortho", "forward"])
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "hfft", "ihfft", "fftn", "rfft2", "ifftn"])
 def test_same_as_numpy(run, name, norm) -> None:

@@ -60,6 +60,7 @@ def test_solutions(run) -> None:
     close(torch.cholesky_solve(b, torch.linalg.cholesky(S)), torch.linalg.solve(S, b))
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     "function",
     [

@@ -25,6 +25,7 @@ def by_hand(reduce: str, include_self: bool) -> np.ndarray:
     return result
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduce", list(_COMBINE))
 def test_scatter_reduce_is_the_loop(run, reduce, include_self) -> None:

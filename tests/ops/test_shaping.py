@@ -9,6 +9,7 @@ X = torch.arange(6.0).reshape(2, 3)
 N = X.numpy().copy()
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [

@@ -88,6 +88,7 @@ def test_ends_of_the_line():
     assert special.spherical_bessel_j0(x).tolist()[:3] == [1.0, 0.0, 0.0]
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -12,6 +12,7 @@ N = X.numpy().copy()
 POINTS = torch.tensor([0.0, 1.0, 3.0, 3.5], dtype=torch.float64)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [

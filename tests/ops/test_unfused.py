@@ -29,6 +29,7 @@ def test_it_is_computed_once(apart, times):
     assert text.count(" sine(") == times
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
 @pytest.mark.parametrize(
     "of",

@@ -61,6 +61,7 @@ def test_values_and_gradients_are_those_of_the_definition(sizes, kind, run):
         np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-5, atol=3e-6 * np.abs(b).max())
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("kind", MASKS)
 def test_derivatives_of_every_order(kind):
     leaves, mask, _ = problem((4, 5, 2, 3), kind, torch.float64)
@@ -123,6 +124,7 @@ def one_key_a_row(dtype, as_bias=False):
     return leaves, mask, c.to(dtype)
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("dropped", [False, True])
 @pytest.mark.parametrize("as_bias", [False, True])

@@ -85,6 +85,7 @@ def test_nothing_of_a_sparse_update_is_computed_in_float64():
     assert float64_operations(text) <= {"convert", "subtract", "constant"}
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     "dtype", [torch.float32, pytest.param(torch.float64, marks=pytest.mark.full)]
 )

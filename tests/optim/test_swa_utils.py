@@ -28,6 +28,7 @@ def trained(jitted, **options):
     return average
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     "options",
     [{}, {"use_buffers": True}, {"multi_avg_fn": get_ema_multi_avg_fn(0.9)},

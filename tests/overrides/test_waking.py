@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import torchlike as torch
 from torchlike._core import protocol
 from torchlike._dispatch import asking
@@ -101,6 +103,7 @@ assert {"args", "kwargs"} <= seen
 """
 
 
+@pytest.mark.exhaustive
 def test_debuggers_may_look_into_frames_that_ask():
     """In a process: code that does not take its free variables over ends in a segmentation
     fault."""

@@ -68,16 +68,19 @@ def test_freed_memory_stays_in_the_process():
     assert frozen
 
 
+@pytest.mark.exhaustive
 @glibc_only
 def test_a_heap_that_is_empty_again_stays_too():
     assert measure("tune", 60, "thread")[1] >= 58
 
 
+@pytest.mark.exhaustive
 @glibc_only
 def test_without_the_settings_it_goes_back():
     assert measure("leave")[1] <= 2
 
 
+@pytest.mark.exhaustive
 @glibc_only
 def test_environment_can_refuse():
     taken, kept, frozen = measure("tune", TORCHLIKE_ALLOCATOR="system")

@@ -94,6 +94,7 @@ def python(tmp_path, *arguments, **environment):
     )
 
 
+@pytest.mark.exhaustive
 def test_torch_is_torchlike_in_every_child(tmp_path):
     ways = dict(WAYS)
     if importlib.util.find_spec("joblib") is None:
@@ -117,6 +118,7 @@ print(json.dumps([found[0] is not None, found[1], from_path, heavy, folders,
 """
 
 
+@pytest.mark.exhaustive
 def test_a_child_that_imports_no_torch_pays_nothing(tmp_path):
     write(tmp_path, "pass")
     own = tmp_path / "elsewhere" / "sitecustomize.py"
@@ -220,6 +222,7 @@ def test_where_children_hear_nothing_they_are_refused_or_told_of(tmp_path):
     assert [t.partition(" A process")[0] for t in told] == [f"{script}:{line}: RuntimeWarning:"]
 
 
+@pytest.mark.exhaustive
 def test_a_script_that_names_torchlike_itself_starts_processes(tmp_path):
     statement = "mp.spawn(work); joined(mp.get_context('spawn').Process(target=work, args=['a']))"
     script = write(tmp_path, statement)
@@ -262,6 +265,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.exhaustive
 def test_a_script_that_will_have_another_torch_is_told_of(tmp_path):
     (tmp_path / "other.py").write_text("if True:\n    from torch import nn\n")
     (tmp_path / "plain.py").write_text("from torchlike import nn  # import torch\n")

@@ -96,6 +96,7 @@ def test_compare_prints_a_table_and_writes_numbers_and_plot(tmp_path):
     assert (tmp_path / "out" / "compare-train.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.exhaustive
 def test_compare_of_a_script_that_compiles_its_own_step(tmp_path):
     output, eager, compiled = compare_runs(tmp_path, REGION, "whole step compiled")
     assert eager["last_line"] == "the body ran 6 times eagerly"
@@ -104,6 +105,7 @@ def test_compare_of_a_script_that_compiles_its_own_step(tmp_path):
     assert "No function here" not in output
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", ["model = torch.compile(model)", "model.compile()"])
 def test_compare_of_a_script_that_compiles_its_model(tmp_path, how):
     source = TRAIN.replace("optimizer = ", f"{how}\noptimizer = ")
@@ -112,6 +114,7 @@ def test_compare_of_a_script_that_compiles_its_model(tmp_path, how):
     assert "compiled as marked: what the script marks, Sequential." in output
 
 
+@pytest.mark.exhaustive
 def test_compare_compiles_the_function_that_is_a_whole_step(tmp_path):
     source = REGION.replace("@torch.compile\n", "")
     output, eager, _, whole = compare_runs(
@@ -123,11 +126,13 @@ def test_compare_compiles_the_function_that_is_a_whole_step(tmp_path):
     assert "train_step (train.py, line 8) was compiled for this comparison" in output
 
 
+@pytest.mark.exhaustive
 def test_compare_of_a_step_that_returns_no_loss(tmp_path):
     source = REGION.replace("@torch.compile\n", "").replace("return loss", "return loss * 0 + 7")
     compare_runs(tmp_path, source, "modules compiled", "whole step compiled")
 
 
+@pytest.mark.exhaustive
 def test_compare_says_why_a_step_cannot_be_compiled(tmp_path):
     source = REGION.replace("@torch.compile\n", "").replace("return loss", "return loss.item()")
     output, *_ = compare_runs(tmp_path, source, "modules compiled")
@@ -136,6 +141,7 @@ def test_compare_says_why_a_step_cannot_be_compiled(tmp_path):
     assert "(train.py:16)" in output
 
 
+@pytest.mark.exhaustive
 def test_compare_of_a_step_in_another_file_says_where_it_is(tmp_path):
     write(
         tmp_path,
@@ -158,6 +164,7 @@ SCALED = TRAIN.replace("loss.backward()", "scaler.scale(loss).backward()").repla
 ).replace("optimizer = ", "scaler = torch.amp.GradScaler('cpu')\noptimizer = ", 1)  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_compare_shows_losses_as_they_were_before_scaling(tmp_path):
     _, eager, compiled = compare_runs(tmp_path, SCALED, "modules compiled")
     for run in (eager, compiled):
@@ -177,6 +184,7 @@ for x, y in""",
 ).replace("import torch", "import time, torch", 1)  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_compare_does_not_count_the_loading_of_data(tmp_path):
     output, *runs = compare_runs(tmp_path, LOADED, "modules compiled")
     for run in runs:
@@ -187,6 +195,7 @@ def test_compare_does_not_count_the_loading_of_data(tmp_path):
     assert "the steps' times leave that out" in output
 
 
+@pytest.mark.exhaustive
 def test_compare_of_nothing_fails_and_says_so(tmp_path):
     write(tmp_path, "train.py", "import torch\nif __name__ == 'main':\n    torch.ones(2)")
     result = torchlike_command("compare", "train.py", cwd=tmp_path)
@@ -195,6 +204,7 @@ def test_compare_of_nothing_fails_and_says_so(tmp_path):
     assert not list(tmp_path.glob("compare-*"))
 
 
+@pytest.mark.exhaustive
 def test_compare_says_where_its_options_stand(tmp_path):
     write(tmp_path, "train.py", "import sys; sys.exit(4)")
     result = torchlike_command("compare", "train.py", "--output=out", cwd=tmp_path)
@@ -202,12 +212,14 @@ def test_compare_says_where_its_options_stand(tmp_path):
     assert "--output was given to the script: options of compare stand before" in result.stdout
 
 
+@pytest.mark.exhaustive
 def test_compare_names_what_it_left_eager(tmp_path):
     output, _, compiled = compare_runs(tmp_path, NEEDS_VALUE, "modules compiled")
     assert list(compiled["left_eager"]) == ["Net"]
     assert "modules compiled: Net was left eager. " in output
 
 
+@pytest.mark.exhaustive
 def test_compare_ends_with_the_scripts_exit_code(tmp_path):
     write(tmp_path, "train.py", "import sys; print('so far'); sys.exit(5)")
     result = torchlike_command("compare", "train.py", cwd=tmp_path)

@@ -8,6 +8,7 @@ from tests.porting.commands import torchlike_command
 from torchlike.porting import demo
 
 
+@pytest.mark.exhaustive
 def test_demo(tmp_path):
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")

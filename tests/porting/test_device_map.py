@@ -220,6 +220,7 @@ def test_a_script_of_torch_xla(tmp_path):
     assert "torch_xla.core.xla_model.collective_permute is not supported" in done.stdout
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="says what happens on the CPU")
 def test_a_script_of_torch_xlas_experimental_names(tmp_path):
     done = run(tmp_path, XLA_EXPERIMENTAL)
@@ -254,6 +255,7 @@ def test_a_script_that_is_profiled(tmp_path):
     assert list((tmp_path / "profile").rglob("*.xplane.pb"))
 
 
+@pytest.mark.exhaustive
 def test_wrong_maps_are_refused(tmp_path):
     for text in ("cuda", "cuda=gpu", "cpu=cuda"):
         done = run(tmp_path, "", "--device-map", text)

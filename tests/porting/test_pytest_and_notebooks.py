@@ -31,6 +31,7 @@ def python(folder, *arguments):
     )
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("files", [("pytest.ini", "conftest.py"), ("conftest.py",)])
 def test_a_project_with_the_files_of_the_page(tmp_path, files):
     for name in (*files, "test_model.py"):
@@ -48,6 +49,7 @@ def test_the_cells_run_one_after_the_other(tmp_path):
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.exhaustive
 def test_an_import_below_an_alias_of_one_file_is_not_torchlikes(tmp_path):
     """What the page says of `import torchlike as torch`."""
     program = "import torchlike as torch\nimport torch.nn.functional as F"

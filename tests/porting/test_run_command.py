@@ -59,6 +59,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("source", ERRORS)
 def test_errors_show_the_scripts_frames_only(tmp_path, source):
     script = write(tmp_path, "script.py", source)
@@ -72,6 +73,7 @@ def test_errors_show_the_scripts_frames_only(tmp_path, source):
     assert result.stderr.count("  File ") == 1
 
 
+@pytest.mark.exhaustive
 def test_missing_tensor_method_is_explained(tmp_path):
     write(tmp_path, "script.py", "import torch; torch.ones(3).no_such_method()")
     result = torchlike_command("run", "script.py", cwd=tmp_path)
@@ -80,6 +82,7 @@ def test_missing_tensor_method_is_explained(tmp_path):
     assert note.startswith("torchlike has no torch.Tensor.no_such_method yet; ")
 
 
+@pytest.mark.exhaustive
 def test_a_users_module_between_our_frames_is_shown(tmp_path):
     write(
         tmp_path,
@@ -98,6 +101,7 @@ def test_a_users_module_between_our_frames_is_shown(tmp_path):
     ]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [
@@ -116,6 +120,7 @@ def test_exit_codes(tmp_path, arguments, code, error):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_unknown_compile_mode_is_refused(tmp_path):
     write(tmp_path, "script.py", "")
     result = torchlike_command("run", "script.py", cwd=tmp_path, TORCHLIKE_COMPILE="all")

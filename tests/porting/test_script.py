@@ -199,6 +199,7 @@ raise ValueError("x")
 }
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("name", RAISING)
 @pytest.mark.parametrize("as_module", [False, True])
 def test_exceptions(tmp_path, name, as_module):

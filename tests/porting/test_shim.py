@@ -374,6 +374,7 @@ def python(tmp_path):
     return run
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name != "posix", reason="an environment of symbolic links")
 def test_torch_is_torchlike_in_the_environment(tmp_path, python):
     pytest.importorskip("pip")

@@ -177,6 +177,7 @@ def test_nothing_is_imported():
 """
 
 
+@pytest.mark.exhaustive
 def test_other_projects_notice_nothing(tmp_path):
     (tmp_path / "test_foreign.py").write_text(FOREIGN)
     done = run_pytest(tmp_path)

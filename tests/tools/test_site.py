@@ -54,6 +54,7 @@ def test_docstrings_as_markdown(said, shown):
     assert reference.prose(said) == shown
 
 
+@pytest.mark.exhaustive
 def test_the_words_of_the_page_of_errors_are_raised():
     """Each of its first column stands in a string of the package, but for what is filled in."""
     strings = []

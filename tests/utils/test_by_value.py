@@ -4,6 +4,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 SCRIPT = textwrap.dedent('''
     import abc, collections, dataclasses, enum, functools, io, os.path, pickle, sys, types, typing
     from torchlike.utils.data.processes import by_value
@@ -180,6 +182,7 @@ RECEIVES = textwrap.dedent("""
 """)
 
 
+@pytest.mark.exhaustive
 def test_a_script_is_known_where_it_never_ran(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SENDS)

@@ -27,6 +27,7 @@ def block(x, w, b):
     return F.scaled_dot_product_attention(h, h, h, is_causal=True)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.usefixtures("compiled_at_once")
 @pytest.mark.parametrize("ops", POLICIES, ids=str)
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])

@@ -418,6 +418,7 @@ def running(tmp_path, *words, command=(), name="torchlike", **options):
 WHOLE = "".join(f"[{10 * i}, {10 * i + 10}]\n" for i in range(0, 8, 2))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("computed", [False, True])
 def test_a_script_without_a_guard(computed, tmp_path):
     with running(tmp_path, *["computed"] * computed) as program:
@@ -450,6 +451,7 @@ def left_behind(tmp_path, *words, send):
 TIMES = [1, pytest.param(10, marks=pytest.mark.full)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("words", [(), ("computed",)])
 def test_workers_of_a_killed_process_end(words, times, tmp_path):

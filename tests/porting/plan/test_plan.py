@@ -444,6 +444,7 @@ def test_batches_are_made_with_values(tmp_path):
     assert done.stdout.strip() == "[('batch', (4, 1)), ('batch', (4,))]", done.stderr
 
 
+@pytest.mark.exhaustive
 def test_values_that_are_read_before_the_first_step(tmp_path):
     (tmp_path / "train.py").write_text(DATA.replace("FIRST", "print(torch.ones(1).item())"))
     program = """

@@ -67,21 +67,17 @@ def images_at_once(images: int, positions: int, column: int) -> int:
     return cached[-1] if cached else possible[0]
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
 def channels_last(x: Any, weight: Any, geometry: Geometry) -> jax.Array:
-    """x (N, …, C) with weight (…, C, O): (N, …, O)."""
-    return _channels_last(x, weight, geometry, False)
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
-def _channels_last(x: Any, weight: Any, geometry: Geometry, is_read_again: bool) -> jax.Array:
+    """Return the convolution of x (N, …, C) with weight (…, C, O): (N, …, O)."""
     if shifted_images.pays(weight):
-        return shifted_images.convolve(x, weight, *geometry, is_read_again)
+        return shifted_images.convolve(x, weight, *geometry)
     return _convolve(x, weight, geometry)
 
 
-def _jvp(geometry: Geometry, is_read_again: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
+def _jvp(geometry: Geometry, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, weight), (dx, dweight) = primals, tangents
-    out = _channels_last(x, weight, geometry, True)
+    out = channels_last(x, weight, geometry)
     parts = []
     if not isinstance(dx, SymbolicZero):
         parts.append(_convolve(dx, weight, geometry))
@@ -95,4 +91,4 @@ def _jvp(geometry: Geometry, is_read_again: bool, primals: Any, tangents: Any) -
     return out, sum(parts[1:], parts[0])
 
 
-_channels_last.defjvp(_jvp, symbolic_zeros=True)
+channels_last.defjvp(_jvp, symbolic_zeros=True)
