@@ -1,9 +1,13 @@
-"""For all tests: long tables are sampled, memory is given back, and collections stay short."""
+"""For all tests: nothing is left behind, long tables are sampled, memory is given back, and
+collections stay short."""
 
 import collections
 import gc
+import os
 import resource
+import shutil
 import sys
+import tempfile
 
 import jax
 import pytest
@@ -12,6 +16,8 @@ from torchlike._core import protocol
 from torchlike._dispatch import asking
 from torchlike._runtime import collector
 from torchlike._runtime.first_calls.settings import set_first_calls, settings
+
+from process_state import Snapshot  # isort: skip - tests/ is on the path (pyproject.toml)
 
 # Errors of NumPy rules would otherwise only be logged, and the form compiled. Each program made
 # from a trace of other sizes is compared with a trace of its own.
@@ -27,13 +33,27 @@ _most = [_MOST]
 _unhidden = {"times": 0, "tests": 0}
 
 
+#: Of this process alone, so that what a test leaves there is seen.
+_TEMPORARY = tempfile.mkdtemp(prefix="torchlike-tests-")
+os.environ["TMPDIR"] = tempfile.tempdir = _TEMPORARY
+
+
+def pytest_sessionfinish(exitstatus):
+    """Temporary files are kept where a test has failed."""
+    if exitstatus == 0:
+        shutil.rmtree(_TEMPORARY, ignore_errors=True)
+
+
 @pytest.fixture(autouse=True)
 def what_a_test_leaves():
-    """``__torch_function__`` costs nothing until something could be asked: nor do other tests.
+    """A test that leaves something behind has failed: see process_state.py.
+
+    ``__torch_function__`` costs nothing until something could be asked: nor do other tests.
 
     Objects stay frozen. A capture looks for functions among all of them, and the next collection
     would walk through millions. Of the garbage what is young goes, the rest each hundredth time.
     """
+    before = Snapshot()
     yield
     if protocol.is_awake():
         asking.rest()
@@ -42,6 +62,8 @@ def what_a_test_leaves():
         _unhidden.update(times=collector.times_unhidden, tests=_unhidden["tests"] + 1)
         gc.collect(1 if _unhidden["tests"] % 100 else 2)
         gc.freeze()
+    left = before.left()
+    assert not left, "this test left behind:\n" + "\n".join(left)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked

@@ -404,12 +404,19 @@ def test_control_flow():
     check(jax.jit(lambda x: jax.nn.softplus(x) + jax.checkpoint(jnp.sin)(x)), x)
 
 
+#: Set in the process that runs this file whole.
+_IN_ORDER = "EVERY_RULE_IN_ORDER"
+
+
 @pytest.mark.exhaustive
 def test_every_rule_was_tried():
-    """Last in the file: what the tests above came across, in one process."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        alone = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", __file__]
+    """What the tests of this file come across, in one process that runs them all in their order."""
+    if _IN_ORDER not in os.environ:
+        # In order is how pytest runs them where nothing shuffles or spreads them.
+        others = ["-p", "no:xdist", "-p", "no:randomly", "-p", "no:cacheprovider"]
+        alone = [sys.executable, "-m", "pytest", "-q", *others, "-m", "not full", __file__]
         env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_XDIST")}
+        env[_IN_ORDER] = "1"
         ran = subprocess.run(alone, capture_output=True, text=True, check=False, env=env)
         assert ran.returncode == 0, ran.stdout
         return

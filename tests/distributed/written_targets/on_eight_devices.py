@@ -244,11 +244,15 @@ def test_arguments_that_a_program_wrote_stay_plain():
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
 def test_optimizers_leave_plain_parameters_plain(kind):
+    # On a mesh of its own: once the optimizer's program has written p from it, nobody knows any
+    # more what lies there.
+    mesh = init_device_mesh("cpu", (8,), mesh_dim_names=(f"optimized by {kind.__name__}",))
+    d = distribute_tensor(W, mesh, [Shard(0)])
     p, expected = nn.Parameter(plain()), nn.Parameter(plain())
-    cut = nn.Parameter(distribute_tensor(W, LINE, [Shard(0)]))
+    cut = nn.Parameter(distribute_tensor(W, mesh, [Shard(0)]))
     optimizer, other = kind([p, cut], lr=0.1), kind([expected], lr=0.1)
     for _ in range(2):
-        for o, leaf, factor in ((optimizer, p, D + cut * 0), (other, expected, W)):
+        for o, leaf, factor in ((optimizer, p, d + cut * 0), (other, expected, W)):
             o.zero_grad()
             (leaf * factor).sum().backward()
             o.step()

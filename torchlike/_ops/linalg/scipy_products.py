@@ -39,7 +39,7 @@ def applies(values: Tensor, dense: Tensor) -> bool:
         and values.dtype.numpy in (np.float32, np.float64) and values.numel() >= _FEW
         and modes.current.capture is None and not modes.current.levels
         and values.is_cpu and dense.is_cpu and not values.is_meta and not dense.is_meta
-        and (not _recorded(values, dense) or not _saving_is_watched())
+        and (not _recorded(values, dense) or _is_saved_as_ever(values, dense))
     )  # fmt: skip
 
 
@@ -47,9 +47,13 @@ def _recorded(values: Tensor, dense: Tensor) -> bool:
     return modes.current.grad_enabled and (values.requires_grad or dense.requires_grad)
 
 
-def _saving_is_watched() -> bool:
+def _is_saved_as_ever(values: Tensor, dense: Tensor) -> bool:
+    """True if nobody packs, watches or selects what is saved, and none of it is an inference tensor
+    (which the compiled path refuses). ``saving.make`` says less: it is set for good once a process
+    has entered inference mode."""
     saving = tape.saving
-    return saving.make is not None or saving.selecting is not None
+    inference = values._inference or dense._inference
+    return not (saving.hooks or saving.strict or saving.selecting is not None or inference)
 
 
 def directly(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

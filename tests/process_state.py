@@ -1,0 +1,262 @@
+"""What of a process a test must leave as it found it: modes, settings, tables, threads, files.
+
+``before = Snapshot()`` and ``before.left()`` say in a line each what has changed since then. The
+fixture in conftest.py fails the test that left something.
+"""
+
+import multiprocessing.process
+import operator
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import torchlike as torch
+from torchlike._core import boxes, modes, printing, protocol, tape
+from torchlike._runtime.first_calls.settings import settings as first_calls
+from torchlike.amp import autocast_mode
+from torchlike.nn import hooks as module_hooks
+from torchlike.optim import optimizer
+
+#: Threads by these beginnings of their names serve the process as long as it lives.
+_SERVING = (
+    "torchlike", "ThreadPoolExecutor", "asyncio_", "pymain", "Dummy", "tensorstore", "execnet",
+    "QueueFeederThread", "tqdm", "metadata_store", "checkpoint", "Thread-auto", "pytest_timeout",
+)  # fmt: skip
+#: Open files that serve the process: pipes and sockets of such threads and of child processes that
+#: serve, memory without a name, devices.
+_SERVING_FILES = ("pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/", "/proc/")
+#: Children that serve the process as long as it lives.
+_SERVING_CHILDREN = ("resource_tracker", "forkserver", "semaphore_tracker")
+#: What the environment is allowed to gain: libraries write notes to themselves there.
+_OWN_VARIABLES = frozenset({b"PYTEST_CURRENT_TEST", b"KMP_INIT_AT_FORK", b"KMP_DUPLICATE_LIB_OK"})
+_SIGNALS = (
+    signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGHUP, signal.SIGUSR1,
+    signal.SIGUSR2,
+)  # fmt: skip
+
+
+def _modes() -> dict[str, Any]:
+    """Return what is switched in this thread."""
+    found = {}
+    for state in (modes.current, tape.saving, protocol.state, boxes.reverse):
+        for name, value in vars(state).items():
+            found[f"{type(state).__name__}.{name}"] = (
+                tuple(value) if isinstance(value, list) else value
+            )
+    # Set for good once something was looked for; ``what_a_test_leaves`` puts it back to sleep.
+    found.pop("_Saving.make", None)
+    return found
+
+
+def _settings() -> dict[str, Any]:
+    """Return what is set for the process by functions of PyTorch's."""
+    return {
+        "default dtype": torch.get_default_dtype(),
+        "default device": torch.get_default_device(),
+        "deterministic algorithms": torch.get_deterministic_debug_mode(),
+        "float32 matmul precision": torch.get_float32_matmul_precision(),
+        "warn always": torch.is_warn_always_enabled(),
+        "print options": tuple(printing.get_printoptions().items()),
+        "first calls": first_calls.mode,
+        "autocast": (
+            torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"),
+            torch.is_autocast_cache_enabled(), autocast_mode._settings.nesting,
+        ),
+        "64-bit types of JAX": jax.config.jax_enable_x64,
+        "NumPy's errors": tuple(np.geterr().items()),
+    }  # fmt: skip
+
+
+def _hooks() -> dict[str, Any]:
+    """Return the hooks that all modules and optimizers have."""
+    everywhere = vars(module_hooks.everywhere)
+    found = {
+        f"module hooks {name}": tuple(table.values())
+        for name, table in everywhere.items() if isinstance(table, dict)
+    }  # fmt: skip
+    for name, table in optimizer._everywhere.items():
+        found[f"optimizer hooks {name}"] = tuple(table.values())
+    return found
+
+
+def _names() -> dict[str, Any]:
+    """Return what public names stand for: something else where one is patched or replaced."""
+    found = {owner: _Table(table) for owner, table in _TABLES.items()}
+    return found | {name: getattr(owner, attribute) for name, owner, attribute in _PATCHABLE}
+
+
+class _Table:
+    """The objects of a namespace, equal to those of another time if each name kept its object.
+
+    Names that are new are no difference: modules and methods are loaded when first asked for.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._objects = dict(table)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Table) and not self._replaced(other)
+
+    def _replaced(self, now: "_Table") -> list[str]:
+        before, objects = self._objects, now._objects
+        if len(before) == len(objects) and all(
+            map(operator.is_, before.values(), objects.values())
+        ):
+            return []
+        return [name for name, value in before.items() if objects.get(name, before) is not value]
+
+    def __repr__(self) -> str:
+        return f"<{len(self._objects)} names>"
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_TABLES = {"torch": vars(torch), "torch.Tensor": vars(torch.Tensor)}
+_PATCHABLE = [
+    (f"{owner.__name__}.{name}", owner, name)
+    for owner, names in (
+        (sys, ("excepthook", "displayhook", "getsizeof")), (os, ("fork", "system", "cpu_count")),
+        (time, ("sleep", "time", "perf_counter")), (subprocess, ("Popen", "run")),
+    )
+    for name in names
+]  # fmt: skip
+
+
+def _process() -> dict[str, Any]:
+    """Return handlers of signals, the environment, paths and the folder of work."""
+    found: dict[str, Any] = {f"handler of {s.name}": signal.getsignal(s) for s in _SIGNALS}
+    found["environment"] = {k: v for k, v in os.environ._data.items() if k not in _OWN_VARIABLES}
+    found["folder"] = os.getcwd()
+    found["sys.argv"] = tuple(sys.argv)
+    found["sys.path"] = tuple(sys.path)
+    found["sys.meta_path"] = tuple(map(id, sys.meta_path))
+    found["sys.modules torch"] = id(sys.modules.get("torch")) if _is_ours("torch") else 0
+    found["trace"] = sys.gettrace()
+    found["profile"] = sys.getprofile()
+    found["umask"] = _umask()
+    found["filters of warnings"] = len(warnings.filters)
+    return found
+
+
+def _is_ours(name: str) -> bool:
+    return sys.modules.get(name) is torch
+
+
+def _umask() -> int:
+    """Return the umask, which the kernel tells without changing it."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            return int(status.read(200).partition(b"Umask:\t")[2][:4], 8)
+    except (OSError, ValueError):
+        return -1
+
+
+def _threads() -> set[Any]:
+    return {t for t in threading.enumerate() if not t.name.startswith(_SERVING)}
+
+
+def _children() -> set[str]:
+    """Return the process numbers of this process' children that run."""
+    try:
+        text = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    except OSError:
+        return {str(p.pid) for p in multiprocessing.process._children}
+    return set(text.split())
+
+
+def _files() -> set[str]:
+    try:
+        return set(os.listdir("/proc/self/fd"))
+    except OSError:
+        return set()
+
+
+def _temporary() -> set[str]:
+    """Return what lies in the folder of temporary files, but for pytest's own."""
+    return {n for n in os.listdir(tempfile.gettempdir()) if not n.startswith("pytest-")}
+
+
+_VALUES: tuple[Callable[[], dict[str, Any]], ...] = (_modes, _settings, _hooks, _names, _process)
+#: How long what is ending (threads, children) is waited for, in seconds.
+_PATIENCE = 3.0
+
+
+class Snapshot:
+    """What a process is like now."""
+
+    def __init__(self) -> None:
+        self.values = [read() for read in _VALUES]
+        self.threads, self.children = _threads(), _children()
+        self.files, self.temporary = _files(), _temporary()
+
+    def left(self) -> list[str]:
+        """Return a line for each thing that is different now."""
+        found = []
+        for read, before in zip(_VALUES, self.values, strict=True):
+            now = read()
+            found += [line for name in before | now if (line := _change(name, before, now))]
+        return found + self._left_running() + self._left_on_disk()
+
+    def _left_running(self) -> list[str]:
+        until = time.monotonic() + _PATIENCE
+        while True:
+            threads = {t for t in _threads() - self.threads if t.is_alive()}
+            children = {c for c in _children() - self.children if _what_runs(c)}
+            if not (threads or children) or time.monotonic() > until:
+                break
+            time.sleep(0.01)
+        return [
+            *(f"thread {t.name!r} is running" for t in threads),
+            *(f"child process runs: {_what_runs(c)}" for c in children),
+        ]
+
+    def _left_on_disk(self) -> list[str]:
+        found = [f"temporary file {name}" for name in _temporary() - self.temporary]
+        for number in _files() - self.files:
+            try:
+                target = os.readlink(f"/proc/self/fd/{number}")
+            except OSError:
+                continue  # the one that listed them
+            if not target.startswith(_SERVING_FILES) and "(deleted)" not in target:
+                found.append(f"open file {target}")
+        return found
+
+
+def _change(name: str, before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Return how a value has changed, or an empty string."""
+    missing = object()
+    old, new = before.get(name, missing), now.get(name, missing)
+    if old is new or (type(old) is type(new) and old == new):
+        return ""
+    if old is missing and name.startswith("_"):
+        return ""  # a switch that a thread has since it was first asked for
+    if isinstance(old, _Table):
+        return f"{name}: {old._replaced(new)} are other objects now"
+    if isinstance(old, dict):
+        keys = [k for k in old | new if old.get(k) != new.get(k)]
+        old, new = ({k: d.get(k) for k in keys} for d in (old, new))
+    show = lambda value: "nothing" if value is missing else repr(value)[:300]  # noqa: E731
+    return f"{name}: {show(old)} is {show(new)} now"
+
+
+def _what_runs(child: str) -> str:
+    """Return the command of a child that runs and does not serve the process, or ""."""
+    try:
+        state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+        command = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+    if state == "Z" or any(name in command for name in _SERVING_CHILDREN):
+        return ""
+    return command[:200] or f"process {child}"
