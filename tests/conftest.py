@@ -8,6 +8,7 @@ import resource
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 
 import jax
 import pytest
@@ -66,8 +67,29 @@ def what_a_test_leaves():
     assert not left, "this test left behind:\n" + "\n".join(left)
 
 
+_TESTS = Path(__file__).parent
+_LINES = (_TESTS / "smoke.txt").read_text().splitlines()
+_SMOKE = frozenset(_TESTS / line for line in _LINES if not line.startswith("#"))
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Under ``-m smoke`` files that have no such test are not even imported."""
+    if config.option.markexpr == "smoke" and collection_path.suffix == ".py":
+        return collection_path not in _SMOKE or None
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked
 def pytest_collection_modifyitems(items):
+    """Mark what the long runs alone take, and then what the shortest run takes."""
+    _sample(items)
+    for item in items:
+        long = item.get_closest_marker("exhaustive") or item.get_closest_marker("full")
+        if item.path in _SMOKE and not long:
+            item.add_marker("smoke")
+
+
+def _sample(items):
     """Of a table marked ``sampled`` the plain run takes a part; the rest becomes ``exhaustive``, or
     ``full`` with ``rest="full"``: where the cases left out take the path of others.
 

@@ -50,13 +50,19 @@ def _modes() -> dict[str, Any]:
     """Return what is switched in this thread."""
     found = {}
     for state in (modes.current, tape.saving, protocol.state, boxes.reverse):
-        for name, value in vars(state).items():
+        for name, value in {**_defaults(state), **vars(state)}.items():
             found[f"{type(state).__name__}.{name}"] = (
                 tuple(value) if isinstance(value, list) else value
             )
     # Set for good once something was looked for; ``what_a_test_leaves`` puts it back to sleep.
     found.pop("_Saving.make", None)
     return found
+
+
+def _defaults(state: Any) -> dict[str, Any]:
+    """Return the values that a thread has where nothing was switched in it."""
+    kept = (int, tuple, str, type(None))
+    return {n: v for n, v in vars(type(state)).items() if n[0] != "_" and isinstance(v, kept)}
 
 
 def _settings() -> dict[str, Any]:
@@ -176,10 +182,19 @@ def _children() -> set[str]:
 
 
 def _files() -> set[str]:
+    """Return the numbers of open files, but for the one that lists them."""
     try:
-        return set(os.listdir("/proc/self/fd"))
+        return {n for n in os.listdir("/proc/self/fd") if _is_open(int(n))}
     except OSError:
         return set()
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
 
 
 def _temporary() -> set[str]:
@@ -227,7 +242,7 @@ class Snapshot:
             try:
                 target = os.readlink(f"/proc/self/fd/{number}")
             except OSError:
-                continue  # the one that listed them
+                continue  # closed meanwhile, by another thread
             if not target.startswith(_SERVING_FILES) and "(deleted)" not in target:
                 found.append(f"open file {target}")
         return found
@@ -239,8 +254,6 @@ def _change(name: str, before: dict[str, Any], now: dict[str, Any]) -> str:
     old, new = before.get(name, missing), now.get(name, missing)
     if old is new or (type(old) is type(new) and old == new):
         return ""
-    if old is missing and name.startswith("_"):
-        return ""  # a switch that a thread has since it was first asked for
     if isinstance(old, _Table):
         return f"{name}: {old._replaced(new)} are other objects now"
     if isinstance(old, dict):
