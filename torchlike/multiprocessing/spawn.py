@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchlike._runtime.interrupts import ignored
 from torchlike._runtime.parents import ends_with_parent
 from torchlike.multiprocessing._child_processes import refuse_strangers
 from torchlike.multiprocessing.contexts import get_context
@@ -58,7 +59,7 @@ class ProcessExitedException(ProcessException):
 
 def _run(fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: str) -> None:
     """In the new process: the function, whose error goes into a file."""
-    ends_with_parent(by=signal.SIGINT)
+    ends_with_parent(by=signal.SIGTERM if ignored() else signal.SIGINT)
     try:
         fn(i, *args)
     except KeyboardInterrupt:

@@ -18,6 +18,7 @@ from typing import Any
 from torchlike._runtime.environment_variables import LAUNCHER
 from torchlike._runtime.launching.arguments import Options, parse
 from torchlike._runtime.launching.failures import Failure, report
+from torchlike._runtime.interrupts import ignored
 from torchlike._runtime.launching.logs import Output
 from torchlike._runtime.meeting import service
 from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError
@@ -280,11 +281,13 @@ def _signals_raise() -> Iterator[None]:
     """A signal that ends processes is an exception in here."""
 
     def received(number: int, frame: FrameType | None) -> None:
-        for n in _PASSED_ON:
+        for n in heard:
             signal.signal(n, signal.SIG_IGN)  # the first is enough
         raise _SignalError(number)
 
-    before = {number: signal.signal(number, received) for number in _PASSED_ON}
+    # One that is ignored (by nohup, or by a shell in the background) stays so.
+    heard = [number for number in _PASSED_ON if not ignored(number)]
+    before = {number: signal.signal(number, received) for number in heard}
     try:
         yield
     finally:
