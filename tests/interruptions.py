@@ -1,4 +1,4 @@
-"""How a test is interrupted, and what it starts: whether tests were started to hear of it or not."""
+"""How a test and what it starts are interrupted, whether tests were started to hear of it or not."""
 
 import contextlib
 import signal

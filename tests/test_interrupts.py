@@ -108,12 +108,16 @@ def test_exit_functions_are_dropped_by_one_interruption_each():
 
 
 def test_an_interruption_is_held_and_comes_at_the_end():
-    with interruptions.heard():
-        passed = False
-        with pytest.raises(KeyboardInterrupt), interrupts.held():
+    seen = []
+
+    def hold():
+        with interrupts.held():
             signal.raise_signal(signal.SIGINT)
-            passed = True
-        assert passed
+            seen.append("not yet")
+
+    with interruptions.heard(), pytest.raises(KeyboardInterrupt):
+        hold()
+    assert seen == ["not yet"]
 
 
 def test_what_is_ignored():
@@ -156,8 +160,9 @@ def test_a_script_ends_at_whichever_moment_of_its_start(times, tmp_path):
                 assert process.stdout.readline() == "imported\n"
             time.sleep(moments.uniform(0, 1.5))
             os.killpg(process.pid, signal.SIGINT)
-            _, errors = process.communicate(timeout=200)
+            _, errors = process.communicate(timeout=60)
         finally:
             process.kill()
         assert process.returncode != 0
-        assert "KeyboardInterrupt" in errors
+        # Before Python has its handler the signal itself ends the process, which says nothing.
+        assert "KeyboardInterrupt" in errors or process.returncode == -signal.SIGINT

@@ -476,7 +476,8 @@ IGNORING = """
         def __getitem__(self, i):
             if i == 5:
                 os.killpg(0, signal.SIGINT)
-            started = subprocess.run([sys.executable, "-S", "-c", SHOWS], capture_output=True, text=True)
+            command = [sys.executable, "-S", "-c", SHOWS]
+            started = subprocess.run(command, capture_output=True, text=True)
             return i, signal.getsignal(signal.SIGINT).name, started.stdout.strip()
 
     for numbers, *names in DataLoader(Rows(), batch_size=4, num_workers=1):
