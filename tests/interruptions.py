@@ -1,4 +1,4 @@
-"""How a test and what it starts are interrupted, whether tests were started to hear of it or not."""
+"""How tests and what they start are interrupted, whether or not they were started to hear of it."""
 
 import contextlib
 import signal

@@ -34,7 +34,7 @@ _ASK = 1.0
 _TOGETHER = 0.3
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _NO_SECRET = (
-    "torchlike: whoever reaches the port of launcher 0 can write to the store, and so to the ranks. "
+    "torchlike: whoever reaches the port of launcher 0 can write to the store and so to the ranks. "
     f"Give all launchers the same {SECRET.name} in their environment, long and random"
 )
 #: What a worker runs: it takes its place, then the script. By name, for it stands above.
