@@ -98,6 +98,19 @@ def test_the_oldest_entries_go_first(tmp_path):
     assert len(list(tmp_path.glob("*-cache"))) == 2
 
 
+def test_a_user_without_a_home_has_no_cache():
+    """As in a container that runs as a number: neither HOME nor an entry among the users."""
+    code = (
+        "import os; os.path.expanduser = lambda path: path\n"
+        "import torchlike as t, jax; print((t.ones(3) + 1).tolist(), "
+        "jax.config.jax_compilation_cache_dir)"
+    )
+    missing = ("HOME", "XDG_CACHE_HOME", "TORCHLIKE_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
+    env = {name: value for name, value in os.environ.items() if name not in missing}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert (done.stdout, done.stderr) == ("[2.0, 2.0, 2.0] None\n", "")
+
+
 # -- entries are code ------------------------------------------------------------------------------
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and owners of POSIX")

@@ -41,7 +41,8 @@ _ENTRY_REFUSED = "torchlike: a compiled program is not read but compiled again, 
 
 
 def default_directory() -> Path:
-    """Where compiled programs are kept unless TORCHLIKE_CACHE_DIR says otherwise."""
+    """Where compiled programs are kept unless TORCHLIKE_CACHE_DIR says otherwise. RuntimeError for
+    a user without a home."""
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     elif os.name == "nt":
@@ -146,12 +147,12 @@ def enable() -> Path | None:
     configured = getattr(jax.config, "jax_compilation_cache_dir", None)
     if configured and asked is None:
         return Path(configured)
-    folder = Path(asked) if asked else default_directory()
     try:
+        folder = Path(asked) if asked else default_directory()
         trust.made_private(folder)
         against = trust.reason_against(folder.stat(), str(folder))
-    except OSError:
-        return None  # a read-only home: run without a cache rather than not at all
+    except (OSError, RuntimeError):
+        return None  # no home, or a read-only one: run without a cache rather than not at all
     if against is not None:
         _log.warning(_FOLDER_REFUSED, against, folder, CACHE_DIR.name)
         return None
