@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from torchlike._runtime import compilation_cache
+from torchlike._runtime import compilation_cache, trust
 
 
 def run(code, folder):
@@ -97,3 +97,117 @@ def test_the_oldest_entries_go_first(tmp_path):
     assert sorted(p.name for p in tmp_path.glob("*-cache")) == ["2-cache", "3-cache"]
     compilation_cache.prune(tmp_path, max_bytes=0)  # done a moment ago: not again today
     assert len(list(tmp_path.glob("*-cache"))) == 2
+
+
+def test_a_user_without_a_home_has_no_cache():
+    """As in a container that runs as a number: neither HOME nor an entry among the users."""
+    code = (
+        "import os; os.path.expanduser = lambda path: path\n"
+        "import torchlike as t, jax; print((t.ones(3) + 1).tolist(), "
+        "jax.config.jax_compilation_cache_dir)"
+    )
+    missing = ("HOME", "XDG_CACHE_HOME", "TORCHLIKE_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
+    env = {name: value for name, value in os.environ.items() if name not in missing}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert (done.stdout, done.stderr) == ("[2.0, 2.0, 2.0] None\n", "")
+
+
+# -- entries are code ------------------------------------------------------------------------------
+
+posix = pytest.mark.skipif(os.name != "posix", reason="modes and owners of POSIX")
+as_root = pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="gives files to another user"
+)
+STRANGER = 12345
+
+
+def enabled_in(folder, code="", **environment):
+    """What a program says that keeps its compiled programs there."""
+    body = "import torchlike as t, jax; print((t.ones(3) + 1).tolist(), jax.config.{})".format(
+        "jax_compilation_cache_dir"
+    )
+    env = {**os.environ, "TORCHLIKE_CACHE_DIR": str(folder), "TORCHLIKE_FIRST_CALLS": "compiled"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code + body], capture_output=True, text=True,
+        env={**env, **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip(), done.stderr.strip()
+
+
+def test_the_folder_is_made_for_this_user_alone_and_entries_too(tmp_path):
+    folder = tmp_path / "new" / "cache"
+    said = enabled_in(folder, "import os; os.umask(0);")
+    assert said == (f"[2.0, 2.0, 2.0] {folder}", "")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    entries = list(folder.glob("*-cache"))
+    assert entries
+    assert {entry.stat().st_mode & 0o777 for entry in entries} == {0o600}
+
+
+@posix
+def test_a_folder_that_others_may_write_to_is_refused_in_a_line(tmp_path):
+    tmp_path.chmod(0o777)
+    output, told = enabled_in(tmp_path)
+    assert output == "[2.0, 2.0, 2.0] None"
+    assert told.count("\n") == 0
+    assert f"others may write to {tmp_path} (mode 0777). `chmod -R go-w {tmp_path}`" in told
+    assert not list(tmp_path.iterdir())
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o775, 0o1777, 0o702])
+def test_modes_that_let_others_write(mode, tmp_path):
+    tmp_path.chmod(mode)
+    assert "others may write" in trust.reason_against(tmp_path.stat(), "it")
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o555])
+def test_modes_that_do_not(mode, tmp_path):
+    tmp_path.chmod(mode)
+    assert trust.reason_against(tmp_path.stat(), "it") is None
+    tmp_path.chmod(0o700)
+
+
+@as_root
+def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch, caplog):
+    os.chown(tmp_path, STRANGER, -1)
+    monkeypatch.setenv("TORCHLIKE_CACHE_DIR", str(tmp_path))
+    assert compilation_cache.enable() is None
+    assert f"{tmp_path} belongs to user {STRANGER}, and this is user 0" in caplog.text
+
+
+@posix
+def test_an_administrators_folder_is_read_by_all(tmp_path, monkeypatch):
+    """A cache that was made with a container's image."""
+    monkeypatch.setattr(os, "geteuid", lambda: STRANGER)
+    made = os.stat_result((0o40755, 0, 0, 1, 0, 0, 0, 0, 0, 0))
+    assert trust.reason_against(made, "it") is None
+    assert "belongs to user 7" in trust.reason_against(
+        os.stat_result((0o40755, 0, 0, 1, 7, 0, 0, 0, 0, 0)), "it"
+    )
+
+
+def writable(entry):
+    entry.chmod(0o666)
+
+
+def given_away(entry):
+    os.chown(entry, STRANGER, -1)
+
+
+@posix
+@pytest.mark.parametrize("plant", [writable, pytest.param(given_away, marks=as_root)])
+def test_an_entry_that_another_may_have_written_is_compiled_anew(plant, tmp_path, caplog):
+    cache = compilation_cache.WholeEntries(str(tmp_path), max_size=-1)
+    cache.put("key", b"ours")
+    (entry,) = tmp_path.glob("*-cache")
+    entry.write_bytes(b"planted")
+    plant(entry)
+    assert cache.get("key") is None
+    assert "a compiled program is not read but compiled again, for it is code: " in caplog.text
+    assert str(entry) in caplog.text
+    cache.put("key", b"compiled again")  # in its place
+    assert cache.get("key") == b"compiled again"
+    assert entry.stat().st_uid == os.geteuid()

@@ -9,8 +9,10 @@ import sys as _sys
 from math import e, inf, nan, pi
 
 from torchlike._runtime import blas_threads as _blas_threads
+from torchlike._runtime import interrupts as _interrupts
 
 _blas_threads.sleep_at_once()
+_interrupts.keep()
 
 from torchlike._core import tracebacks as _tracebacks  # noqa: E402 - imports NumPy
 from torchlike._runtime import compilation_cache as _compilation_cache  # noqa: E402

@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 
 from tests.distributed.launching import COMMAND, HERE, free_port, launch
-from torchlike._runtime.launching import arguments, failures
+from torchlike._runtime.launching import agent, arguments, failures
 from torchlike.distributed.rendezvous import meet as meet_others
 from torchlike.distributed.stores import DistNetworkError, DistStoreError, HashStore, TCPStore
 
@@ -202,3 +202,16 @@ def test_twenty_kills_leave_nobody():
         ended = launch("--nproc-per-node", 2, FAILING, "kill" if i % 2 else "exit")
         assert ended.returncode == 1
         assert _gone(_pids(ended.stdout))
+
+
+def test_signals_that_are_ignored_stay_so():
+    """What nohup starts does not end with its terminal."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with agent._signals_raise():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            with pytest.raises(agent._SignalError):
+                signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -125,16 +125,19 @@ class Statistics(nn.Module):
 
 
 def test_each_layers_buffers_are_written():
-    eager, jitted = pair(Statistics)
+    # In float64: five normalizations of four rows each enlarge a rounding error of float32 beyond
+    # any tolerance, and errors are others on other processors, and by NumPy than by XLA.
+    eager, jitted = (net.double() for net in pair(Statistics))
+    x = x_of().double()
     call = torch.jit(jitted)
     for _ in range(3):
-        close(call(x_of()), eager(x_of()))
+        close(call(x), eager(x))
         assert_same_state(jitted, eager)
     assert jitted.layers[2].calls.item() == 3
     assert jitted.layers[4].norm.num_batches_tracked.item() == 3
     eager.eval()
     jitted.eval()
-    close(call(x_of()), eager(x_of()))
+    close(call(x), eager(x))
     assert call.compiles == 2
 
 

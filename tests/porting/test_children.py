@@ -172,11 +172,14 @@ def test_torchlike_is_found_where_the_child_has_no_path_to_it(tmp_path):
     told = {"PYTHONPATH": str(tmp_path / "elsewhere")}
     children.tell_in(told)
     hidden = (
-        "import sys\nsys.path[:] = [p for p in sys.path if p != sys.argv[1]]\n"
+        # Nor is another one found, which may be installed beside the one that runs.
+        "from importlib.machinery import PathFinder\nfind = PathFinder.find_spec\n"
+        "PathFinder.find_spec = lambda name, path=None, target=None: (\n"
+        "    None if (name, path) == ('torchlike', None) else find(name, path, target))\n"
         "import importlib.util\nprint(importlib.util.find_spec('torchlike'))\n"
         "import torch.nn, torchlike\nprint(torch.__version__, torch is torchlike)\n"
     )
-    lines = python(tmp_path, "-c", hidden, ROOT, **told).stdout.splitlines()
+    lines = python(tmp_path, "-c", hidden, **told).stdout.splitlines()
     assert lines == ["None", f"{torchlike.__version__} True"]
 
 

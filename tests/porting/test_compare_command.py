@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests import interruptions
 from tests.porting.commands import ROOT, torchlike_command, write
 from torchlike.porting import compare
 from torchlike.porting.report import duration
@@ -240,12 +241,17 @@ finally:
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="an interruption of a group of processes")
-def test_an_interruption_shows_the_scripts_frames_only(tmp_path):
-    script = write(tmp_path, "train.py", INTERRUPTED)
+#: As that, where nobody hears of the signal: the script goes on.
+GOES_ON = INTERRUPTED.replace("time.sleep(60)", "sys.stdin.read()")
+
+
+def compared_until_it_waits(tmp_path, source):
+    """A script, and `torchlike compare` of it, in a group of its own: the script waits now."""
+    script = write(tmp_path, "train.py", source)
     process = subprocess.Popen(
         [sys.executable, "-m", "torchlike", "compare", "train.py"],
         cwd=tmp_path,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -255,6 +261,25 @@ def test_an_interruption_shows_the_scripts_frames_only(tmp_path):
     for line in process.stdout:
         if line == "begun\n":
             break
+    return script, process
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an interruption of a group of processes")
+def test_where_the_signal_is_ignored_neither_compare_nor_the_script_hears_of_it(tmp_path):
+    with interruptions.ignored():
+        _, process = compared_until_it_waits(tmp_path, GOES_ON + "sys.exit(7)\n")
+    os.killpg(process.pid, signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    output, errors = process.communicate("", timeout=60)
+    assert (process.returncode, errors) == (7, "")
+    assert "eager: the script ended with exit code 7" in output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an interruption of a group of processes")
+def test_an_interruption_shows_the_scripts_frames_only(tmp_path):
+    with interruptions.heard():
+        script, process = compared_until_it_waits(tmp_path, INTERRUPTED)
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -268,7 +293,8 @@ def test_an_interruption_shows_the_scripts_frames_only(tmp_path):
 @pytest.mark.parametrize("begun", [True, False])
 def test_who_ends_an_interrupted_process(begun, capfd):
     """The process itself, once its script has begun; before that it does not hear of it."""
-    end = "signal.signal(signal.SIGINT, lambda *_: sys.exit(5)); " if begun else ""
+    begins = "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT]); "  # as `recording.begin`
+    end = f"signal.signal(signal.SIGINT, lambda *_: sys.exit(5)); {begins}" if begun else ""
     code = f"import signal, sys, time; {end}print('up', flush=True); time.sleep(60)"
 
     def interrupt():
@@ -280,11 +306,12 @@ def test_who_ends_an_interrupted_process(begun, capfd):
             os.kill(os.getpid(), signal.SIGINT)
 
     processes = []
-    with pytest.raises(KeyboardInterrupt):
-        interrupt()
+    with interruptions.heard():
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert processes[0].returncode == (5 if begun else -signal.SIGKILL)
     assert capfd.readouterr().err == ""
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.skipif(os.name != "posix", reason="an interruption by a signal")
@@ -298,5 +325,5 @@ def test_a_second_interruption_ends_a_script_that_does_not(capfd):
             for _ in range(2):
                 os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
+    with interruptions.heard(), pytest.raises(KeyboardInterrupt):
         interrupt()

@@ -13,6 +13,7 @@ import pytest
 from jax._src import xla_bridge
 
 import torchlike as torch
+from tests import interruptions
 from torchlike.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from torchlike.utils.data.processes import staff
 
@@ -460,6 +461,40 @@ def test_workers_of_a_killed_process_end(words, times, tmp_path):
 
 
 def test_control_c(tmp_path):
-    errors = left_behind(tmp_path, send=lambda program: os.killpg(program.pid, signal.SIGINT))
+    with interruptions.heard():
+        errors = left_behind(tmp_path, send=lambda program: os.killpg(program.pid, signal.SIGINT))
     assert errors.count("Traceback") == 1
     assert errors.endswith("KeyboardInterrupt\n")
+
+
+IGNORING = """
+    import os, signal, subprocess, sys
+    from torchlike.utils.data import DataLoader, Dataset
+
+    SHOWS = "import signal; print(signal.getsignal(signal.SIGINT).name)"
+
+    class Rows(Dataset):
+        def __len__(self): return 8
+        def __getitem__(self, i):
+            if i == 5:
+                os.killpg(0, signal.SIGINT)
+            command = [sys.executable, "-S", "-c", SHOWS]
+            started = subprocess.run(command, capture_output=True, text=True)
+            return i, signal.getsignal(signal.SIGINT).name, started.stdout.strip()
+
+    for numbers, *names in DataLoader(Rows(), batch_size=4, num_workers=1):
+        print(numbers.tolist(), *names)
+"""
+
+
+def test_where_the_signal_is_ignored_workers_and_what_they_start_ignore_it(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(IGNORING))
+    with interruptions.ignored():
+        ended = subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, start_new_session=True
+        )
+    all_four = "('SIG_IGN', 'SIG_IGN', 'SIG_IGN', 'SIG_IGN')"
+    expected = "".join(f"{n} {all_four} {all_four}\n" for n in ([0, 1, 2, 3], [4, 5, 6, 7]))
+    assert (ended.returncode, ended.stdout.replace("['", "('").replace("']", "')")) == (
+        0, expected), ended.stderr  # fmt: skip

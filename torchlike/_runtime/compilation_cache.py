@@ -3,11 +3,15 @@
 An op with a new shape costs 40-120 ms to compile and 4-15 ms to load from the cache. The folder is
 ``torchlike`` in the user's cache directory; ``TORCHLIKE_CACHE_DIR`` moves it, and an empty value
 turns the cache off. A cache the user configured for JAX itself is left alone.
+
+An entry is native code. One that somebody else may have written is not run, and of a folder in
+which others may write nothing is: that is told in a line, and the program goes on without.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 import threading
@@ -20,17 +24,25 @@ import jax
 from jax._src import compilation_cache as jax_cache
 from jax._src.lru_cache import LRUCache
 
-from torchlike._runtime import xla_flags
+from torchlike._runtime import trust, xla_flags
 from torchlike._runtime.environment_variables import CACHE_DIR
 
 #: Beyond this size the oldest entries go, at most once a day. JAX's own bound scans the whole
 #: folder at every write: with 3,000 entries a 10 ms compile became 100-200 ms.
 MAX_BYTES = 2 << 30
 _DAY = 24 * 3600
+#: Not a warning, which some programs make an error of: they go on without.
+_log = logging.getLogger(__name__)
+_FOLDER_REFUSED = (
+    "torchlike: compiled programs are neither read nor kept, for they are code: %s. "
+    "`chmod -R go-w %s` mends what is yours; or name another folder by %s"
+)
+_ENTRY_REFUSED = "torchlike: a compiled program is not read but compiled again, for it is code: %s"
 
 
 def default_directory() -> Path:
-    """Where compiled programs are kept unless TORCHLIKE_CACHE_DIR says otherwise."""
+    """Where compiled programs are kept unless TORCHLIKE_CACHE_DIR says otherwise. RuntimeError for
+    a user without a home."""
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     elif os.name == "nt":
@@ -78,10 +90,29 @@ class WholeEntries(LRUCache):
         """What is kept under ``key``, or None; None too when it is pruned at this moment."""
         if not _uses.disk:
             return None
+        key += self._suffix
+        if "://" in str(self.path):
+            return super().get(key)
         try:
-            return super().get(key + self._suffix)
+            with open(self._entry(key), "rb") as file:
+                against = trust.reason_against(os.fstat(file.fileno()), file.name)
+                if against is not None:
+                    _log.warning(_ENTRY_REFUSED, against)
+                    return None
+                # A bounded cache reads it itself, and notes the time.
+                return super().get(key) if self.eviction_enabled else file.read()
         except FileNotFoundError:
             return None
+
+    def _entry(self, key: str) -> str:
+        return os.path.join(str(self.path), f"{key}-cache")
+
+    def _has(self, entry: str) -> bool:
+        """True if there is an entry that would be read: another one is written over."""
+        try:
+            return trust.reason_against(os.stat(entry), entry) is None
+        except OSError:
+            return False
 
     def put(self, key: str, value: bytes) -> None:
         """Keep ``value`` under ``key`` unless there is one: written aside, then renamed."""
@@ -91,15 +122,15 @@ class WholeEntries(LRUCache):
         if self.eviction_enabled or "://" in str(self.path):
             super().put(key, value)  # a bounded cache has locks; renaming is for local disks
             return
-        folder = str(self.path)
-        entry = os.path.join(folder, f"{key}-cache")
-        if os.path.exists(entry):
+        entry = self._entry(key)
+        if self._has(entry):
             return
         # Not by tempfile: it draws a random name, and what draws while a function is captured is
         # taken for a draw of the function's.
         draft = f"{entry}.{os.getpid()}.{threading.get_ident()}.draft"
         try:
-            with open(draft, "wb") as file:
+            # Whatever the umask is: an entry that others may write to would not be read.
+            with open(draft, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
                 file.write(value)
             os.replace(draft, entry)
         except BaseException:
@@ -116,11 +147,15 @@ def enable() -> Path | None:
     configured = getattr(jax.config, "jax_compilation_cache_dir", None)
     if configured and asked is None:
         return Path(configured)
-    folder = Path(asked) if asked else default_directory()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None  # a read-only home: run without a cache rather than not at all
+        folder = Path(asked) if asked else default_directory()
+        trust.made_private(folder)
+        against = trust.reason_against(folder.stat(), str(folder))
+    except (OSError, RuntimeError):
+        return None  # no home, or a read-only one: run without a cache rather than not at all
+    if against is not None:
+        _log.warning(_FOLDER_REFUSED, against, folder, CACHE_DIR.name)
+        return None
     # What JAX makes its cache of at the first compilation.
     jax_cache.LRUCache = WholeEntries  # pyright: ignore[reportPrivateImportUsage]
     jax.config.update("jax_compilation_cache_dir", str(folder))

@@ -94,5 +94,14 @@ LAUNCHER = Variable(
     stands_for="PID",
 )
 
+SECRET = Variable(
+    "TORCHLIKE_SECRET",
+    None,
+    "what the processes of a program know and others do not: who connects to its stores shows that "
+    "it knows it; set by torchlike launch for each run on one machine; for several machines give "
+    "all launchers the same, long and random",
+    stands_for="TEXT",
+)
+
 ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR, CHILDREN, DEVICE_MAP,
-       LAUNCHER)  # fmt: skip
+       LAUNCHER, SECRET)  # fmt: skip

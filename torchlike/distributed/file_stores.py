@@ -121,7 +121,8 @@ class FileStore(Store):
 def _changed(path: str, change: Callable[[dict[str, bytes]], _T], writes: bool) -> _T:
     """What ``change`` gives of a file's entries, which nobody else has meanwhile."""
     while True:
-        with open(path, "a+b") as file:
+        with open(path, "a+b", opener=_private) as file:
+            _refuse_strangers(file.fileno(), path)
             fcntl.flock(file, fcntl.LOCK_EX if writes else fcntl.LOCK_SH)
             if os.fstat(file.fileno()).st_nlink == 0:
                 continue  # the last of its stores has removed it meanwhile
@@ -137,6 +138,21 @@ def _changed(path: str, change: Callable[[dict[str, bytes]], _T], writes: bool) 
                                     for k, v in values.items()))  # fmt: skip
                 file.flush()
             return result
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file, which is made for this user alone: objects in it are pickles."""
+    return os.open(path, flags, 0o600)
+
+
+def _refuse_strangers(descriptor: int, path: str) -> None:
+    """DistStoreError for a file of another user's, laid there perhaps before ours."""
+    owner = os.fstat(descriptor).st_uid
+    if owner not in (os.geteuid(), 0):
+        raise DistStoreError(
+            f"{path} belongs to user {owner}, and this is user {os.geteuid()}: what is in it would "
+            "be believed. Name a file in a folder of your own"
+        )
 
 
 def _leave(path: str, world_size: int, pid: int) -> None:

@@ -19,8 +19,11 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
-from torchlike._runtime.meeting import coordination
-from torchlike._runtime.meeting import server as wire
+from torchlike._runtime.meeting import secret, wire
+from torchlike._runtime.meeting.addresses import listening, towards
+from torchlike._runtime.meeting.errors import DistNetworkError
+from torchlike._runtime.meeting.listener import Listener
+from torchlike._runtime.meeting.server import connected
 from torchlike.distributed.stores import DistBackendError, DistStoreError, Store
 
 #: Seconds after which a receiver asks whether the sender still runs, and how often again.
@@ -48,38 +51,28 @@ class Mailbox:
         self._ways: dict[int, tuple[socket.socket, threading.Lock]] = {}
         #: Gives what to tell who asks how far this process has come.
         self.state: Callable[[], dict[str, Any]] = dict
-        self._socket = wire._listening(host, 0)
-        port = self._socket.getsockname()[1]
-        store.set(f"mail/{rank}", f"{coordination.address_towards(host)}:{port}")
-        threading.Thread(target=self._accept, daemon=True, name="torchlike mail").start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._take, args=(connection,), daemon=True,
-                             name="torchlike mail from a peer").start()  # fmt: skip
+        #: A secret of its own: who may read the store may write to this process.
+        own, address = secret.drawn(), towards(host)
+        self._listener = Listener(listening(address, 0), own.encode(), self._take, "torchlike mail")
+        store.set(f"mail/{rank}", f"{own}@{address}:{self._listener.port}")
 
     def _take(self, connection: socket.socket) -> None:
         sender: int | None = None
-        with connection:
-            try:
-                while True:
-                    kind, *parts = wire.receive(connection)
-                    if kind == b"state":
-                        wire.send(connection, [json.dumps(self.state()).encode()])
-                        continue
-                    source, group, tag = json.loads(parts[0])
-                    sender = source
-                    dtype, shape = json.loads(parts[1])
-                    self._put((group, source, tag), (dtype, tuple(shape), parts[2]))
-            except (OSError, EOFError, ValueError):
-                if sender is not None:
-                    with self._changed:
-                        self._gone.add(sender)
-                        self._changed.notify_all()
+        try:
+            while True:
+                kind, *parts = wire.receive(connection)
+                if kind == b"state":
+                    wire.send(connection, [json.dumps(self.state()).encode()])
+                    continue
+                source, group, tag = json.loads(parts[0])
+                sender = source
+                dtype, shape = json.loads(parts[1])
+                self._put((group, source, tag), (dtype, tuple(shape), parts[2]))
+        except (OSError, EOFError, ValueError, TypeError, IndexError, MemoryError):
+            if sender is not None:
+                with self._changed:
+                    self._gone.add(sender)
+                    self._changed.notify_all()
 
     def _put(self, key: tuple[int, int, int], message: tuple[str, tuple[int, ...], bytes]) -> None:
         with self._changed:
@@ -92,11 +85,9 @@ class Mailbox:
     # -- sending -----------------------------------------------------------------------------------
 
     def _connect(self, peer: int, seconds: float) -> socket.socket:
-        host, _, port = self._store.get(f"mail/{peer}").decode().rpartition(":")
-        connection = socket.create_connection((host, int(port)), seconds)
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+        own, _, place = self._store.get(f"mail/{peer}").decode().rpartition("@")
+        host, _, port = place.rpartition(":")
+        return connected(host, int(port), seconds, own.encode())
 
     def post(self, peer: int, group: int, tag: int, values: np.ndarray, dtype: str) -> None:
         """Send values. DistBackendError where the peer has ended."""
@@ -109,7 +100,7 @@ class Mailbox:
             contiguous = np.ascontiguousarray(values).reshape(-1)
             with lock:
                 wire.send(connection, [b"post", head, what, contiguous.view(np.uint8).data])
-        except OSError as error:
+        except (OSError, EOFError, DistNetworkError) as error:
             self._ways.pop(peer, None)
             raise DistBackendError(
                 f"send: rank {self.rank} cannot reach rank {peer}, which has ended ({error})"
@@ -198,9 +189,7 @@ class Mailbox:
 
     def close(self) -> None:
         """Close the port and the ways."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        self._listener.close()
         for connection, _ in self._ways.values():
             connection.close()
         self._ways.clear()

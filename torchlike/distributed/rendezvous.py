@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 from torchlike._runtime.meeting import coordination, service
+from torchlike._runtime.meeting.secret import of_environment
 from torchlike.distributed.file_stores import FileStore
 from torchlike.distributed.stores import DistStoreError, HashStore, PrefixStore, Store, TCPStore
 
@@ -152,7 +153,7 @@ def launched() -> bool:
 def _by_tcp(host: str, port: int, rank: int, size: int, timeout: timedelta) -> Store:
     is_master = rank == 0 and not launched()
     found = TCPStore(host, port, None, is_master, timeout, wait_for_workers=False,
-                     multi_tenant=True)  # fmt: skip
+                     multi_tenant=True, _secret=of_environment(size))  # fmt: skip
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if launched() else "0"
     return PrefixStore(f"worker/attempt_{attempt}", found)
 
@@ -182,12 +183,13 @@ def enter(store: Store, rank: int, size: int, timeout: timedelta) -> Store:
     if rank == 0:
         try:
             coordination.refuse_if_started()
-            made, port = service.serve(size, seconds)
+            address = _own_address(store)
+            made, port = service.serve(size, seconds, address)
         except RuntimeError as error:
             own.set("coordinator", f"error {error}")
             raise
         _service.append(made)
-        own.set("coordinator", f"{_own_address(store)}:{port}")
+        own.set("coordinator", f"{address}:{port}")
     address = own.get("coordinator").decode()
     if address.startswith("error "):
         raise RuntimeError(f"rank 0 could not begin: {address.removeprefix('error ')}")

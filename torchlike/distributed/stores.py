@@ -18,6 +18,7 @@ from torchlike._runtime.meeting.errors import (
     DistStoreError,
     QueueEmptyError,
 )
+from torchlike._runtime.meeting.secret import of_environment
 from torchlike._runtime.meeting.server import Client, Server
 from torchlike._runtime.meeting.table import Table
 
@@ -226,11 +227,13 @@ _servers: dict[int, Server] = {}
 
 class TCPStore(Store):
     """The store of the process that is master, which the others reach by its address. With port 0
-    the master takes a free one, which ``port`` says.
+    the master takes a free one, which ``port`` says. It listens at the address of ``host_name``
+    alone, where that is one of this machine's, and serves who has the same TORCHLIKE_SECRET.
 
     Raises:
         ValueError: a ``world_size`` of 0.
-        DistNetworkError: the port is in use, or nobody answers there within the timeout.
+        DistNetworkError: the port is in use, or nobody answers there within the timeout, or who
+            does has another secret.
         DistStoreError: in the master, where ``world_size`` processes have not come within the
             timeout. The others do not wait for each other.
     """
@@ -239,24 +242,28 @@ class TCPStore(Store):
         self, host_name: str, port: int, world_size: int | None = None, is_master: bool = False,
         timeout: timedelta = _DEFAULT_TIMEOUT, wait_for_workers: bool = True,
         multi_tenant: bool = False, master_listen_fd: int | None = None, use_libuv: bool = True,
+        *, _secret: bytes | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
+        secret = of_environment() if _secret is None else _secret
         if world_size == 0:
             raise ValueError("TCPStore world size cannot be 0")
         self.host, self.timeout, self.libuvBackend = host_name, timeout, use_libuv
         self._server: Server | None = None
         if is_master:
-            self._server = self._serving(port, multi_tenant, master_listen_fd)
+            self._server = self._serving(port, multi_tenant, master_listen_fd, secret)
             port = self._server.port
         self.port = port
-        self._client = Client(host_name, port, self._seconds())
+        self._client = Client(host_name, port, self._seconds(), secret)
         if world_size is not None and world_size > 0 and wait_for_workers:
             self._meet(world_size)
 
-    def _serving(self, port: int, multi_tenant: bool, descriptor: int | None) -> Server:
+    def _serving(
+        self, port: int, multi_tenant: bool, descriptor: int | None, secret: bytes
+    ) -> Server:
         if multi_tenant and port in _servers:
             return _servers[port]
-        made = Server(self.host, port, descriptor=descriptor)
+        made = Server(self.host, port, None, descriptor, secret)
         if multi_tenant:
             _servers[made.port] = made
         return made

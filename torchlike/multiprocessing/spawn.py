@@ -16,6 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchlike._runtime.environment_variables import SECRET
+from torchlike._runtime.interrupts import ignored
+from torchlike._runtime.meeting import secret
 from torchlike._runtime.parents import ends_with_parent
 from torchlike.multiprocessing._child_processes import refuse_strangers
 from torchlike.multiprocessing.contexts import get_context
@@ -56,9 +59,13 @@ class ProcessExitedException(ProcessException):
         return type(self), (self.msg, self.error_index, self.pid, self.exit_code, self.signal_name)
 
 
-def _run(fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: str) -> None:
-    """In the new process: the function, whose error goes into a file."""
-    ends_with_parent(by=signal.SIGINT)
+def _run(
+    fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: str, known: str
+) -> None:
+    """In the new process: the function, whose error goes into a file. ``known`` is the secret of
+    the processes that were started together."""
+    os.environ[SECRET.name] = known
+    ends_with_parent(by=signal.SIGTERM if ignored() else signal.SIGINT)
     try:
         fn(i, *args)
     except KeyboardInterrupt:
@@ -143,10 +150,11 @@ def start_processes(
     refuse_strangers("torch.multiprocessing.start_processes", start_method)
     context = get_context(start_method)
     processes, files = [], []
+    known = secret.for_spawned(nprocs)
     for i in range(nprocs):
         descriptor, name = tempfile.mkstemp(prefix="torchlike-errorfile-", suffix=".pickle")
         os.close(descriptor)
-        process: Any = context.Process(target=_run, args=(fn, i, args, name), daemon=daemon)
+        process: Any = context.Process(target=_run, args=(fn, i, args, name, known), daemon=daemon)
         process.start()
         processes.append(process)
         files.append(name)

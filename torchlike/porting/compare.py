@@ -19,6 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
+from torchlike._runtime import interrupts
 from torchlike.porting import page, plot, report
 from torchlike.porting.children import untold
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
@@ -229,7 +230,8 @@ def interruptible(
     """A process that takes no notice of interruptions until its script has begun.
 
     An interruption is the script's affair then, which may have something to save and to say: it is
-    waited for. A second one, or one before the script has begun, ends the process.
+    waited for. A second one, or one before the script has begun, ends the process. Where the signal
+    is ignored here, it stays so in both.
 
     Raises:
         KeyboardInterrupt: afterwards, if there was an interruption.
@@ -240,22 +242,27 @@ def interruptible(
         # No exception: it could come between reading a line of the script's and showing it.
         nonlocal interruptions
         interruptions += 1
-        if interruptions > 1 or not begun():
+        if process is not None and (interruptions > 1 or not begun()):
             process.kill()
 
-    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which the process inherits
-    try:
-        with subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            env=environment,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        ) as process:
-            signal.signal(signal.SIGINT, interrupted)
-            yield process
-    finally:
-        signal.signal(signal.SIGINT, ours)
+    process: subprocess.Popen[str] | None = None
+    with contextlib.ExitStack() as afterwards:
+        with interrupts.held():  # as the process will be, until its script begins
+            if not interrupts.ignored():
+                ours = signal.signal(signal.SIGINT, interrupted)
+                afterwards.callback(signal.signal, signal.SIGINT, ours)
+            process = afterwards.enter_context(
+                subprocess.Popen(
+                    command,
+                    stdout=subprocess.PIPE,
+                    env=environment,
+                    text=True,
+                    encoding="utf-8",
+                    errors="replace",
+                )
+            )
+        if interruptions:
+            process.kill()
+        yield process
     if interruptions:
         raise KeyboardInterrupt

@@ -10,6 +10,7 @@ import sys
 
 from torchlike._runtime.environment_variables import LAUNCHER
 from torchlike._runtime.meeting import coordination
+from torchlike._runtime.meeting.secret import of_environment
 from torchlike._runtime.meeting.server import Client
 from torchlike._runtime.parents import ends_with_parent
 from torchlike.distributed.elastic.multiprocessing.errors import write_error
@@ -24,7 +25,8 @@ def join() -> None:
     size = int(os.environ["WORLD_SIZE"])
     if size == 1:
         return
-    store = Client(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), _SERVICE)
+    store = Client(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), _SERVICE,
+                   of_environment())  # fmt: skip
     attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
     address = store.get(_SERVICE, f"launch/{attempt}/coordinator")[0].decode()
     store.close()

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib
 import json
-import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchlike._runtime import interrupts
 from torchlike.porting import script
 from torchlike.porting.recorder import Framework, Recorder
 from torchlike.porting.step_finder import StepFinder
@@ -66,12 +66,11 @@ def record(
 def begin(path: str) -> None:
     """Say that the script begins, whose record ``path`` is to be: interruptions are its affair now.
 
-    `compare` starts this process with the signal ignored, so that an interruption of our imports
+    `compare` starts this process with the signal held, so that an interruption of our imports
     prints none of our lines. An empty file says that the script has begun.
     """
     Path(path + BEGUN).touch()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.release()
 
 
 def _peak_memory() -> int | None:

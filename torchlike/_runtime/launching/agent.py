@@ -15,11 +15,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from torchlike._runtime.environment_variables import LAUNCHER
+from torchlike._runtime.environment_variables import LAUNCHER, SECRET
+from torchlike._runtime.interrupts import ignored
 from torchlike._runtime.launching.arguments import Options, parse
 from torchlike._runtime.launching.failures import Failure, report
 from torchlike._runtime.launching.logs import Output
-from torchlike._runtime.meeting import service
+from torchlike._runtime.meeting import secret, service
 from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError
 from torchlike._runtime.meeting.server import Client, Server
 from torchlike._runtime.meeting.table import Table
@@ -32,6 +33,10 @@ _ASK = 1.0
 #: Seconds in which other workers may fail, too, before the rest are ended.
 _TOGETHER = 0.3
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+_NO_SECRET = (
+    "torchlike: whoever reaches the port of launcher 0 can write to the store and so to the ranks. "
+    f"Give all launchers the same {SECRET.name} in their environment, long and random"
+)
 #: What a worker runs: it takes its place, then the script. By name, for it stands above.
 WORKER = "torchlike.porting.rank"
 
@@ -74,9 +79,11 @@ class Agent:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.attempt = 0
+        self._secret = secret.for_run(options.nodes).encode("utf-8", "surrogateescape")
         self._workers: list[Worker] = []
         self._service: Any = None
         self._server: Server | None = None
+        self._client: Any = None
         self._asked = 0.0
 
     # -- meeting the other launchers ---------------------------------------------------------------
@@ -86,13 +93,13 @@ class Agent:
         o = self.options
         if o.node_rank in (0, None):
             try:
-                self._server = Server(o.host, o.port or 0, Table())
+                self._server = Server(o.host, o.port or 0, Table(), secret=self._secret)
                 o.port = self._server.port
             except DistNetworkError:
                 if o.node_rank == 0:
                     raise
         assert o.port is not None
-        self._client = Client(o.host, o.port, o.join_seconds)
+        self._client = Client(o.host, o.port, o.join_seconds, self._secret)
         if o.node_rank is None:
             number = int(self._client.on_key("add", "launchers", b"1")[0])
             o.node_rank = 0 if self._server is not None else number if self._first() else number - 1
@@ -136,7 +143,7 @@ class Agent:
             "TORCHELASTIC_RESTART_COUNT": self.attempt,
             "TORCHELASTIC_MAX_RESTARTS": o.max_restarts, "TORCHELASTIC_RUN_ID": o.run_id,
             "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_ERROR_FILE": error_file,
-            LAUNCHER.name: os.getpid(),
+            LAUNCHER.name: os.getpid(), SECRET.name: os.fsdecode(self._secret),
         }  # fmt: skip
         environment = {**os.environ, **{name: str(value) for name, value in own.items()}}
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -170,7 +177,7 @@ class Agent:
             output.follow(process)
             self._workers.append(Worker(process, rank, local, output, error_file))
         if o.node_rank == 0 and size > 1:
-            self._service, port = service.serve(size, o.join_seconds)
+            self._service, port = service.serve(size, o.join_seconds, o.host)
             self._client.set((self._key("coordinator"), f"{o.host}:{port}".encode()))
 
     def _watch(self) -> list[Failure] | None:
@@ -221,6 +228,8 @@ class Agent:
     def run(self) -> int:
         """Until all workers have ended; the exit code."""
         o = self.options
+        if not self._secret and o.node_rank in (0, None):
+            print(_NO_SECRET, file=sys.stderr)
         try:
             with _signals_raise(), contextlib.ExitStack() as stack:
                 self._meet()
@@ -237,6 +246,8 @@ class Agent:
             return 128 + received.number
         finally:
             self._end(signal.SIGKILL)
+            if self._client is not None:
+                self._client.close()
             if self._server is not None:
                 self._server.close()
 
@@ -280,11 +291,13 @@ def _signals_raise() -> Iterator[None]:
     """A signal that ends processes is an exception in here."""
 
     def received(number: int, frame: FrameType | None) -> None:
-        for n in _PASSED_ON:
+        for n in heard:
             signal.signal(n, signal.SIG_IGN)  # the first is enough
         raise _SignalError(number)
 
-    before = {number: signal.signal(number, received) for number in _PASSED_ON}
+    # One that is ignored (by nohup, or by a shell in the background) stays so.
+    heard = [number for number in _PASSED_ON if not ignored(number)]
+    before = {number: signal.signal(number, received) for number in heard}
     try:
         yield
     finally:

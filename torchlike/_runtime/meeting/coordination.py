@@ -13,7 +13,6 @@ import contextlib
 import functools
 import importlib
 import os
-import socket
 import sys
 from typing import Any
 
@@ -123,13 +122,3 @@ def device_of(process: int) -> object:
     """The device of a process: its first."""
     mine = [d for d in jax.devices() if d.process_index == process]
     return min(mine, key=lambda d: d.id)
-
-
-def address_towards(host: str) -> str:
-    """This machine's address, as a machine that reaches ``host`` sees it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((host, 9))
-            return probe.getsockname()[0]
-        except OSError:
-            return "127.0.0.1"

@@ -1,62 +1,23 @@
 """A ``Table`` over TCP: the server's threads, one for each connection, and the client's sockets,
 one for each thread of its.
 
-A message is a list of byte strings, each after its length. Standard library only, as the table is.
+Standard library only, as the table is.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
 
+from torchlike._runtime.meeting.addresses import listening
 from torchlike._runtime.meeting.errors import DistNetworkError, DistStoreError, QueueEmptyError
+from torchlike._runtime.meeting.listener import Listener
+from torchlike._runtime.meeting.secret import present
 from torchlike._runtime.meeting.table import Table
-
-_LENGTH = struct.Struct("!Q")
-#: What a client says first, so that a stranger's bytes are not taken for lengths.
-_HELLO = b"torchlike store 1\n"
-#: Longest message that is believed: a length above it is a stranger's bytes.
-_MOST = 1 << 40
-
-
-def send(connection: socket.socket, parts: Sequence[bytes | memoryview]) -> None:
-    """Send a message."""
-    head = [_LENGTH.pack(len(parts)), *(_LENGTH.pack(len(p)) for p in parts)]
-    small = b"".join(head)
-    if sum(map(len, parts)) < 1 << 16:
-        connection.sendall(small + b"".join(parts))
-        return
-    connection.sendall(small)
-    for part in parts:
-        connection.sendall(part)
-
-
-def receive(connection: socket.socket) -> list[bytes]:
-    """The next message. EOFError where the other side has closed."""
-    count = _LENGTH.unpack(exactly(connection, _LENGTH.size))[0]
-    if count > 1 << 24:
-        raise EOFError
-    lengths = [_LENGTH.unpack(exactly(connection, _LENGTH.size))[0] for _ in range(count)]
-    if sum(lengths) > _MOST:
-        raise EOFError
-    return [bytes(exactly(connection, n)) for n in lengths]
-
-
-def exactly(connection: socket.socket, size: int) -> bytearray:
-    """That many bytes. EOFError where the other side has closed."""
-    buffer = bytearray(size)
-    view, got = memoryview(buffer), 0
-    while got < size:
-        n = connection.recv_into(view[got:])
-        if n == 0:
-            raise EOFError
-        got += n
-    return buffer
+from torchlike._runtime.meeting.wire import receive, send
 
 
 def _answer(table: Table, parts: list[bytes]) -> list[bytes]:
@@ -93,100 +54,64 @@ _OPERATIONS: dict[str, Callable[[Table, list[bytes]], list[bytes]]] = {
 
 
 class Server:
-    """Serves a table on a port (0: any that is free) until it is closed, or the process ends.
+    """Serves a table to those who know the secret, on a port (0: any that is free) of the host's
+    address, until it is closed, or the process ends.
 
     Raises:
-        DistNetworkError: the port is in use, or the address is none of this machine's.
+        DistNetworkError: the port is in use.
     """
 
     def __init__(self, host: str, port: int, table: Table | None = None,
-                 descriptor: int | None = None) -> None:  # fmt: skip
+                 descriptor: int | None = None, secret: bytes = b"") -> None:  # fmt: skip
         self.table = Table() if table is None else table
         if descriptor is not None:
-            self._socket = socket.socket(fileno=os.dup(descriptor))
-            self._socket.listen(1024)  # whoever gives it may have bound it alone
+            taken = socket.socket(fileno=os.dup(descriptor))
+            taken.listen(1024)  # whoever gives it may have bound it alone
         else:
-            self._socket = _listening(host, port)
-        self.port: int = self._socket.getsockname()[1]
-        self._open: set[socket.socket] = set()
-        self._thread = threading.Thread(target=self._accept, name="torchlike store", daemon=True)
-        self._thread.start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return  # closed
-            self._open.add(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True,
-                             name="torchlike store's client").start()  # fmt: skip
+            taken = listening(host, port)
+        self._listener = Listener(taken, secret, self._serve, "torchlike store")
+        self.port: int = self._listener.port
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection:
+        while True:
+            request = receive(connection)
             try:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if exactly(connection, len(_HELLO)) != _HELLO:
-                    return
-                while True:
-                    request = receive(connection)
-                    try:
-                        answer = [b"ok", *_answer(self.table, request)]
-                    except QueueEmptyError as error:
-                        answer = [b"empty", str(error).encode()]
-                    except (DistStoreError, KeyError, ValueError, IndexError) as error:
-                        answer = [b"error", str(error).encode()]
-                    send(connection, answer)
-            except (OSError, EOFError):
-                pass  # the client has gone, which is no concern of the others
-            finally:
-                self._open.discard(connection)
+                answer = [b"ok", *_answer(self.table, request)]
+            except QueueEmptyError as error:
+                answer = [b"empty", str(error).encode()]
+            except (DistStoreError, KeyError, ValueError, IndexError, OverflowError) as error:
+                answer = [b"error", str(error).encode()]
+            send(connection, answer)
 
     def close(self) -> None:
         """Close the port and all connections."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        for connection in list(self._open):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on the port of all this machine's addresses."""
-    last: OSError | None = None
-    for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):
-        try:
-            found = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as error:
-            last = error
-            continue
-        try:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                found.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-            found.bind((address, port))
-            found.listen(1024)
-            return found
-        except OSError as error:
-            found.close()
-            last = error
-    raise DistNetworkError(
-        f"The server socket has failed to listen on any local network address. port: {port}, "
-        f"host: {host}: {last}. If another process uses the port, give another one (MASTER_PORT, "
-        "--master-port; 0 takes any that is free)"
-    )
+def connected(host: str, port: int, seconds: float, secret: bytes) -> socket.socket:
+    """Return a connection to who listens there and knows the secret. DistNetworkError where it does
+    not; EOFError or OSError where nobody answers within ``seconds``."""
+    connection = socket.create_connection((host, port), seconds)
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        present(connection, secret)
+        connection.settimeout(None)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 class Client:
     """Asks a server. Each thread has a connection of its own, so one that waits holds up no other.
 
     Raises:
-        DistNetworkError: nobody answers at the address within ``seconds``, or a connection breaks.
+        DistNetworkError: nobody answers at the address within ``seconds``, or who does has another
+            secret, or a connection breaks.
     """
 
-    def __init__(self, host: str, port: int, seconds: float) -> None:
-        self.host, self.port, self.seconds = host, port, seconds
+    def __init__(self, host: str, port: int, seconds: float, secret: bytes = b"") -> None:
+        self.host, self.port, self.seconds, self._secret = host, port, seconds, secret
         self._own = threading.local()
         self._pid = os.getpid()
         self._own.connection = self._connect()
@@ -197,12 +122,8 @@ class Client:
         while True:
             left = deadline - time.monotonic()
             try:
-                connection = socket.create_connection((self.host, self.port), max(left, 0.1))
-                connection.settimeout(None)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.sendall(_HELLO)
-                return connection
-            except OSError as error:
+                return connected(self.host, self.port, max(left, 0.1), self._secret)
+            except (OSError, EOFError) as error:
                 if time.monotonic() + pause > deadline:
                     raise DistNetworkError(
                         f"The client socket has timed out after {self.seconds * 1000:.0f}ms while "

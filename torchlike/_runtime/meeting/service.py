@@ -8,25 +8,19 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import socket
 from collections.abc import Iterator
 from typing import Any
+
+from torchlike._runtime.meeting.addresses import free_place
 
 #: Seconds without a sign of life after which a process counts as failed. Nothing waits for that:
 #: a process that has gone is noticed by its connections.
 HEARTBEAT = 100
 
 
-def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.socket(socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET) as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
-
-
-def serve(size: int, seconds: float = 300.0) -> tuple[Any, int]:
-    """The service for ``size`` processes, on a free port: itself, and the port. It ends with the
-    last reference to it."""
+def serve(size: int, seconds: float, host: str) -> tuple[Any, int]:
+    """The service for ``size`` processes that are told ``host``, on a free port: itself, and the
+    port. It ends with the last reference to it."""
     # XLA logs each step of the service; it reads this as it is loaded.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     # The launcher starts its workers before this import, which takes a while.
@@ -34,11 +28,11 @@ def serve(size: int, seconds: float = 300.0) -> tuple[Any, int]:
 
     last: Exception | None = None
     for _ in range(5):
-        port = free_port()
+        address, port = free_place(host)
         try:
             with _unseen():
                 made = _jax.get_distributed_runtime_service(
-                    f"[::]:{port}",
+                    f"{address}:{port}",
                     size,
                     heartbeat_timeout=HEARTBEAT,
                     cluster_register_timeout=max(1, int(seconds)),

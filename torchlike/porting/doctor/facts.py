@@ -21,7 +21,7 @@ import jax
 
 import torchlike
 from torchlike._runtime import xla_flags
-from torchlike._runtime.environment_variables import ALL
+from torchlike._runtime.environment_variables import ALL, SECRET
 from torchlike.porting.aliases import AliasFinder
 from torchlike.porting.plan.topologies import missing
 from torchlike.porting.shim import changes, environment
@@ -180,4 +180,5 @@ def _torchlikes() -> dict[str, Any]:
 def _environment() -> dict[str, str]:
     names = [*(variable.name for variable in ALL), *_VARIABLES]
     names += sorted(name for name in os.environ if name.startswith("JAX_"))
-    return {name: os.environ[name] for name in names if name in os.environ}
+    shown = {SECRET.name: "(set)"}  # for reports are sent to others
+    return {name: shown.get(name, os.environ[name]) for name in names if name in os.environ}

@@ -46,7 +46,7 @@ def serve(descriptor: int, modules: list[str]) -> None:
 
 def _settle() -> None:
     jax.config.update("jax_platforms", "cpu")  # accelerators belong to the process with the loop
-    signal.signal(signal.SIGINT, worker._ignored)
+    worker.leave_interruptions()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)

@@ -17,7 +17,7 @@ from multiprocessing.util import spawnv_passfds
 from typing import Any
 
 import torchlike
-from torchlike._runtime import platforms
+from torchlike._runtime import interrupts, platforms
 from torchlike.utils.data.processes import parcels, server, worker
 from torchlike.utils.data.processes.links import Closed, Link, pair
 from torchlike.utils.data.processes.rooms import Received
@@ -52,16 +52,16 @@ class Server:
         """As a copy of this process, which has imported everything and computed nothing."""
         sys.stdout.flush()
         sys.stderr.flush()
-        with warnings.catch_warnings():
+        with interrupts.held(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of threads that wait, which NumPy's libraries have
             pid = os.fork()
-        if pid == 0:
-            try:
-                server.serve(theirs.detach(), preloaded)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(0)
+            if pid == 0:
+                try:
+                    server.serve(theirs.detach(), preloaded)
+                except BaseException:
+                    traceback.print_exc()
+                finally:
+                    os._exit(0)
         theirs.close()
 
     def _start(self, theirs: socket.socket, preloaded: list[str]) -> None:
@@ -73,7 +73,8 @@ class Server:
         )
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         command = [sys.executable, *flags, "-c", code]
-        spawnv_passfds(os.fsencode(sys.executable), command, [number])
+        with interrupts.held():
+            spawnv_passfds(os.fsencode(sys.executable), command, [number])
         theirs.close()
 
     @property

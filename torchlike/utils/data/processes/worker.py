@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes
+from torchlike._runtime import interrupts
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.first_calls.settings import settings
 from torchlike._utils import ExceptionWrapper
@@ -59,8 +60,14 @@ def _settle(told: dict[str, Any]) -> None:
 
 
 def _ignored(number: int, frame: Any) -> None:
-    """Ctrl-C reaches all processes of a terminal; the one that has the loop says what it means. (A
-    function, which programs that a dataset starts do not inherit.)"""
+    """Take no notice. (A function, which programs that a dataset starts do not inherit.)"""
+
+
+def leave_interruptions() -> None:
+    """Ctrl-C reaches all processes of a terminal; the one that has the loop says what it means."""
+    if not interrupts.ignored():
+        signal.signal(signal.SIGINT, _ignored)
+    interrupts.release()
 
 
 def _seed(place: int, base_seed: int) -> None:
@@ -71,7 +78,7 @@ def _seed(place: int, base_seed: int) -> None:
 
 def run(end: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
     """Load batches; ends when the link is closed."""
-    signal.signal(signal.SIGINT, _ignored)
+    leave_interruptions()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     link = Link(end)
     place = request["place"]
