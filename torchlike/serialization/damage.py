@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import zipfile
@@ -49,8 +50,11 @@ class reading:
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        if isinstance(error, _RAW) and not (self.users_turn or isinstance(error, Said)):
-            raise damaged(self.file, error) from error
+        raw = isinstance(error, _RAW) and not isinstance(error, Said)
+        # The place of a record lies before the file's beginning.
+        raw = raw or (isinstance(error, OSError) and error.errno == errno.EINVAL)
+        if raw and not self.users_turn:
+            raise damaged(self.file, error or "") from error
 
 
 def first_records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
