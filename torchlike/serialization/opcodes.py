@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 _FLOAT = struct.Struct(">d").unpack_from
+_INT, _UNSIGNED = struct.Struct("<i").unpack_from, struct.Struct("<I").unpack_from
 #: What SETITEM writes into. Subclasses may have methods of their own for that.
 MAPPINGS = (dict, OrderedDict, Counter, defaultdict)
 #: How many parts a key may have: the same tuple many times over takes no memory, and ages to hash.
@@ -32,6 +33,7 @@ class Machine:
         self.stack: list[Any] = []
         self.below: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
+        self.globals: dict[bytes, Any] = {}
 
     # -- what subclasses allow ---------------------------------------------------------------------
 
@@ -66,12 +68,13 @@ class Machine:
         steps = _STEPS
         code = self.code
         while True:
-            step = steps[code[self.at]]
+            opcode = code[self.at]
             self.at += 1
+            step = steps[opcode]
             if step is None:
-                if code[self.at - 1] == pickle.STOP[0]:
+                if opcode == pickle.STOP[0]:
                     return self.stack.pop()
-                raise pickle.UnpicklingError(f"Unsupported operand {code[self.at - 1]}")
+                raise pickle.UnpicklingError(f"Unsupported operand {opcode}")
             step(self)
 
     def take(self, length: int) -> bytes:
@@ -153,6 +156,19 @@ class Machine:
         self.stack.append(self.code[self.at])
         self.at += 1
 
+    def int4(self) -> None:
+        self.stack.append(_INT(self.code, self.at)[0])
+        self.at += 4
+
+    def unicode4(self) -> None:
+        start = self.at + 4
+        end = start + _UNSIGNED(self.code, self.at)[0]
+        self.at = start
+        if end > len(self.code):
+            self.take(end - start)
+        self.at = end
+        self.stack.append(str(self.code[start:end], "utf-8", "surrogatepass"))
+
     def int2(self) -> None:
         at = self.at
         self.stack.append(self.code[at] | self.code[at + 1] << 8)
@@ -178,6 +194,14 @@ class Machine:
         self.stack.append(self.memo[self.code[self.at]])
         self.at += 1
 
+    def put4(self) -> None:
+        self.memo[_UNSIGNED(self.code, self.at)[0]] = self.stack[-1]
+        self.at += 4
+
+    def get4(self) -> None:
+        self.stack.append(self.memo[_UNSIGNED(self.code, self.at)[0]])
+        self.at += 4
+
     def put(self, index: int) -> None:
         self.memo[index] = self.stack[-1]
 
@@ -187,6 +211,24 @@ class Machine:
         if type(module) is not str or type(name) is not str:
             raise pickle.UnpicklingError("STACK_GLOBAL requires str")
         return self.find_class(module, name)
+
+    def global_(self) -> None:
+        middle = self.code.index(b"\n", self.at)
+        end = self.code.index(b"\n", middle + 1)
+        key = self.code[self.at : end]
+        if key not in self.globals:
+            module = self.code[self.at : middle].decode()
+            self.globals[key] = self.find_class(module, self.code[middle + 1 : end].decode())
+        self.at = end + 1
+        self.stack.append(self.globals[key])
+
+    def tuple_(self) -> None:
+        items = tuple(self.stack)
+        self.stack = self.below.pop()
+        self.stack.append(items)
+
+    def persistent(self) -> None:
+        self.stack[-1] = self.persistent_load(self.stack[-1])
 
     def stack_global(self) -> None:
         name = self.stack.pop()
@@ -247,12 +289,11 @@ def _steps() -> list[Callable[[Machine], None] | None]:
     pushed: dict[bytes, Callable[[Machine], Any]] = {
         pickle.NONE: lambda m: None,
         pickle.NEWTRUE: lambda m: True, pickle.NEWFALSE: lambda m: False,
-        pickle.BININT: lambda m: m.number(4, True),
         pickle.LONG1: lambda m: m.number(m.number(1), True),
         pickle.LONG4: lambda m: m.number(m.number(4), True),
         pickle.INT: Machine.integer, pickle.LONG: lambda m: int(m.line().removesuffix("L")),
         pickle.BINFLOAT: Machine.floating,
-        pickle.BINUNICODE: lambda m: m.unicode(4), pickle.SHORT_BINUNICODE: lambda m: m.unicode(1),
+        pickle.SHORT_BINUNICODE: lambda m: m.unicode(1),
         pickle.BINUNICODE8: lambda m: m.unicode(8),
         pickle.SHORT_BINSTRING: lambda m: m.text(m.take(m.number(1))),
         pickle.BINSTRING: lambda m: m.text(m.take(m.number(4))),
@@ -262,15 +303,14 @@ def _steps() -> list[Callable[[Machine], None] | None]:
         pickle.BYTEARRAY8: lambda m: bytearray(m.take(m.number(8))),
         pickle.EMPTY_TUPLE: lambda m: (), pickle.EMPTY_LIST: lambda m: [],
         pickle.EMPTY_DICT: lambda m: {}, pickle.EMPTY_SET: lambda m: set(),
-        pickle.TUPLE: lambda m: tuple(m.since_mark()),
-        pickle.LONG_BINGET: lambda m: m.memo[m.number(4)],
-        pickle.GLOBAL: lambda m: m.found(m.line(), m.line()),
-        pickle.BINPERSID: lambda m: m.persistent_load(m.stack.pop()),
     }  # fmt: skip
     done: dict[bytes, Callable[[Machine], Any]] = {
         pickle.BININT1: Machine.int1, pickle.BININT2: Machine.int2,
         pickle.BINPUT: Machine.put1, pickle.BINGET: Machine.get1,
-        pickle.LONG_BINPUT: lambda m: m.put(m.number(4)),
+        pickle.LONG_BINPUT: Machine.put4, pickle.LONG_BINGET: Machine.get4,
+        pickle.BININT: Machine.int4, pickle.BINUNICODE: Machine.unicode4,
+        pickle.TUPLE: Machine.tuple_, pickle.GLOBAL: Machine.global_,
+        pickle.BINPERSID: Machine.persistent,
         pickle.MEMOIZE: lambda m: m.put(len(m.memo)),
         pickle.PROTO: lambda m: m.take(1), pickle.FRAME: lambda m: m.take(8),
         pickle.MARK: Machine.mark, pickle.POP: Machine.pop,

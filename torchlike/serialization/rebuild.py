@@ -119,11 +119,15 @@ def _on_memory(
         return _seen(cell, dtype, size, stride, offset)
     t = object.__new__(Tensor)
     t._storage = cell
-    lengths, back = [size[d] for d in order], np.argsort(order)
+    lengths, back = [size[d] for d in order], sorted(range(len(order)), key=order.__getitem__)
+    held = cell.concrete() if cell.host is None else cell.host
+    held = held.reshape(lengths)
+    if back != [*range(len(back))]:
+        held = held.transpose(back)
     if cell.host is None:
-        cell.cell = cell.concrete().reshape(lengths).transpose(back)
+        cell.cell = held
     else:
-        cell.host = cell.host.reshape(lengths).transpose(back)
+        cell.host = held
     cell.version = 1
     if stride != views.contiguous_strides(size):
         cell.strides = stride
