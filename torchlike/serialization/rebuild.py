@@ -120,7 +120,7 @@ def _on_memory(
     t = object.__new__(Tensor)
     t._storage = cell
     lengths, back = [size[d] for d in order], sorted(range(len(order)), key=order.__getitem__)
-    held = cell.concrete() if cell.host is None else cell.host
+    held: Any = cell.concrete() if cell.host is None else cell.host
     held = held.reshape(lengths)
     if back != [*range(len(back))]:
         held = held.transpose(back)
