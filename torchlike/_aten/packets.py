@@ -203,6 +203,18 @@ def _found(name: str) -> Callable[..., Any] | None:
     return found.fget if isinstance(found, property) else found
 
 
+def is_operator(name: str) -> bool:
+    """True if aten has an operator of that name by a schema, a kernel or a registration: other
+    attributes of tensors can be called as such, and are none."""
+    if schemas.overloads_of(name) or name in KERNELS or name in NAMESPACES["aten"]:
+        return True
+    registered = (name, name.removesuffix("_"))
+    if any(n in NAMESPACES[space] for n in registered for space in ("", "nn.functional")):
+        return True
+    return any(name.startswith(p) and name.removeprefix(p) in NAMESPACES[space]
+               for p, space in _PREFIXES.items())  # fmt: skip
+
+
 def _functional_form(name: str) -> Callable[..., Any] | None:
     """``aten.exponential(x)`` from ``x.exponential_()``: of a copy."""
     method = getattr(Tensor, f"{name}_", None)

@@ -47,7 +47,17 @@ class device:
             name, _, number = type.partition(":")
             if not number.isdecimal():
                 raise RuntimeError(f"Invalid device string: '{type}'")
+            if len(number) > 9:
+                raise RuntimeError(
+                    f"Could not parse device index '{number}' in device string '{type}'"
+                )
             type, index = name, int(number)
+        if index is not None and not 0 <= index < 2**31:
+            raise RuntimeError(
+                "Device index must not be negative"
+                if index < 0
+                else f"Could not parse device index '{index}'"
+            )
         if type not in _PYTORCH_TYPES and type != "tpu":
             raise RuntimeError(
                 f"Expected one of {', '.join(_PYTORCH_TYPES)} device type at start of device "

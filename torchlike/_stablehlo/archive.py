@@ -19,6 +19,7 @@ from typing import Any
 from torchlike._stablehlo.artifact import Artifact, deserialized, serialized
 from torchlike.serialization import load as load_tensors
 from torchlike.serialization import save as save_tensors
+from torchlike.serialization.damage import first_records, named, reading
 
 #: Of files of StableHLO, and of those that hold a graph in its place, which older readers refuse.
 OF_STABLEHLO, WITH_A_GRAPH = 1, 2
@@ -49,34 +50,57 @@ def read(
 ) -> tuple[dict[str, Any], list[Artifact], dict[str, Any]]:
     """Read a path or a binary file: description, programs, tensors; ``extra_files`` is filled.
 
-    RuntimeError for a file of another kind or a newer version, or one of PyTorch's own.
+    RuntimeError for a file of another kind or a newer version, one of PyTorch's own, one that is
+    damaged, and one whose program calls what files may not call.
     """
+    with reading(f):
+        return _read(f, kind, extra_files)
+
+
+class _Part(io.BytesIO):
+    """A record of an archive, with a name for messages."""
+
+    name = ""
+
+
+def _read(
+    f: Any, kind: str, extra_files: dict[str, Any] | None
+) -> tuple[dict[str, Any], list[Artifact], dict[str, Any]]:
     try:
         z = zipfile.ZipFile(os.fspath(f) if isinstance(f, (str, os.PathLike)) else f)
     except zipfile.BadZipFile as error:
-        raise RuntimeError(f"{f} is no {kind} file: it is no zip archive") from error
+        raise RuntimeError(
+            f"{named(f)} is damaged, or no {kind} file: it is no zip archive"
+        ) from error
     with z:
-        names = set(z.namelist())
-        if "format.json" not in names:
+        records = first_records(z)
+        if "format.json" not in records:
             raise RuntimeError(
-                f"{f} was not saved by torchlike ({kind}). TorchScript and export files of PyTorch "
-                "hold its own code; load the weights (torch.save(model.state_dict())) into a model."
+                f"{named(f)} was not saved by torchlike ({kind}). TorchScript and export files of "
+                "PyTorch hold its own code; load the weights (torch.save(model.state_dict())) into "
+                "a model."
             )
-        about = json.loads(z.read("format.json"))
+
+        def content(name: str) -> bytes:
+            return z.read(records[name])
+
+        about = json.loads(content("format.json"))
         if about["kind"] != kind or about["version"] > WITH_A_GRAPH:
             raise RuntimeError(
-                f"{f} is a {about['kind']} file of version {about['version']}; this reads {kind} "
-                f"files up to version {WITH_A_GRAPH}"
+                f"{named(f)} is a {about['kind']} file of version {about['version']}; this reads "
+                f"{kind} files up to version {WITH_A_GRAPH}"
             )
         artifacts = []
-        for i, description in enumerate(json.loads(z.read("programs.json"))):
+        for i, description in enumerate(json.loads(content("programs.json"))):
             backward = f"program_{i}.backward"
             artifacts.append(Artifact(
-                description, deserialized(z.read(f"program_{i}.forward")),
-                deserialized(z.read(backward)) if backward in names else None,
+                description, deserialized(content(f"program_{i}.forward")),
+                deserialized(content(backward)) if backward in records else None,
             ))  # fmt: skip
-        tensors = load_tensors(io.BytesIO(z.read("weights.pt")))
+        weights = _Part(content("weights.pt"))
+        weights.name = f"{named(f)}, weights.pt"
+        tensors = load_tensors(weights, weights_only=True)
         for name in extra_files or {}:
-            if f"extra/{name}" in names:
-                extra_files[name] = z.read(f"extra/{name}")  # type: ignore[index]
+            if f"extra/{name}" in records:
+                extra_files[name] = content(f"extra/{name}")  # type: ignore[index]
     return about, artifacts, tensors

@@ -22,7 +22,7 @@ from torchlike._jit.compile.output_templates import NumberTemplate
 from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._jit.function import JitFunction
 from torchlike._runtime import targets
-from torchlike._stablehlo import trees
+from torchlike._stablehlo import safety, trees
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.tensor import Tensor, wrap
 
@@ -385,7 +385,8 @@ def serialized(exported: Any) -> bytes:
 
 
 def deserialized(data: bytes) -> Any:
-    return jax_export.deserialize(bytearray(data))
+    """A program of a file. RuntimeError for one that calls what files may not call."""
+    return safety.check(jax_export.deserialize(bytearray(data)))
 
 
 def built(fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None) -> Artifact:

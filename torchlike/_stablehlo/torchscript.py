@@ -22,6 +22,7 @@ from torchlike._stablehlo.artifact import Artifact, built
 from torchlike._stablehlo.loaded import LoadedModule, about_state, state_of
 from torchlike._stablehlo.signature import by_position, parameters_of
 from torchlike.futures import Future
+from torchlike.serialization.damage import reading
 from torchlike.tensor import Tensor
 
 _KIND = "torch.jit"
@@ -330,7 +331,8 @@ def load(
     PyTorch itself are refused (RuntimeError).
     """
     about, artifacts, tensors = archive.read(f, _KIND, _extra_files)
-    found = _Loaded(artifacts, tensors, about)
+    with reading(f):
+        found = _Loaded(artifacts, tensors, about)
     return found if map_location is None else found.to(map_location)
 
 

@@ -1,23 +1,20 @@
 """An exported graph as plain data, for a file: nodes, what they give, what inputs and outputs are.
 
-Operators are named. A name leads to ``torch.ops``, to ``operator`` and ``math``, and to torchlike's
-functions of sizes, so a file runs no code of its own.
+Operators are named, and `targets` says what a name leads to, so a file runs no code of its own.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-import operator
-from typing import Any
+from typing import Any, get_args
 
 from torchlike._compat import symbolic
 from torchlike._compat.symbolic import SymInt, SymNode, is_symbolic, symbolic_sizes
-from torchlike._core import devices, dtypes, layouts
-from torchlike._ops.aten import custom
+from torchlike._core import devices
 from torchlike._ops.creation.filled import empty
 from torchlike._subclasses.fake_tensor import FakeTensorMode
 from torchlike.export import graph_signature as signatures
+from torchlike.export import targets
 from torchlike.export.exported_program import (
     ExportedProgram,
     ModuleCallEntry,
@@ -35,7 +32,6 @@ from torchlike.nn import Module
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
-_MODULES: dict[str, Any] = {"operator": operator, "math": math, "symbolic": symbolic}
 _KEPT = ("stack_trace", "nn_module_stack", "torch_fn")
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -74,33 +70,12 @@ def _graph(module: GraphModule) -> dict[str, Any]:
 
 
 def _node(node: Node) -> dict[str, Any]:
-    target = node.target if node.op != "call_function" else _target(node.target)
+    target = node.target if node.op != "call_function" else targets.written(node.target)
     meta = {k: node.meta[k] for k in _KEPT if node.meta.get(k) is not None}
     if "val" in node.meta:
         meta["val"] = _value(node.meta["val"])
     return {"op": node.op, "name": node.name, "target": target, "args": _argument(node.args),
             "kwargs": _argument(dict(node.kwargs)), "meta": meta}  # fmt: skip
-
-
-def _target(target: Any) -> list[str]:
-    if isinstance(target, custom.OpOverload):
-        return ["ops", target.namespace, target.operator.name, target._overloadname]
-    if isinstance(target, custom.HigherOrderOperator):
-        return ["ops", "higher_order", target.name()]
-    for name, module in _MODULES.items():
-        if getattr(module, getattr(target, "__name__", ""), None) is target:
-            return [name, target.__name__]
-    raise NotImplementedError(f"{target} in a file: only operators and functions of sizes")
-
-
-#: Values of nodes beside plain ones: what they are called, the class, and how they are written.
-_NAMED: dict[str, tuple[type, Any, Any]] = {
-    "dtype": (dtypes.dtype, lambda d: str(d).removeprefix("torch."), lambda n: getattr(dtypes, n)),
-    "device": (devices.device, str, devices.device),
-    "layout": (layouts.layout, lambda x: x._name, lambda n: getattr(layouts, n)),
-    "memory_format": (layouts.memory_format, lambda x: x._name, lambda n: getattr(layouts, n)),
-    "complex": (complex, lambda c: [c.real, c.imag], lambda c: complex(*c)),
-}
 
 
 def _argument(a: Any) -> Any:
@@ -113,7 +88,7 @@ def _argument(a: Any) -> Any:
         return {"dict": {k: _argument(v) for k, v in a.items()}}
     if isinstance(a, slice):
         return {"slice": [_argument(x) for x in (a.start, a.stop, a.step)]}
-    for name, (cls, write, _) in _NAMED.items():
+    for name, (cls, write, _) in targets.NAMED.items():
         if isinstance(a, cls):
             return {name: write(a)}
     if isinstance(a, _PLAIN):
@@ -158,19 +133,20 @@ class _Reader:
     def graph_module(self, data: dict[str, Any]) -> GraphModule:
         root = Module()
         for name, below in data["below"].items():
-            root.add_module(name, self.graph_module(below))
+            root.add_module(targets.identifier(name), self.graph_module(below))
         graph = Graph()
         nodes: dict[str, Node] = {}
         for given in data["nodes"]:
-            target = given["target"]
-            if given["op"] == "call_function":
-                target = self._target(target)
-            node = graph.create_node(
-                given["op"], target, self._argument(given["args"], nodes),
-                self._argument(given["kwargs"], nodes), given["name"],
-            )  # fmt: skip
-            node.name = given["name"]  # as it was, of a builtin too ("input")
-            nodes[given["name"]] = node
+            name = targets.identifier(given["name"])
+            if name in nodes:
+                raise RuntimeError(f"a graph of a file has two nodes named {name}")
+            kwargs = {targets.identifier(k): self._argument(v, nodes)
+                      for k, v in given["kwargs"]["dict"].items()}  # fmt: skip
+            args = self._argument(given["args"], nodes)
+            node = graph.create_node(given["op"], self._target(given, args, data["below"]), args,
+                                     kwargs, name)  # fmt: skip
+            node.name = name  # as it was, of a builtin too ("input")
+            nodes[name] = node
             node.meta.update({k: given["meta"][k] for k in _KEPT if k in given["meta"]})
             if given["meta"].get("val") is not None:
                 node.meta["val"] = value = self._value(given["meta"]["val"])
@@ -178,26 +154,28 @@ class _Reader:
                     node.meta["tensor_meta"] = _extract_tensor_metadata(value)
         return GraphModule(root, graph, "GraphModule")
 
+    def _target(self, given: dict[str, Any], args: Any, below: Any) -> Any:
+        """What a node calls or reads. RuntimeError for what a file may not name."""
+        op, target = given["op"], given["target"]
+        if not isinstance(args, tuple):
+            raise RuntimeError(f"node {given['name']} of a file has {args!r} for arguments")
+        if op == "call_function":
+            return targets.read(target)
+        if op == "call_method" and args and isinstance(args[0], Node):
+            return targets.method(target)
+        if op in ("get_attr", "call_module"):
+            return targets.one_of(target, below, "part")
+        if op == "placeholder" or (op == "output" and len(args) == 1):
+            return targets.identifier(target)
+        raise RuntimeError(f"node {given['name']} of a file does {op!r} with {args!r}")
+
     def guards(self, leaves: Any, ranges: Any, relations: Any) -> InputGuards:
         found = [(name, {"is": self._argument(wanted["is"], {})} if isinstance(wanted, dict)
                   else wanted) for name, wanted in leaves]  # fmt: skip
         return InputGuards(found, ranges, relations)
 
-    def _target(self, path: list[str]) -> Any:
-        home, *names = path
-        found: Any = custom.find(names[0]) if home == "ops" else _MODULES[home]
-        try:
-            for name in names[1:] if home == "ops" else names:
-                found = getattr(found, name)
-        except AttributeError as error:
-            raise RuntimeError(
-                f"the program calls {'.'.join(path)}, which is not known here: import what defines "
-                "it before the program is loaded"
-            ) from error
-        return found
-
     def _argument(self, a: Any, nodes: dict[str, Node]) -> Any:
-        if not isinstance(a, dict):
+        if isinstance(a, _PLAIN):
             return a
         ((kind, value),) = a.items()
         if kind == "node":
@@ -207,7 +185,7 @@ class _Reader:
             return {"list": list, "tuple": tuple, "slice": lambda m: slice(*m)}[kind](made)
         if kind == "dict":
             return {k: self._argument(v, nodes) for k, v in value.items()}
-        return _NAMED[kind][2](value)
+        return targets.NAMED[kind][2](value)
 
     def _number(self, text: Any) -> Any:
         if not isinstance(text, str):
@@ -223,7 +201,7 @@ class _Reader:
         if "tuple" in data:
             return tuple(self._value(v) for v in data["tuple"])
         if "plain" in data:
-            return data["plain"]
+            return self._argument(data["plain"], {})
         shape = tuple(self._number(n) for n in data["tensor"])
         hints = [symbolic.hint_of(n) for n in shape]
         like = empty(hints, dtype=self._argument(data["dtype"], {}), device="meta")
@@ -239,7 +217,7 @@ def closed(
     example: list[Any] | None,
 ) -> ExportedProgram:  # fmt: skip
     """The program again. ``example`` are the leaves of its example inputs."""
-    ranges = {n: ValueRange(*r) for n, r in data["ranges"].items()}
+    ranges = {targets.identifier(n): ValueRange(*r) for n, r in data["ranges"].items()}
     reader = _Reader(ranges)
     module = reader.graph_module(data["graph"])
     signature = ExportGraphSignature(
@@ -247,7 +225,11 @@ def closed(
         [_closed_spec(OutputSpec, signatures.OutputKind, s) for s in data["outputs"]],
     )
     specs = pytree.treespec_loads(data["in_spec"]), pytree.treespec_loads(data["out_spec"])
-    whole = ModuleCallSignature([], [], *specs, data["arguments"])
+    names = [targets.identifier(name) for name in data["arguments"]]
+    whole = ModuleCallSignature([], [], *specs, names)
+    for spec in signature.input_specs:
+        if spec.kind is not signatures.InputKind.USER_INPUT:
+            targets.one_of(spec.target, {*state, *constants}, "state")
     entries = [ModuleCallEntry("", whole), *map(ModuleCallEntry, data["modules"][1:])]
     given = None if example is None else pytree.tree_unflatten(example, specs[0])
     guards = None if data["guards"] is None else reader.guards(*data["guards"])
@@ -255,7 +237,13 @@ def closed(
                            constants, guards=guards, dialect=data["dialect"])  # fmt: skip
 
 
+#: What inputs and outputs are, by the names of the classes.
+_ARGUMENTS = {kind.__name__: kind for kind in get_args(signatures.ArgumentSpec)}
+
+
 def _closed_spec(cls: Any, kinds: Any, data: dict[str, Any]) -> Any:
     name, fields = data["arg"]
+    if fields["name"] or name != "ConstantArgument":
+        targets.identifier(fields["name"])
     rest = {"persistent": data["persistent"]} if "persistent" in data else {}
-    return cls(kinds[data["kind"]], getattr(signatures, name)(**fields), data["target"], **rest)
+    return cls(kinds[data["kind"]], _ARGUMENTS[name](**fields), data["target"], **rest)

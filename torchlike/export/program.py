@@ -20,6 +20,7 @@ from torchlike.export.guards import InputGuards, plain
 from torchlike.export.older_files import OlderProgram
 from torchlike.export.sizes import Sizes
 from torchlike.export.tracing import Traced, trace
+from torchlike.serialization.damage import reading
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
@@ -145,12 +146,14 @@ def load(
 ) -> ExportedProgram:
     """Load what ``save`` wrote; the model's code is not needed.
 
-    RuntimeError for another kind of file, and for an operator that is not known here. A file of
+    RuntimeError for another kind of file, for a damaged one, and for a program that names something
+    else than operators that are known here. Nothing in a file is executed. A file of
     StableHLO, as it was written once, gives a program that runs and has no graph.
     """
     about, artifacts, tensors = archive.read(f, KIND, extra_files)
-    if artifacts:
-        return OlderProgram(artifacts[0], tensors, about)
-    return graph_files.closed(
-        about["program"], tensors["state"], tensors["constants"], tensors["example"]
-    )
+    with reading(f):
+        if artifacts:
+            return OlderProgram(artifacts[0], tensors, about)
+        return graph_files.closed(
+            about["program"], tensors["state"], tensors["constants"], tensors["example"]
+        )

@@ -76,6 +76,7 @@ _custom_builtins = {
 
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
 _COUNTER = re.compile(r"# COUNTER: (\d+)")
+_PLAIN_PART = re.compile(r"[\w@ -]*")
 _NUMBERED = re.compile(r"(.*)_(\d+)$")
 
 
@@ -377,7 +378,8 @@ def _counted(body: list[str]) -> tuple[list[str], dict[int, int | None]]:
 def _attribute(base: str, target: str) -> str:
     """The source of an attribute by its path; numbers are no identifiers."""
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        text = f'"{part}"' if _PLAIN_PART.fullmatch(part) else repr(part)
+        base = f"{base}.{part}" if part.isidentifier() else f"getattr({base}, {text})"
     return base
 
 

@@ -6,10 +6,12 @@ that pickle tells. So it is read twice: first for the storages' types alone.
 
 from __future__ import annotations
 
-import io
 import pickle
 import pickletools
 from typing import Any
+
+from torchlike.serialization.opcodes import Machine
+from torchlike.serialization.survey import Inert, Survey
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -42,43 +44,22 @@ def _read(file: Any, length: int) -> bytes:
     return bytes(memory[: file.readinto(memory)])
 
 
-class _Anything:
-    """Takes what any object is given while a pickle is read, and does nothing."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def _ignore(self, *args: Any) -> None:
-        pass
-
-    __setstate__ = __setitem__ = append = extend = add = update = _ignore
-
-
-class _Survey(pickle.Unpickler):
-    """Makes nothing of a pickle; keeps the name of each storage's class, by its key."""
+class _Survey(Survey):
+    """Keeps the name of each storage's class, by its key."""
 
     def __init__(self, code: bytes) -> None:
-        super().__init__(io.BytesIO(code), encoding="latin1")
+        super().__init__(code)
         self.types: dict[str, str] = {}
-
-    def find_class(self, module: str, name: str) -> Any:
-        return type(name, (_Anything,), {})
 
     def persistent_load(self, pid: Any) -> Any:
         if pid[0] == "storage":
-            self.types[pid[2]] = pid[1].__name__
-        return _Anything()
-
-
-class _Plain(pickle.Unpickler):
-    """Reads numbers, text, lists and dictionaries."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"{module}.{name} is not allowed in a checkpoint's header")
+            self.types[pid[2]] = pid[1].name
+        return Inert()
 
 
 def _plain(file: Any) -> Any:
-    return _Plain(io.BytesIO(_pickle_of(file))).load()
+    """The next pickle in a file, of numbers, text, lists and dictionaries."""
+    return Machine(_pickle_of(file)).load()
 
 
 def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, bytes]]:

@@ -1,122 +1,42 @@
-"""Reading checkpoints, PyTorch's and ours; nothing in a file is executed."""
+"""Reading checkpoints, PyTorch's and ours.
+
+With ``weights_only=True``, the default, nothing in a file is executed.
+"""
 
 from __future__ import annotations
 
-import collections
 import io
 import os
 import pickle
 import pickletools
 import warnings
 import zipfile
-from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import devices, dtypes, errors
+from torchlike._core import errors
 from torchlike._core.mapped_files import map_file
-from torchlike._core.size import Size
-from torchlike.nested._internal.nested_tensor import NestedTensor, _rebuild_njt
-from torchlike.nn.parameter import Parameter
 from torchlike.serialization import legacy
-from torchlike.serialization.allowed import BLOCKED_MODULES, global_name, user_globals
-from torchlike.serialization.names import STORAGES
+from torchlike.serialization.allowed import global_name, user_globals
+from torchlike.serialization.damage import damaged, reading
 from torchlike.serialization.options import SHARED, get_default_mmap_options
-from torchlike.serialization.rebuild import (
-    layout_named,
-    rebuild_meta_tensor,
-    rebuild_parameter,
-    rebuild_parameter_with_state,
-    rebuild_sparse_tensor,
-    rebuild_tensor,
-    rebuild_tensor_v3,
-    rebuild_wrapper_subclass,
-    with_state,
-)
 from torchlike.serialization.safe import load_safetensors
-from torchlike.serialization.storages import Archive, Legacy, Storages, StorageType
+from torchlike.serialization.storages import Archive, Legacy, Storages
+from torchlike.serialization.weights import Weights, allowed
 from torchlike.tensor import Tensor
 
 _SEEKABLE = (
     "You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
     "like io.BytesIO and try to load from it instead."
 )
-_REFUSED = (
-    "Weights only load failed. This file can still be loaded, to do so you have two options, both "
-    "for files that you trust: load it with weights_only=False, or allow what it names. "
-    "WeightsUnpickler error: Unsupported global: GLOBAL {what} was not an allowed global by "
-    "default. Use torch.serialization.add_safe_globals([{what}]), or for a while the context "
-    "manager torch.serialization.safe_globals([{what}])."
-)
-
-
-_BLOCKED = (
-    "Weights only load failed. This file can still be loaded, if you trust it, with "
-    "weights_only=False. WeightsUnpickler error: Trying to load unsupported GLOBAL {what} whose "
-    "module {module} is blocked."
-)
-
-
-def allowed() -> dict[str, Any]:
-    table: dict[str, Any] = {
-        "torch._utils._rebuild_tensor_v2": rebuild_tensor,
-        "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
-        "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
-        "torch._utils._rebuild_wrapper_subclass": rebuild_wrapper_subclass,
-        "torch._utils._rebuild_parameter": rebuild_parameter,
-        "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
-        "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
-        "torch.nested._internal.nested_tensor._rebuild_njt": _rebuild_njt,
-        "torch.nested._internal.nested_tensor.NestedTensor": NestedTensor,
-        "torch.serialization._get_layout": layout_named,
-        "torch.storage.UntypedStorage": StorageType(None),
-        "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
-        "torch.Size": Size,
-        "torch.device": devices.device,
-        "torch.nn.parameter.Parameter": Parameter,
-        "torch.Tensor": Tensor,
-        "collections.OrderedDict": collections.OrderedDict,
-        "collections.defaultdict": collections.defaultdict,
-        "collections.Counter": collections.Counter,
-        "builtins.set": set, "builtins.frozenset": frozenset, "builtins.complex": complex,
-        "builtins.bytearray": bytearray, "builtins.slice": slice, "builtins.dict": dict,
-        "builtins.bytes": bytes,
-        "_codecs.encode": _encode,
-    }  # fmt: skip
-    table.update({f"torch.{d.name}": d for d in dtypes.ALL})
-    table.update({f"torch.{name}": StorageType(d) for name, d in STORAGES.items()})
-    return table
-
-
-def _encode(text: str, encoding: str) -> bytes:
-    """How protocol 2 writes bytes; nothing but latin1 text is accepted."""
-    if encoding not in ("latin1", "latin-1"):
-        raise pickle.UnpicklingError(f"encoding {encoding!r} is not allowed in a checkpoint")
-    return text.encode("latin1")
-
-
-def _rebuild_from_type(function: Callable[..., Any], kind: Any, args: Any, state: Any) -> Any:
-    """A tensor of a subclass, or with attributes of its own."""
-    if function is _rebuild_njt:  # its attributes are what it is made of
-        return _rebuild_njt(*args)
-    if function not in _REBUILD:
-        raise pickle.UnpicklingError("a tensor is rebuilt by an unknown function")
-    made = function(*args)
-    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
-        raise pickle.UnpicklingError(f"a tensor is rebuilt as {kind!r}, which is no tensor")
-    return with_state(made if type(made) is kind else made.as_subclass(kind), state)
-
-
-_REBUILD = (rebuild_tensor, rebuild_tensor_v3, rebuild_parameter, rebuild_meta_tensor,
-            rebuild_wrapper_subclass)  # fmt: skip
 
 
 class _Checkpoint:
-    """What an unpickler of checkpoints knows: what they need, and what the user allowed."""
+    """What an unpickler of files that are trusted knows of checkpoints: it imports what they name,
+    and calls what they say (``weights_only=False``)."""
 
-    def __init__(self, file: Any, archive: Storages, weights_only: Any, **options: Any) -> None:
+    def __init__(self, file: Any, archive: Storages, **options: Any) -> None:
         super().__init__(file, **options)  # type: ignore[call-arg]
         self._archive = archive
-        self._weights_only = weights_only
         self._table = allowed()
 
     def persistent_load(self, pid: Any) -> Any:
@@ -128,22 +48,18 @@ class _Checkpoint:
         full = global_name(module, name)
         if full in self._table:
             return self._table[full]
-        if self._weights_only and (at := full.partition(".")[0]) in BLOCKED_MODULES:
-            raise pickle.UnpicklingError(_BLOCKED.format(what=full, module=at))
         if full in user_globals:
             return user_globals[full][0]
-        if self._weights_only:
-            raise pickle.UnpicklingError(_REFUSED.format(what=full.removeprefix("builtins.")))
         if module.split(".")[0] == "torch":
             module = "torchlike" + module[len("torch") :]
         return super().find_class(module, name)  # type: ignore[misc]
 
 
 class _Unpickler(_Checkpoint, pickle.Unpickler):
-    """The unpickler of a checkpoint."""
+    """The unpickler of a checkpoint that is trusted."""
 
 
-def _unpickler(pickle_module: Any) -> Any:
+def _trusting(pickle_module: Any) -> Any:
     """`_Unpickler`, or what a module of the user's makes of it: dill, one that renames classes."""
     if pickle_module is None or pickle_module is pickle:
         return _Unpickler
@@ -288,7 +204,6 @@ def _load(
 ) -> Any:  # fmt: skip
     """``load`` from an open file; ``given`` is what the user named it by."""
     options = {"encoding": "utf-8", **pickle_load_args}
-    unpickler = _unpickler(pickle_module)
     try:
         seek, start = f.seek, f.tell()
         old = legacy.is_legacy(f)
@@ -306,26 +221,26 @@ def _load(
         raise ValueError("f must be a file path in order to use the mmap argument")
     if not old and not is_zip(f):
         raise _no_checkpoint(f.read(), weights_only)
+    region = reading(given)
+
+    def loaded(code: bytes, storages: Storages) -> Any:
+        storages.region = region
+        if weights_only:
+            return Weights(code, storages, region, **options).load()
+        region.users_turn = True
+        return _trusting(pickle_module)(io.BytesIO(code), storages, **options).load()
+
     try:
-        if old:
-            storages = Legacy(f, map_location)
-            code = storages.code
-            return unpickler(io.BytesIO(code), storages, weights_only, **options).load()
-        # Files by wrappers of other libraries may lack what zipfile asks for.
-        with zipfile.ZipFile(f if hasattr(f, "seekable") else io.BytesIO(f.read())) as archive:
-            mapped = map_file(given, get_default_mmap_options() == SHARED) if mmap else None
-            opened = Archive(archive, map_location, mapped)
-            code = io.BytesIO(opened.pickle())
-            return unpickler(code, opened, weights_only, **options).load()
-    except zipfile.BadZipFile as error:
-        f.seek(start)
-        if is_zip(f) and "not a zip file" in str(error):
-            raise RuntimeError(
-                "PytorchStreamReader failed reading zip archive: failed finding central directory. "
-                "The checkpoint is damaged: it was not written, or not copied, to its end."
-            ) from None
-        raise RuntimeError(
-            f"not a checkpoint in PyTorch's zip or legacy format, or damaged: {error}"
-        ) from None
-    except (KeyError, EOFError) as error:
-        raise RuntimeError(f"the checkpoint is damaged: {error}") from error
+        with region:
+            if old:
+                storages = Legacy(f, map_location)
+                return loaded(storages.code, storages)
+            # Files by wrappers of other libraries may lack what zipfile asks for.
+            with zipfile.ZipFile(f if hasattr(f, "seekable") else io.BytesIO(f.read())) as archive:
+                mapped = map_file(given, get_default_mmap_options() == SHARED) if mmap else None
+                opened = Archive(archive, map_location, mapped)
+                return loaded(opened.pickle(), opened)
+    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+        if weights_only:  # of what the user allowed
+            raise
+        raise damaged(given, error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -97,6 +98,8 @@ def _rebuilt(
     record: Record, dtype: dtypes.dtype, offset: int, size: Any, stride: Any, requires_grad: Any,
     metadata: Any,
 ) -> Tensor:  # fmt: skip
+    if len(size) != len(stride):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     t = _on_memory(record.cell(dtype), dtype, tuple(size), tuple(stride), offset)
     for name, kind in (("conj", views.Conj), ("neg", views.Neg)):
         if (metadata or {}).get(name):
@@ -113,15 +116,19 @@ def _on_memory(
     order = views.dense_order(size, stride)
     whole = views.dense_strides(size, order) == stride and offset == 0
     fresh = len(cell.shape) == 1 and cell.version == 0 and cell.dtype == dtype.numpy
-    if not (whole and fresh and cell.size == int(np.prod(size))):
+    if not (whole and fresh and cell.size == math.prod(size)):
         return _seen(cell, dtype, size, stride, offset)
     t = object.__new__(Tensor)
     t._storage = cell
-    lengths, back = [size[d] for d in order], np.argsort(order)
+    lengths, back = [size[d] for d in order], sorted(range(len(order)), key=order.__getitem__)
+    held: Any = cell.concrete() if cell.host is None else cell.host
+    held = held.reshape(lengths)
+    if back != [*range(len(back))]:
+        held = held.transpose(back)
     if cell.host is None:
-        cell.cell = cell.concrete().reshape(lengths).transpose(back)
+        cell.cell = held
     else:
-        cell.host = cell.host.reshape(lengths).transpose(back)
+        cell.host = held
     cell.version = 1
     if stride != views.contiguous_strides(size):
         cell.strides = stride
@@ -157,11 +164,21 @@ def with_state(t: Tensor, state: Any) -> Tensor:
     it."""
     if not hasattr(t, "__setstate__"):
         for part in parts_of_state(state):
-            for name in FIELDS.intersection(part):
-                raise pickle.UnpicklingError(
-                    f"a tensor's own field {name!r} is given as an attribute"
-                )
+            for name in part:
+                if name in FIELDS or _is_tensors_own(name):
+                    raise pickle.UnpicklingError(
+                        f"a tensor's own field {name!r} is given as an attribute"
+                    )
     return set_state(t, state)
+
+
+def _is_tensors_own(name: Any) -> bool:
+    """True if an attribute of that name would hide a method or a property of tensors, or is of
+    Python's."""
+    if not isinstance(name, str) or name.startswith("__"):
+        return True
+    own = getattr(Tensor, name, None)
+    return callable(own) or hasattr(type(own), "__set__")
 
 
 def rebuild_meta_tensor(dtype: dtypes.dtype, size: Any, stride: Any, requires_grad: Any) -> Tensor:

@@ -15,6 +15,7 @@ from torchlike._core.storage import Storage, device_array
 from torchlike._dispatch.moving import placed
 from torchlike._runtime import x64
 from torchlike.serialization import legacy
+from torchlike.serialization.damage import Said, first_records, reading
 from torchlike.serialization.names import STORAGES
 from torchlike.serialization.options import data_is_skipped, unnamed_is_big
 from torchlike.serialization.rebuild import LoadedTyped, LoadedUntyped, Record
@@ -34,15 +35,19 @@ class Storages:
 
     def __init__(self, map_location: Any) -> None:
         self.map_location = map_location
+        self.region: reading | None = None
         self.records: dict[str, Record] = {}
+        self._kinds: dict[str, tuple[dtypes.dtype, int]] = {}
 
     def content(self, key: str, needed: int) -> bytes | memoryview:
         """The bytes of one storage, of which ``needed`` are wanted."""
         raise NotImplementedError
 
     def storage(self, identity: Any) -> Any:
-        kind, storage_type, key, location, size, *view = identity
-        if kind != "storage" or not isinstance(storage_type, StorageType):
+        what, storage_type, key, location, size, *view = identity
+        if (what != "storage" or not isinstance(storage_type, StorageType)
+                or type(key) is not str or type(location) is not str
+                or type(size) is not int or size < 0):  # fmt: skip
             raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
         if view and view[0] is not None:
             raise NotImplementedError(
@@ -50,6 +55,7 @@ class Storages:
                 "again with a later PyTorch"
             )
         dtype = storage_type.dtype
+        kind = (dtypes.uint8 if dtype is None else dtype, size)
         found = self.records.get(key)
         if found is None:
             needed = size * (1 if dtype is None else dtype.itemsize)
@@ -61,6 +67,13 @@ class Storages:
                 )
             found = Record(content[:needed], self.big, lambda flat: self._cell(flat, location))
             self.records[key] = found
+            self._kinds[key] = kind
+        elif self._kinds[key] != kind:
+            raise RuntimeError(
+                f"the checkpoint has storage {key} as {size} elements of {kind[0]}, and as "
+                f"{self._kinds[key][1]} of {self._kinds[key][0]}: the format has no storages "
+                "that view the same data as different types"
+            )
         return LoadedUntyped(found) if dtype is None else LoadedTyped(found, dtype, size)
 
     def _cell(self, flat: np.ndarray, location: str) -> Storage:
@@ -76,7 +89,10 @@ class Storages:
         if isinstance(target, dict):
             target = target.get(location, location)
         elif callable(target):
+            region = self.region or reading("the file")
+            before, region.users_turn = region.users_turn, True
             placed = target(flat, location)
+            region.users_turn = before
             target = location if placed is None or placed is flat else getattr(
                 placed, "device", location)  # fmt: skip
         device = devices.device(location if target is None else target)
@@ -90,10 +106,14 @@ class Storages:
         return device
 
 
+class UnknownByteOrder(Said, ValueError):
+    """A checkpoint says of its byte order what is none."""
+
+
 def _is_big(order: bytes) -> bool:
     """What a checkpoint says of its byte order. ValueError for other words."""
     if order not in (b"little", b"big"):
-        raise ValueError(f"Unknown endianness type: {order.decode()}")
+        raise UnknownByteOrder(f"Unknown endianness type: {order.decode()}")
     return order == b"big"
 
 
@@ -126,11 +146,12 @@ class Archive(Storages):
         super().__init__(map_location)
         self.archive = archive
         self.mapped = mapped
-        names = archive.namelist()
+        self._entries = first_records(archive)
+        names = list(self._entries)
         self.root = _root(names)
         self._check_version(names)
         order = f"{self.root}byteorder"
-        self.big = _is_big(archive.read(order)) if order in names else unnamed_is_big()
+        self.big = _is_big(self._read(order)) if order in names else unnamed_is_big()
 
     def _check_version(self, names: list[str]) -> None:
         """RuntimeError for a file without a version, or of one that is too new."""
@@ -140,17 +161,20 @@ class Archive(Storages):
                 'Expected hasRecord("version") to be true, but got false.  (Could this file be '
                 "damaged, or have been written by something else than torch.save?)"
             )
-        version = int(self.archive.read(named[0]))
+        version = int(self._read(named[0]))
         if version > _NEWEST:
             raise RuntimeError(
                 f"Attempted to read a PyTorch file with version {version}, but the maximum "
                 f"supported version for reading is {_NEWEST}"
             )
 
+    def _read(self, name: str) -> bytes:
+        return self.archive.read(self._entries[name])
+
     def _record(self, name: str) -> zipfile.ZipInfo:
         """RuntimeError where there is none of that name."""
         try:
-            return self.archive.getinfo(f"{self.root}{name}")
+            return self._entries[f"{self.root}{name}"]
         except KeyError:
             raise RuntimeError(
                 f"PytorchStreamReader failed locating file {name}: file not found. This file is "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import pickletools
 import zipfile
-from collections.abc import Iterator
 from typing import Any
 
-from torchlike.serialization.allowed import global_name, user_globals
-from torchlike.serialization.load import allowed, is_zip
+from torchlike.serialization.allowed import user_globals
+from torchlike.serialization.damage import first_records, reading
+from torchlike.serialization.load import is_zip
+from torchlike.serialization.survey import Survey
+from torchlike.serialization.weights import allowed
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
@@ -28,33 +29,12 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     if not is_zip(f):
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
     with zipfile.ZipFile(f) as archive:
-        code = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
+        entries = first_records(archive)
+        code = next((n for n in entries if n.endswith("/data.pkl")), None)
         if code is None:
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
-        found = dict.fromkeys(_globals(archive.read(code)))
+        with reading(f):
+            survey = Survey(archive.read(entries[code]))
+            survey.load()
     safe = allowed()
-    return [name for name in found if name not in safe and name not in user_globals]
-
-
-def _globals(code: bytes) -> Iterator[str]:
-    """The dotted name of each global that a pickle asks for."""
-    texts: list[str] = []
-    memo: dict[int, Any] = {}
-    last: Any = None
-    argument: Any
-    for opcode, argument, _ in pickletools.genops(code):
-        kind = opcode.name
-        if kind == "GLOBAL":
-            module, _, name = argument.partition(" ")
-            yield global_name(module, name)
-        elif kind == "STACK_GLOBAL":
-            yield global_name(*texts[-2:])
-        elif kind in ("PUT", "BINPUT", "LONG_BINPUT"):
-            memo[argument] = last
-            continue
-        elif kind == "MEMOIZE":
-            memo[len(memo)] = last
-            continue
-        last = memo.get(argument) if kind in ("GET", "BINGET", "LONG_BINGET") else argument
-        if isinstance(last, str) and kind != "GLOBAL":
-            texts.append(last)
+    return [name for name in survey.names if name not in safe and name not in user_globals]

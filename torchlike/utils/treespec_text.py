@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-import functools
 import json
-from collections import OrderedDict, defaultdict, deque, namedtuple
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from torchlike._core.size import Size
@@ -24,15 +23,35 @@ class Form(NamedTuple):
     from_dumpable_context: Callable[[Any], Any] | None = None
 
 
+#: What ``defaultdict`` makes of a missing key, of those that a text may name. None too.
+_FACTORIES: dict[tuple[str, str], Any] = {
+    (kind.__module__, kind.__qualname__): kind for kind in (
+        list, dict, set, frozenset, tuple, int, float, complex, bool, str, bytes, bytearray,
+        OrderedDict, defaultdict, deque, Counter)
+}  # fmt: skip
+
+
 def _write_default(context: Any) -> dict[str, Any]:
     factory, keys = context
+    if factory not in _FACTORIES.values() and factory not in FORMS:
+        raise NotImplementedError(
+            f"Can't serialize TreeSpec of a defaultdict of {factory}: a text names containers and "
+            "plain types of Python's, and registered classes"
+        )
     return {"default_factory_module": factory.__module__,
             "default_factory_name": factory.__qualname__, "dict_context": keys}  # fmt: skip
 
 
 def _read_default(written: dict[str, Any]) -> list[Any]:
-    module = import_module(written["default_factory_module"])
-    return [getattr(module, written["default_factory_name"]), written["dict_context"]]
+    place = written["default_factory_module"], written["default_factory_name"]
+    registered = {(k.__module__, k.__qualname__): k for k in FORMS if isinstance(k, type)}
+    factory = _FACTORIES.get(place) or registered.get(place)
+    if factory is None:
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec of a defaultdict of {'.'.join(place)}: it is no "
+            "registered class"
+        )
+    return [factory, written["dict_context"]]
 
 
 def _write_named(kind: type) -> str:
@@ -115,8 +134,17 @@ def _read_member(written: dict[str, Any]) -> Any:
     if not written.get("__enum__"):
         return written
     module, _, path = written["fqn"].partition(":")
-    kind: Any = functools.reduce(getattr, path.split("."), import_module(module))
-    return kind[written["name"]]
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):  # without a call of any __getattr__, which might import
+        found = None if found is None else vars(found).get(part)
+        if not isinstance(found, type):
+            break
+    if not (isinstance(found, type) and issubclass(found, enum.Enum)):
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec with a member of {written['fqn']}: it is no enumeration "
+            "that is known here. Import what defines it before."
+        )
+    return found[written["name"]]
 
 
 def _read(text: str) -> Any:

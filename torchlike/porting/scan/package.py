@@ -63,7 +63,7 @@ def _child(found: Any, part: str, before: list[str]) -> Any:
         try:
             return getattr(found, part)
         except AttributeError:
-            if path == "torchlike.as_torch" or path.endswith(".__main__"):  # which act
+            if path.endswith((".as_torch", ".__main__", ".at_start")):  # which act
                 raise
         try:
             return importlib.import_module(path)
