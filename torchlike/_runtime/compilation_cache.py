@@ -20,7 +20,7 @@ import jax
 from jax._src import compilation_cache as jax_cache
 from jax._src.lru_cache import LRUCache
 
-from torchlike._runtime import xla_flags
+from torchlike._runtime import whole_files, xla_flags
 from torchlike._runtime.environment_variables import CACHE_DIR
 
 #: Beyond this size the oldest entries go, at most once a day. JAX's own bound scans the whole
@@ -95,17 +95,9 @@ class WholeEntries(LRUCache):
         entry = os.path.join(folder, f"{key}-cache")
         if os.path.exists(entry):
             return
-        # Not by tempfile: it draws a random name, and what draws while a function is captured is
-        # taken for a draw of the function's.
-        draft = f"{entry}.{os.getpid()}.{threading.get_ident()}.draft"
-        try:
-            with open(draft, "wb") as file:
-                file.write(value)
-            os.replace(draft, entry)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(draft)
-            raise
+        # Not tidied at each write: listing a folder of thousands of entries takes longer.
+        with whole_files.writing(entry, durable=False, tidy=False) as file:
+            file.write(value)
 
 
 def enable() -> Path | None:
@@ -137,6 +129,7 @@ def prune(folder: Path, max_bytes: int = MAX_BYTES, every: float = _DAY) -> None
         return
     with contextlib.suppress(OSError):  # another process may prune or write at the same time
         marker.touch()
+        whole_files.remove_drafts(str(folder))
         files = [e for e in os.scandir(folder) if e.is_file() and e.name != marker.name]
         entries = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in files]
         total = sum(size for _, size, _ in entries)

@@ -108,7 +108,7 @@ def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, b
     return code, big, contents
 
 
-def write(file: Any, code: bytes, storages: dict[str, tuple[int, bytes]]) -> None:
+def write(file: Any, code: bytes, storages: dict[str, tuple[int, Any]]) -> None:
     """Write a checkpoint. storages: key -> (number of elements, little-endian bytes)."""
     sizes = {"short": 2, "int": 4, "long": 4}
     for value in (MAGIC, PROTOCOL, {"protocol_version": PROTOCOL, "little_endian": True,

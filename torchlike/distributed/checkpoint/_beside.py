@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import socket
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from torchlike._runtime import whole_files
+from torchlike.distributed.checkpoint._names import is_plain
+
 _PREFIX = ".torchlike-saving-"
-#: In such a folder: the names of the files that were moved out of it, one a line.
+#: In such a folder: what was moved out of it, a line for each file: which file it is, its name.
 _MOVED = "moved"
 #: What the indexes of all layouts name: functions of a checkpoint's folder.
 indexes: list[Callable[[Path], set[str]]] = []
@@ -32,19 +37,15 @@ class Beside:
     def move(self, names: Iterable[str]) -> None:
         """Move files that are on the disk to where an index may name them; once in a save."""
         chosen = sorted(names)
-        (self.path / _MOVED).write_text("\n".join(chosen), encoding="utf-8")
+        lines = [f"{_identity(self.path / name)} {name}" for name in chosen]
+        whole_files.write_text(self.path / _MOVED, "\n".join(lines))
         for name in chosen:
             (self.path / name).replace(self.folder / name)
-        sync(self.folder)
+        whole_files.sync(self.folder)
 
     def replace(self, name: str, text: str) -> None:
         """Write a file that appears whole among the checkpoint's, after all that was moved."""
-        with (self.path / name).open("w", encoding="utf-8") as f:
-            f.write(text)
-            f.flush()
-            os.fsync(f.fileno())
-        (self.path / name).replace(self.folder / name)
-        sync(self.folder)
+        whole_files.write_text(self.folder / name, text)
 
 
 @contextlib.contextmanager
@@ -54,6 +55,8 @@ def beside(folder: Path) -> Iterator[Beside]:
     first, with what was moved out of them and no index names."""
     own = f"{_PREFIX}{socket.gethostname()}-"
     for left in folder.glob(f"{own}*"):
+        if left.is_symlink() or not left.is_dir():
+            continue
         process = left.name.removeprefix(own).partition("-")[0]
         if process.isdigit() and not _runs(int(process), left):
             _remove(left)
@@ -70,10 +73,48 @@ def _remove(left: Path) -> None:
     """Remove such a folder, and what was moved out of it in vain."""
     folder = left.parent
     with contextlib.suppress(FileNotFoundError):  # another process of this save removes it, too
-        moved = set((left / _MOVED).read_text(encoding="utf-8").split("\n")) - {""}
-        for name in moved.difference(*[named(folder) for named in indexes]):
-            (folder / name).unlink(missing_ok=True)
+        kept = _of_indexes(folder)
+        if kept is not None:
+            for name in _moved(left) - kept:
+                (folder / name).unlink(missing_ok=True)
     shutil.rmtree(left, ignore_errors=True)
+
+
+def _moved(left: Path) -> set[str]:
+    """The files beside such a folder that were moved out of it: those that bear the name and are
+    the very file, by its number and time. So what came with somebody's checkpoint names nothing."""
+    listed = left / _MOVED
+    if listed.is_symlink() or not listed.is_file():
+        return set()
+    lines = listed.read_bytes().decode(errors="replace").split("\n")
+    return {
+        name for identity, _, name in (line.partition(" ") for line in lines)
+        if is_plain(name) and identity == _identity(left.parent / name)
+    }  # fmt: skip
+
+
+def _identity(path: Path) -> str:
+    """What makes a file that file, wherever it is moved to; "" for none."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return ""
+    return f"{found.st_ino}:{found.st_mtime_ns}" if stat.S_ISREG(found.st_mode) else ""
+
+
+def _of_indexes(folder: Path) -> set[str] | None:
+    """The files that the folder's indexes name; None where one of them is damaged."""
+    try:
+        return set().union(*[named(folder) for named in indexes])
+    except RuntimeError:
+        return None
+
+
+def remove(folder: Path, names: Iterable[str], ours: re.Pattern[str]) -> None:
+    """Remove files of a folder that a former index names, if a save of ours has named them."""
+    for name in names:
+        if ours.fullmatch(name):
+            (folder / name).unlink(missing_ok=True)
 
 
 def _runs(process: int, left: Path) -> bool:
@@ -87,12 +128,3 @@ def _runs(process: int, left: Path) -> bool:
     except PermissionError:  # somebody else's
         return True
     return True
-
-
-def sync(folder: Path) -> None:
-    """Have the folder's entries on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
