@@ -10,6 +10,7 @@ from typing import Any
 
 from torchlike.serialization.allowed import global_name, user_globals
 from torchlike.serialization.load import allowed, is_zip
+from torchlike.serialization.storages import Archive
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
@@ -28,10 +29,12 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     if not is_zip(f):
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
     with zipfile.ZipFile(f) as archive:
-        code = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
-        if code is None:
-            raise ValueError("Expected input to be a checkpoint returned by torch.save")
-        found = dict.fromkeys(_globals(archive.read(code)))
+        try:  # the very pickle that is loaded, whatever else the archive has
+            code = Archive(archive, None).pickle()
+        except RuntimeError as error:
+            message = f"Expected input to be a checkpoint returned by torch.save: {error}"
+            raise ValueError(message) from None
+        found = dict.fromkeys(_globals(code))
     safe = allowed()
     return [name for name in found if name not in safe and name not in user_globals]
 
