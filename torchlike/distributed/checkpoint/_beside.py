@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from torchlike._runtime import whole_files
+from torchlike._runtime import processes, whole_files
 from torchlike.distributed.checkpoint._names import is_plain
 
 _PREFIX = ".torchlike-saving-"
@@ -121,10 +121,4 @@ def _runs(process: int, left: Path) -> bool:
     """Whether the save of a folder may be under way."""
     if process == os.getpid():  # it may have had this number by chance
         return left in _running
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # somebody else's
-        return True
-    return True
+    return processes.runs(process)
