@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import socket
 import stat
@@ -20,8 +19,9 @@ from torchlike._runtime import processes, whole_files
 from torchlike.distributed.checkpoint._names import is_plain
 
 _PREFIX = ".torchlike-saving-"
-#: In such a folder: what was moved out of it, a line for each file: which file it is, its name.
-_MOVED = "moved"
+#: In such a folder: what was moved out of it and what the former index named, a line for each file:
+#: which file it is, and its name. What no index names of it has to go.
+_LISTED = "moved"
 #: What the indexes of all layouts name: functions of a checkpoint's folder.
 indexes: list[Callable[[Path], set[str]]] = []
 #: The folders of the saves of this process that have not ended.
@@ -33,19 +33,26 @@ class Beside:
 
     def __init__(self, folder: Path, path: Path) -> None:
         self.folder, self.path = folder, path
+        self._listed: list[str] = []
 
     def move(self, names: Iterable[str]) -> None:
         """Move files that are on the disk to where an index may name them; once in a save."""
         chosen = sorted(names)
-        lines = [f"{_identity(self.path / name)} {name}" for name in chosen]
-        whole_files.write_text(self.path / _MOVED, "\n".join(lines))
+        self._list([self.path / name for name in chosen])
         for name in chosen:
             (self.path / name).replace(self.folder / name)
         whole_files.sync(self.folder)
 
-    def replace(self, name: str, text: str) -> None:
-        """Write a file that appears whole among the checkpoint's, after all that was moved."""
+    def replace(self, name: str, text: str, former: Iterable[str]) -> None:
+        """Write the index, which appears whole among the checkpoint's files, after all that was
+        moved. Files that the ``former`` one names go at the end, or with the next save."""
+        self._list([self.folder / file for file in sorted(former)])
         whole_files.write_text(self.folder / name, text)
+
+    def _list(self, paths: list[Path]) -> None:
+        """Note files which go unless an index names them."""
+        self._listed += [f"{_identity(path)} {path.name}" for path in paths]
+        whole_files.write_text(self.path / _LISTED, "\n".join(self._listed))
 
 
 @contextlib.contextmanager
@@ -75,21 +82,21 @@ def _remove(left: Path) -> None:
     with contextlib.suppress(FileNotFoundError):  # another process of this save removes it, too
         kept = _of_indexes(folder)
         if kept is not None:
-            for name in _moved(left) - kept:
+            for name in _listed(left) - kept:
                 (folder / name).unlink(missing_ok=True)
     shutil.rmtree(left, ignore_errors=True)
 
 
-def _moved(left: Path) -> set[str]:
-    """The files beside such a folder that were moved out of it: those that bear the name and are
-    the very file, by its number and time. So what came with somebody's checkpoint names nothing."""
-    listed = left / _MOVED
+def _listed(left: Path) -> set[str]:
+    """The files beside such a folder that it lists: those that bear the name and are the very file,
+    by its number and time. So what came with somebody's checkpoint names nothing."""
+    listed = left / _LISTED
     if listed.is_symlink() or not listed.is_file():
         return set()
     lines = listed.read_bytes().decode(errors="replace").split("\n")
     return {
         name for identity, _, name in (line.partition(" ") for line in lines)
-        if is_plain(name) and identity == _identity(left.parent / name)
+        if identity and is_plain(name) and identity == _identity(left.parent / name)
     }  # fmt: skip
 
 
@@ -108,13 +115,6 @@ def _of_indexes(folder: Path) -> set[str] | None:
         return set().union(*[named(folder) for named in indexes])
     except RuntimeError:
         return None
-
-
-def remove(folder: Path, names: Iterable[str], ours: re.Pattern[str]) -> None:
-    """Remove files of a folder that a former index names, if a save of ours has named them."""
-    for name in names:
-        if ours.fullmatch(name):
-            (folder / name).unlink(missing_ok=True)
 
 
 def _runs(process: int, left: Path) -> bool:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torchlike.distributed.checkpoint._beside import Beside, indexes, remove
+from torchlike.distributed.checkpoint._beside import Beside, indexes
 from torchlike.distributed.checkpoint._names import (
     OURS,
     damaged,
@@ -60,7 +60,7 @@ indexes.append(named)
 
 
 def commit(new: Beside, index: Index) -> None:
-    """Make ``index`` the folder's, and remove the files that only the former one named."""
+    """Make ``index`` the folder's. The files that only the former one named go then."""
     try:
         former = named(new.folder)
     except RuntimeError:  # what a damaged index says is no reason to remove anything
@@ -73,8 +73,7 @@ def commit(new: Beside, index: Index) -> None:
         },
         "objects": index.objects,
     })  # fmt: skip
-    new.replace(INDEX, text)
-    remove(new.folder, former - index.files(), OURS)
+    new.replace(INDEX, text, filter(OURS.fullmatch, former))
 
 
 def load(folder: Path) -> Index:

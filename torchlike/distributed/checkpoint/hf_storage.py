@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from torchlike.distributed.checkpoint import _index, _pieces
-from torchlike.distributed.checkpoint._beside import beside, indexes, remove
+from torchlike.distributed.checkpoint._beside import beside, indexes
 from torchlike.distributed.checkpoint._names import (
     OURS_AS_HF,
     damaged,
@@ -108,10 +108,9 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             total = sum(s.array.nbytes for group in groups.values() for s in group)
             about = {"total_size": total, "written_by": _WRITER}
             said = {"metadata": about, "weight_map": weights}
-            former = _former(folder)
             new.move(set(weights.values()))
-            new.replace(INDEX, json.dumps(said, indent=2))
-        remove(folder, former - set(weights.values()), OURS_AS_HF)
+            former = filter(OURS_AS_HF.fullmatch, _former(folder))
+            new.replace(INDEX, json.dumps(said, indent=2), former)
 
 
 def _free(folder: Path, stem: str) -> str:
