@@ -41,7 +41,7 @@ def _pickle_of(file: Any) -> bytes:
 
 
 #: Bytes that are asked of a file at a time: for no more is memory taken before it gives some.
-_AT_ONCE = 64 << 20
+_AT_ONCE = 16 << 20
 
 
 def _read(file: Any, length: int) -> bytes:
