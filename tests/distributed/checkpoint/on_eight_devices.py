@@ -238,7 +238,7 @@ def state_of(n):
     return {"a": distribute_tensor(torch.full((64,), float(n)), LINE, [Shard(0)]), "n": n}
 
 
-@pytest.mark.parametrize("at", range(15))
+@pytest.mark.parametrize("at", range(18))
 def test_a_save_that_ends_anywhere_leaves_a_whole_checkpoint(tmp_path, monkeypatch, at):
     """Each wait for the disk, and each step that makes a file appear, in turn is the last."""
     dcp.save(state_of(1), checkpoint_id=tmp_path)
@@ -258,7 +258,7 @@ def test_a_save_that_ends_anywhere_leaves_a_whole_checkpoint(tmp_path, monkeypat
         m.setattr(os, "replace", ending(os.replace))
         with pytest.raises(KeyboardInterrupt):
             dcp.save(state_of(2), checkpoint_id=tmp_path)
-    assert held(tmp_path) == (2 if at == 14 else 1)
+    assert held(tmp_path) == (2 if at == 17 else 1)
     assert len(list(tmp_path.iterdir())) in (3, 5)  # the former's files go with the next save
     dcp.save(state_of(3), checkpoint_id=tmp_path)
     assert held(tmp_path) == 3
@@ -282,7 +282,7 @@ dcp.save({"a": torch.full((64,), 2.0), "n": 2}, checkpoint_id=folder)
 
 
 @pytest.mark.parametrize(
-    "at", [pytest.param(n, marks=[] if n == 7 else [pytest.mark.full]) for n in range(1, 9)]
+    "at", [pytest.param(n, marks=[] if n == 7 else [pytest.mark.full]) for n in range(1, 11)]
 )
 def test_killed_while_saving(tmp_path, at):
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(at)]
