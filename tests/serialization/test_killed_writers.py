@@ -17,7 +17,7 @@ NOTHING_LOST = {"lost": 0, "left after the next save": 0}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-@pytest.mark.parametrize("count", [3, pytest.param(30, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [3, pytest.param(30, marks=pytest.mark.exhaustive)])
 def test_nothing_is_lost(tmp_path, count):
     """The former file or the new one is there, whole. One process starts for all of the kills."""
     command = [sys.executable, "-W", "ignore", str(SCRIPT), "torchlike", str(tmp_path), str(count)]
