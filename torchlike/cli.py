@@ -30,8 +30,8 @@ a steady step and how closely the losses agree; write a plot and the numbers. Wi
 _DEMO = "Compare eager and compiled training on handwritten digits."
 _SHIM = """\
 Make `import torch` mean torchlike in a virtual environment: a distribution `torch` that pip and uv
-take for PyTorch's. `status` says which torch is there (exit code 1: not this one), `remove` takes
-it away.
+take for PyTorch's. `status` says which torch is there (exit code 1: not this one, or not whole),
+`remove` takes it away.
 """
 _DOCTOR = """\
 Say what a report of a bug should: versions, devices, caches, threads, which torch is imported, and

@@ -8,16 +8,14 @@ import importlib
 import importlib.util
 import os
 import re
-import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
+from torchlike._runtime import whole_files
 from torchlike.serialization import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load",
@@ -87,21 +85,14 @@ def download_url_to_file(
     """
     dst = os.path.expanduser(dst)
     digest = hashlib.sha256()
-    with urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as response:
-        descriptor, part = tempfile.mkstemp(
-            prefix=os.path.basename(dst) + ".", suffix=".partial", dir=os.path.dirname(dst) or "."
-        )
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                while block := response.read(_BLOCK):
-                    file.write(block)
-                    digest.update(block)
-            found = digest.hexdigest()
-            if hash_prefix is not None and not found.startswith(hash_prefix):
-                raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')
-            shutil.move(part, dst)
-        finally:
-            Path(part).unlink(missing_ok=True)
+    request = Request(url, headers={"User-Agent": "torch.hub"})
+    with urlopen(request) as response, whole_files.writing(dst) as file:
+        while block := response.read(_BLOCK):
+            file.write(block)
+            digest.update(block)
+        found = digest.hexdigest()
+        if hash_prefix is not None and not found.startswith(hash_prefix):
+            raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')
 
 
 def load_state_dict_from_url(

@@ -4,6 +4,7 @@ import base64
 import csv
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -157,6 +158,41 @@ def test_half_a_shim_is_completed(environment, half):
     assert listed(environment.packages) == whole
 
 
+@pytest.mark.parametrize("half", [contents.PACKAGE, contents.DIST_INFO])
+def test_half_a_shim_is_none(environment, monkeypatch, half):
+    """What asks for the exit code is not told that all is well."""
+    monkeypatch.setattr(command, "here", lambda: environment)
+    changes.install(environment)
+    assert command.run("status") == 0
+    shutil.rmtree(environment.packages / half)
+    assert command.run("status") == 1
+    assert command.run("remove") == 0
+    assert listed(environment.packages) == []
+
+
+def test_what_killed_processes_left_goes(environment, monkeypatch, capsys):
+    """Folders of processes that have ended, and the shim's own without files; of none that runs."""
+    monkeypatch.setattr(command, "here", lambda: environment)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    packages = environment.packages
+    made = f".torchlike-shim-{ended.pid}-abc"
+    running = f".torchlike-shim-{os.getppid()}-abc"
+    for name in (made, running, ".torchlike-shim-k2xy_0ab", "torch/__pycache__",
+                 contents.DIST_INFO):  # fmt: skip
+        (packages / name).mkdir(parents=True)
+    (packages / made / "METADATA").touch()
+    (packages / "torch" / "__pycache__" / "__init__.cpython-311.pyc").touch()
+    assert command.run("status") == 1
+    assert f"left by a process that was killed: {packages / made}" in capsys.readouterr().out
+    assert command.run("remove") == 0
+    assert listed(packages) == [running]
+    (packages / "torch").mkdir()
+    (packages / "torch" / "mine.py").touch()
+    assert command.run("remove") == 0
+    assert "torch/mine.py" in listed(packages)
+
+
 def test_a_file_of_somebody_else_stays(environment):
     changes.install(environment)
     (environment.packages / "torch" / "theirs.py").write_text("")
@@ -244,9 +280,9 @@ def test_what_the_command_says(environment, monkeypatch, capsys):
     assert command.run("install") == 0
     assert command.run("status") == 0
     (environment.packages / "torch" / "__init__.py").write_text(contents.FIRST_LINE)
-    assert command.run("status") == 0
+    assert command.run("status") == 1
     real_torch(environment.packages.parent / "other")
-    assert command.run("status") == 0
+    assert command.run("status") == 1
     assert command.run("install") == 1
     assert command.run("remove") == 0
     assert command.run("remove") == 0

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from torchlike._core import casts, dtypes, modes
+from torchlike._core import casts, dtypes, modes, protocol
 from torchlike._dispatch import old_signatures
 from torchlike._dispatch.synonyms import OF_OVERLOADS, SYNONYMS
 from torchlike.tensor import Tensor
@@ -96,6 +96,40 @@ def _float(value: Any) -> float:
     if isinstance(value, (str, bytes)) or (isinstance(value, Tensor) and value.requires_grad):
         raise TypeError
     return float(value)
+
+
+def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) -> Tensor:
+    """``value``, which a function of other ops takes for a tensor. TypeError in PyTorch's words for
+    anything else."""
+    if not isinstance(value, Tensor):
+        raise protocol.no_tensor(
+            value,
+            f"{op}(): argument '{name}' (position {position}) must be Tensor, not "
+            f"{type(value).__name__}",
+        )
+    return value
+
+
+def require_tensors(values: Any) -> Any:
+    """``values``, which a function of other ops takes for a sequence of tensors. TypeError in
+    PyTorch's words for anything else among them."""
+    for i, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise protocol.no_tensor(
+                value,
+                f"expected Tensor as element {i} in argument 0, but got {type(value).__name__}",
+            )
+    return values
+
+
+def index_of(value: Any) -> Any:
+    """``value``, which a function of other ops takes for an int: one, or a size that is not known
+    yet. TypeError for anything else."""
+    try:
+        return value.__index__()
+    except AttributeError:
+        kind = type(value).__name__
+        raise TypeError(f"'{kind}' object cannot be interpreted as an integer") from None
 
 
 def plain_number(value: Any, op: str, name: str, position: int) -> Any:

@@ -24,7 +24,7 @@ import jax
 from jax._src import compilation_cache as jax_cache
 from jax._src.lru_cache import LRUCache
 
-from torchlike._runtime import trust, xla_flags
+from torchlike._runtime import trust, whole_files, xla_flags
 from torchlike._runtime.environment_variables import CACHE_DIR
 
 #: Beyond this size the oldest entries go, at most once a day. JAX's own bound scans the whole
@@ -125,18 +125,13 @@ class WholeEntries(LRUCache):
         entry = self._entry(key)
         if self._has(entry):
             return
-        # Not by tempfile: it draws a random name, and what draws while a function is captured is
-        # taken for a draw of the function's.
-        draft = f"{entry}.{os.getpid()}.{threading.get_ident()}.draft"
-        try:
-            # Whatever the umask is: an entry that others may write to would not be read.
-            with open(draft, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-                file.write(value)
-            os.replace(draft, entry)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(draft)
-            raise
+        # What is there has been refused, and a writer would keep its permissions.
+        with contextlib.suppress(OSError):
+            os.unlink(entry)
+        # Not tidied at each write: listing a folder of thousands of entries takes longer. Readable
+        # whatever the umask is: an entry that others may write to would not be read.
+        with whole_files.writing(entry, durable=False, tidy=False, mode=0o600) as file:
+            file.write(value)
 
 
 def enable() -> Path | None:
@@ -172,6 +167,7 @@ def prune(folder: Path, max_bytes: int = MAX_BYTES, every: float = _DAY) -> None
         return
     with contextlib.suppress(OSError):  # another process may prune or write at the same time
         marker.touch()
+        whole_files.remove_drafts(str(folder))
         files = [e for e in os.scandir(folder) if e.is_file() and e.name != marker.name]
         entries = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in files]
         total = sum(size for _, size, _ in entries)

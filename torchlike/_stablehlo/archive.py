@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike._runtime import whole_files
 from torchlike._stablehlo.artifact import Artifact, deserialized, serialized
 from torchlike.serialization import load as load_tensors
 from torchlike.serialization import save as save_tensors
@@ -30,8 +31,8 @@ def write(
     tensors: dict[str, Any], extra_files: dict[str, Any] | None = None,
     version: int = OF_STABLEHLO,
 ) -> None:  # fmt: skip
-    """Write to a path or a binary file."""
-    with zipfile.ZipFile(os.fspath(f) if isinstance(f, (str, os.PathLike)) else f, "w") as z:
+    """Write to a path or a binary file; what a path held stays until all is written."""
+    with whole_files.opened(f) as file, zipfile.ZipFile(file, "w") as z:
         z.writestr("format.json", json.dumps({"kind": kind, "version": version, **about}))
         z.writestr("programs.json", json.dumps([a.about for a in artifacts]))
         for i, a in enumerate(artifacts):

@@ -7,7 +7,6 @@ constants in it and everything that only a backward would use is gone.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from jax import export as jax_export
 
 from torchlike._core.trees import flatten_call
+from torchlike._runtime import whole_files
 from torchlike._stablehlo.artifact import PLATFORMS, Artifact, Unexportable, built
 from torchlike._stablehlo.loaded import LoadedModule, state_of
 from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule
@@ -55,11 +55,7 @@ def save_stablehlo(
     artifacts, state = _parts(program)
     artifact = _the_one(artifacts, example_inputs)
     data = bytes(_exported(artifact, state, platform).mlir_module_serialized)
-    if isinstance(f, (str, os.PathLike)):
-        with open(f, "wb") as file:
-            file.write(data)
-    else:
-        f.write(data)
+    whole_files.write_to(f, data)
 
 
 def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torchlike
 from torchlike import nn
+from torchlike._runtime import whole_files
 
 #: Modules whose text is a call that makes them.
 _WRITTEN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.BatchNorm1d, nn.BatchNorm2d,
@@ -64,8 +65,8 @@ class {name}(torch.nn.Module):
 
 {_indented(f"def {function}".splitlines(), 4)}
 """
-    (folder / "module.py").write_text(text)
-    (folder / "__init__.py").write_text("from .module import *\n")
+    whole_files.write_text(folder / "module.py", text)
+    whole_files.write_text(folder / "__init__.py", "from .module import *\n")
     if saved:
         warnings.warn(
             "Was not able to save the following children modules as reprs -saved as pickled files "

@@ -7,7 +7,6 @@ The converter is an optional package (``pip install 'torchlike[onnx]'``). The mo
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from torchlike import autograd
 from torchlike._core.trees import flatten_call
 from torchlike._jit.compile.output_templates import Template
 from torchlike._jit.function import JitFunction
+from torchlike._runtime import whole_files
 from torchlike._stablehlo.artifact import Unexportable
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
@@ -51,11 +51,7 @@ class ONNXProgram:
     def save(self, destination: Any) -> None:
         """Write to a path or a binary file."""
         data = self.model_proto.SerializeToString()
-        if isinstance(destination, (str, os.PathLike)):
-            with open(destination, "wb") as file:
-                file.write(data)
-        else:
-            destination.write(data)
+        whole_files.write_to(destination, data)
 
 
 def export(

@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
-from torchlike._runtime import interrupts
+from torchlike._runtime import interrupts, whole_files
 from torchlike.porting import page, plot, report
 from torchlike.porting.children import untold
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
@@ -144,11 +144,11 @@ def compare(
         return 1
     output.mkdir(parents=True, exist_ok=True)
     numbers = output / f"compare-{name}.json"
-    numbers.write_text(json.dumps(report.as_json(name, runs), indent=1), encoding="utf-8")
+    whole_files.write_text(numbers, json.dumps(report.as_json(name, runs), indent=1))
     console.print(f"Numbers: {numbers}", markup=False, soft_wrap=True)
     if html_path is not None:
         said = [*report.notes(runs), *remarks]
-        html_path.write_text(page.html(name, runs, said), encoding="utf-8")
+        whole_files.write_text(html_path, page.html(name, runs, said))
         console.print(f"Page: {html_path}", markup=False, soft_wrap=True)
     if plot.available():
         picture = output / f"compare-{name}.png"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from torchlike._runtime import whole_files
 from torchlike.porting.report import Run
 
 MISSING = "No plot: it needs matplotlib (pip install 'torchlike[demo]')."
@@ -44,4 +45,5 @@ def write(path: Path, name: str, runs: list[Run]) -> None:
         if axes.lines:
             axes.legend()
     figure.suptitle(name)
-    figure.savefig(path, dpi=120)
+    with whole_files.writing(path) as file:
+        figure.savefig(file, dpi=120, format="png")

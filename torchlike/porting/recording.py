@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torchlike._runtime import interrupts
+from torchlike._runtime import interrupts, whole_files
 from torchlike.porting import script
 from torchlike.porting.recorder import Framework, Recorder
 from torchlike.porting.step_finder import StepFinder
@@ -60,7 +60,7 @@ def record(
     file = getattr(sys.modules["__main__"], "__file__", None)
     entries = {**about(), **recorder.result(), "seconds": seconds, "script_file": file}
     entries["peak_memory"] = _peak_memory()
-    Path(path).write_text(json.dumps(entries), encoding="utf-8")
+    whole_files.write_text(path, json.dumps(entries))
 
 
 def begin(path: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from torchlike._runtime import pending
+from torchlike._runtime import pending, whole_files
 from torchlike.profiler.events import EventList, nest
 from torchlike.profiler.recorded import read
 
@@ -201,9 +201,9 @@ class profile:
         if not found:
             raise RuntimeError("JAX wrote no trace for Perfetto.")
         if str(path).endswith(".gz"):
-            shutil.copy(found[-1], path)
+            whole_files.write_to(path, found[-1].read_bytes())
             return
-        with gzip.open(found[-1], "rb") as source, open(path, "wb") as target:
+        with gzip.open(found[-1], "rb") as source, whole_files.writing(path) as target:
             shutil.copyfileobj(source, target)
 
     def events(self) -> EventList:

@@ -6,8 +6,10 @@ that pickle tells. So it is read twice: first for the storages' types alone.
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import pickletools
+from collections.abc import Iterator
 from typing import Any
 
 from torchlike.serialization.opcodes import Machine
@@ -26,9 +28,13 @@ def is_legacy(file: Any) -> bool:
 def _pickle_of(file: Any) -> bytes:
     """The next pickle in a file, as it is."""
     start = file.tell()
+    sparing: Any = _Sparing(file)
+    index: Any
     try:
-        for _ in pickletools.genops(file):
-            pass
+        for n, (code, index, _) in enumerate(pickletools.genops(sparing)):
+            # Python's unpickler takes memory for all places up to the one that is written.
+            if code.name in _PLACED and index > n:
+                raise RuntimeError(f"the checkpoint is damaged: its pickle writes place {index}")
     except ValueError as error:
         raise EOFError(str(error)) from error
     end = file.tell()
@@ -36,12 +42,42 @@ def _pickle_of(file: Any) -> bytes:
     return file.read(end - start)
 
 
+#: Bytes that are asked of a file at a time: for no more is memory taken before it gives some.
+_AT_ONCE = 16 << 20
+
+
 def _read(file: Any, length: int) -> bytes:
     """That many bytes, or as many as there are, through ``readinto`` where the file has it."""
-    if not hasattr(file, "readinto"):
-        return file.read(length)
-    memory = bytearray(length)
-    return bytes(memory[: file.readinto(memory)])
+    parts: list[Any] = []
+    missing = length
+    while missing > 0:
+        wanted = min(missing, _AT_ONCE)
+        if hasattr(file, "readinto"):
+            memory = bytearray(wanted)
+            part = memoryview(memory)[: file.readinto(memory)]
+        else:
+            part = file.read(wanted)
+        if not part:
+            break
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+_PLACED = ("PUT", "BINPUT", "LONG_BINPUT")
+
+
+class _Sparing:
+    """A file that is asked for no more at a time than it may well have: a pickle says how long its
+    texts are, before they come."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.readline, self.tell = file.readline, file.tell
+
+    def read(self, length: int) -> bytes:
+        """That many bytes, or as many as there are."""
+        return self._file.read(length) if length < _AT_ONCE else _read(self._file, length)
 
 
 class _Survey(Survey):
@@ -58,8 +94,29 @@ class _Survey(Survey):
 
 
 def _plain(file: Any) -> Any:
-    """The next pickle in a file, of numbers, text, lists and dictionaries."""
-    return Machine(_pickle_of(file)).load()
+    """Return the next pickle in a file, of numbers, text, lists and dictionaries."""
+    code = _pickle_of(file)
+    with _damage():
+        return Machine(code).load()
+
+
+def _types(code: bytes) -> dict[str, str]:
+    """Return the name of each storage's class, by its key, in a file's main pickle."""
+    survey = _Survey(code)
+    with _damage():
+        survey.load()
+    return survey.types
+
+
+@contextlib.contextmanager
+def _damage() -> Iterator[None]:
+    """RuntimeError for whatever stops an unpickler that makes nothing but plain values."""
+    try:
+        yield
+    except (pickle.UnpicklingError, EOFError):
+        raise
+    except Exception as error:
+        raise RuntimeError(f"the checkpoint is damaged: {error!r}") from error
 
 
 def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, bytes]]:
@@ -72,14 +129,16 @@ def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, b
     version = _plain(file)
     if version != PROTOCOL:
         raise RuntimeError(f"Invalid protocol version: {version}")
-    big = not _plain(file).get("little_endian", True)
+    about = _plain(file)
+    big = not about.get("little_endian", True) if isinstance(about, dict) else False
     code = _pickle_of(file)
-    survey = _Survey(code)
-    survey.load()
+    types, keys = _types(code), _plain(file)
+    if not (isinstance(keys, list) and all(type(key) is str and key in types for key in keys)):
+        raise RuntimeError("the checkpoint is damaged: it lists storages that it does not name")
     contents: dict[str, bytes] = {}
-    for key in _plain(file):
+    for key in keys:
         count = int.from_bytes(file.read(8), "big" if big else "little")
-        length = count * itemsize.get(survey.types[key], 1)
+        length = count * itemsize.get(types[key], 1)
         contents[key] = _read(file, length)
         if len(contents[key]) < length:
             raise RuntimeError(
@@ -89,7 +148,7 @@ def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, b
     return code, big, contents
 
 
-def write(file: Any, code: bytes, storages: dict[str, tuple[int, bytes]]) -> None:
+def write(file: Any, code: bytes, storages: dict[str, tuple[int, Any]]) -> None:
     """Write a checkpoint. storages: key -> (number of elements, little-endian bytes)."""
     sizes = {"short": 2, "int": 4, "long": 4}
     for value in (MAGIC, PROTOCOL, {"protocol_version": PROTOCOL, "little_endian": True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import tempfile
 import types
 import zipfile
 import zlib
@@ -21,6 +20,7 @@ from torchlike._core.size import Size
 from torchlike._core.storage import Storage
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.wrapped import Wrapped
+from torchlike._runtime import whole_files
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
@@ -242,7 +242,8 @@ def save(
 
     Args:
       obj: tensors, state_dicts, anything picklable made of them.
-      f: a path or a writable binary file. A path is written whole or not at all.
+      f: a path or a writable binary file. A regular file is written whole or not at all, behind
+        links and with the permissions that it has; a pipe or a device gets the bytes as they come.
       _use_new_zipfile_serialization: False for the format before PyTorch 1.6.
     """
     write = _write if _use_new_zipfile_serialization else _write_legacy
@@ -258,17 +259,8 @@ def save(
     path = Path(os.fspath(f))
     if not path.parent.is_dir():
         raise RuntimeError(f"Parent directory {path.parent} does not exist.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(obj, file, path.stem)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with whole_files.writing(path) as file:
+        write(obj, file, path.stem)
 
 
 def _write(obj: Any, file: Any, name: str) -> None:
@@ -308,11 +300,13 @@ def _write_legacy(obj: Any, file: Any, name: str) -> None:
     legacy.write(file, data.getvalue(), storages)
 
 
-def _little(memory: np.ndarray) -> bytes:
-    return memory.astype(memory.dtype.newbyteorder("<"), copy=False).tobytes()
+def _little(memory: np.ndarray) -> memoryview:
+    """The bytes of an array, uncopied where they are little-endian already."""
+    ordered = memory.astype(memory.dtype.newbyteorder("<"), copy=False)
+    return np.ascontiguousarray(ordered).reshape(-1).view(np.uint8).data
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+def _add(archive: zipfile.ZipFile, name: str, content: bytes | memoryview) -> None:
     """Add a record whose bytes begin at a multiple of `_ALIGNMENT`, which PyTorch's mmap wants."""
     info = zipfile.ZipInfo(name)
     at = archive.fp.tell() + 30 + len(name.encode())  # type: ignore[union-attr]
@@ -320,4 +314,4 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     if padding < 4:
         padding += _ALIGNMENT
     info.extra = b"FB" + (padding - 4).to_bytes(2, "little") + b"Z" * (padding - 4)
-    archive.writestr(info, content)
+    archive.writestr(info, content)  # type: ignore[arg-type]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import struct
+import sys
 import zipfile
+import zlib
 from mmap import mmap
 from typing import Any
 
@@ -44,6 +47,8 @@ class Storages:
         raise NotImplementedError
 
     def storage(self, identity: Any) -> Any:
+        if not (isinstance(identity, tuple) and len(identity) in (5, 6)):
+            raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
         what, storage_type, key, location, size, *view = identity
         if (what != "storage" or not isinstance(storage_type, StorageType)
                 or type(key) is not str or type(location) is not str
@@ -61,10 +66,7 @@ class Storages:
             needed = size * (1 if dtype is None else dtype.itemsize)
             content = bytes(needed) if data_is_skipped() else self.content(key, needed)
             if len(content) < needed:
-                raise RuntimeError(
-                    f"the checkpoint is truncated: storage {key} has {len(content)} of {needed} "
-                    "bytes"
-                )
+                raise RuntimeError(_truncated(key, len(content), needed))
             found = Record(content[:needed], self.big, lambda flat: self._cell(flat, location))
             self.records[key] = found
             self._kinds[key] = kind
@@ -110,6 +112,10 @@ class UnknownByteOrder(Said, ValueError):
     """A checkpoint says of its byte order what is none."""
 
 
+def _truncated(key: str, found: int, needed: int) -> str:
+    return f"the checkpoint is truncated: storage {key} has {found} of {needed} bytes"
+
+
 def _is_big(order: bytes) -> bool:
     """What a checkpoint says of its byte order. ValueError for other words."""
     if order not in (b"little", b"big"):
@@ -117,6 +123,9 @@ def _is_big(order: bytes) -> bool:
     return order == b"big"
 
 
+#: Bytes of a record that says a word, and of a pickle that is compressed (which PyTorch writes
+#: none of); how many bytes deflate makes of one at most.
+_SHORT, _LONGEST_PICKLE, _DEFLATE_RATIO = 100, 1 << 28, 1032
 #: The newest version of the zip format, of those that PyTorch 2.13 reads.
 _NEWEST = 10
 
@@ -146,48 +155,95 @@ class Archive(Storages):
         super().__init__(map_location)
         self.archive = archive
         self.mapped = mapped
-        self._entries = first_records(archive)
-        names = list(self._entries)
-        self.root = _root(names)
-        self._check_version(names)
-        order = f"{self.root}byteorder"
-        self.big = _is_big(self._read(order)) if order in names else unnamed_is_big()
+        self._records = first_records(archive)
+        self.root = _root(list(self._records))
+        self._check_version()
+        has_order = f"{self.root}byteorder" in self._records
+        self.big = _is_big(self._read("byteorder", _SHORT)) if has_order else unnamed_is_big()
 
-    def _check_version(self, names: list[str]) -> None:
+    def _check_version(self) -> None:
         """RuntimeError for a file without a version, or of one that is too new."""
-        named = [n for n in (f"{self.root}version", f"{self.root}.data/version") if n in names]
+        named = [n for n in ("version", ".data/version") if f"{self.root}{n}" in self._records]
         if not named:
             raise RuntimeError(
                 'Expected hasRecord("version") to be true, but got false.  (Could this file be '
                 "damaged, or have been written by something else than torch.save?)"
             )
-        version = int(self._read(named[0]))
+        text = self._read(named[0], _SHORT)
+        if not text.strip().isdigit():
+            raise RuntimeError(f"the checkpoint is damaged: its version is {text!r}")
+        version = int(text)
         if version > _NEWEST:
             raise RuntimeError(
                 f"Attempted to read a PyTorch file with version {version}, but the maximum "
                 f"supported version for reading is {_NEWEST}"
             )
 
-    def _read(self, name: str) -> bytes:
-        return self.archive.read(self._entries[name])
-
     def _record(self, name: str) -> zipfile.ZipInfo:
         """RuntimeError where there is none of that name."""
-        try:
-            return self._entries[f"{self.root}{name}"]
-        except KeyError:
+        found = self._records.get(f"{self.root}{name}")
+        if found is None:
             raise RuntimeError(
                 f"PytorchStreamReader failed locating file {name}: file not found. This file is "
                 "damaged, or was not written by torch.save"
-            ) from None
+            )
+        return found
+
+    def _read(self, name: str, most: int) -> bytes:
+        """A record's bytes. RuntimeError for more than ``most``, and for more than the file has:
+        that is seen before memory is taken for them."""
+        entry = self._record(name)
+        if entry.file_size > most:
+            raise RuntimeError(
+                f"the checkpoint is damaged: its record {name} has {entry.file_size} bytes, more "
+                f"than {most}"
+            )
+        self._check_place(name, entry)
+        return self._unpacked(name, entry)
+
+    def _unpacked(self, name: str, entry: zipfile.ZipInfo) -> bytes:
+        """A record's bytes, of which there are no more than it says. RuntimeError where they cannot
+        be unpacked."""
+        try:
+            return self.archive.read(entry)
+        except (zlib.error, NotImplementedError, ValueError, OSError, struct.error) as error:
+            raise RuntimeError(
+                f"the checkpoint is damaged: its record {name} cannot be read ({error})"
+            ) from error
+
+    def _check_place(self, name: str, entry: zipfile.ZipInfo) -> None:
+        """RuntimeError where a record cannot have the size that it says."""
+        packed = entry.compress_size
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise RuntimeError(
+                f"PytorchStreamReader failed retrieving file meta-data for {name}: unsupported "
+                "method. A checkpoint's records are stored, or compressed by deflate"
+            )
+        is_stored = entry.compress_type == zipfile.ZIP_STORED
+        most = packed if is_stored else packed * _DEFLATE_RATIO
+        if entry.header_offset + packed > self.archive.start_dir or entry.file_size > most:
+            raise RuntimeError(
+                f"the checkpoint is damaged: its record {name} says that it has {entry.file_size} "
+                f"bytes, in {packed} of the file"
+            )
 
     def pickle(self) -> bytes:
-        return self.archive.read(self._record("data.pkl"))
+        """The bytes of the pickle that names the storages."""
+        is_stored = self._record("data.pkl").compress_type == zipfile.ZIP_STORED
+        return self._read("data.pkl", sys.maxsize if is_stored else _LONGEST_PICKLE)
 
     def content(self, key: str, needed: int) -> bytes | memoryview:
         entry = self._record(f"data/{key}")
+        if entry.file_size != needed:
+            if entry.file_size < needed:
+                raise RuntimeError(_truncated(key, entry.file_size, needed))
+            raise RuntimeError(
+                f"record size ({entry.file_size} bytes) does not match expected size ({needed} "
+                f"bytes) of storage {key}. The checkpoint is damaged"
+            )
+        self._check_place(f"data/{key}", entry)
         if self.mapped is None or entry.compress_type != zipfile.ZIP_STORED or not needed:
-            return self.archive.read(entry)
+            return self._unpacked(f"data/{key}", entry)
         start = self._start(entry)
         return memoryview(self.mapped)[start : start + entry.file_size]
 

@@ -7,8 +7,9 @@ import zipfile
 from typing import Any
 
 from torchlike.serialization.allowed import user_globals
-from torchlike.serialization.damage import first_records, reading
+from torchlike.serialization.damage import reading
 from torchlike.serialization.load import is_zip
+from torchlike.serialization.storages import Archive
 from torchlike.serialization.survey import Survey
 from torchlike.serialization.weights import allowed
 
@@ -29,12 +30,13 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     if not is_zip(f):
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
     with zipfile.ZipFile(f) as archive:
-        entries = first_records(archive)
-        code = next((n for n in entries if n.endswith("/data.pkl")), None)
-        if code is None:
-            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        try:  # the very pickle that is loaded, whatever else the archive has
+            code = Archive(archive, None).pickle()
+        except RuntimeError as error:
+            message = f"Expected input to be a checkpoint returned by torch.save: {error}"
+            raise ValueError(message) from None
         with reading(f):
-            survey = Survey(archive.read(entries[code]))
+            survey = Survey(code)
             survey.load()
     safe = allowed()
     return [name for name in survey.names if name not in safe and name not in user_globals]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike.sparse._tensor import SparseTensor
 from torchlike.tensor import Tensor
@@ -34,6 +35,7 @@ def _rows_with_elements(t: SparseTensor, name: str) -> np.ndarray:
 def hspmm(mat1: Any, mat2: Any) -> SparseTensor:
     """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
     sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
+    require_tensor(mat2, "hspmm", "mat2", 2)
     matrix = _require_matrix(mat1, "hspmm")
     rows = make_tensor(_rows_with_elements(matrix, "hspmm"))
     product: Any = matrix @ mat2
@@ -46,6 +48,8 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1)
     """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
     all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
     a jit."""
+    for position, (name, t) in enumerate((("mat1", mat1), ("mat2", mat2)), 2):
+        require_tensor(t, "sspaddmm", name, position)
     addend, matrix = (_require_matrix(t, "sspaddmm") for t in (input, mat1))
     product: Any = matrix @ mat2
     columns = mat2.shape[1]
@@ -66,6 +70,7 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1)
 def smm(input: Any, mat2: Any) -> Tensor:
     """A sparse matrix times a dense one, with all elements of the rows that have any: sparse.
     RuntimeError for others; JitCaptureError under a jit."""
+    require_tensor(mat2, "smm", "mat2", 2)
     matrix = _require_matrix(input, "smm")
     nothing = SparseTensor(
         matrix._at[:, :0], matrix._held[:0], (matrix.shape[0], mat2.shape[1]), True

@@ -179,6 +179,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path, monkeypatch)
         "old.py": b"print 'hello'\n",
         "utf8.py": b"x = 1\ny = '\xe9'\n",
         "nocodec.py": b"# coding: klingon\n",
+        "rot13.py": b"# coding: rot13\nvzcbeg gbepu\n",
         "huge.py": b"x = 1\n" * 1000,
         "deep.py": b"x = " + b"(" * 300 + b")" * 300,
         "bad.ipynb": b"{",
@@ -191,7 +192,8 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path, monkeypatch)
     report = scan([tmp_path, tmp_path / "absent"])
     skipped = {os.path.basename(f.path): f.skipped for f in report.skipped}
     words = {"binary.py": "binary", "old.py": "not Python 3", "utf8.py": "line 2", "deep.py": "",
-             "nocodec.py": "encoding", "huge.py": "MiB", "bad.ipynb": "not a notebook",
+             "nocodec.py": "encoding", "rot13.py": "not a text encoding", "huge.py": "MiB",
+             "bad.ipynb": "not a notebook",
              "gone.py": "No such file", "absent": "No such file"}  # fmt: skip
     assert set(skipped) == set(words)
     assert all(word in skipped[name] for name, word in words.items()), skipped

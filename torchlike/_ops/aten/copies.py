@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._core import errors
 from torchlike._core.layouts import contiguous_format
 from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import ints
+from torchlike._dispatch.schema import ints, require_tensor
 from torchlike._ops.outputs import given
 from torchlike._ops.shape import views
 from torchlike.tensor import Tensor
@@ -75,6 +75,8 @@ _VIEWS: dict[str, Callable[..., Any]] = {
 
 def _copying(name: str, view: Callable[..., Any]) -> Callable[..., Any]:
     def copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if args:
+            require_tensor(args[0], f"{name}_copy")
         shown = view(*args, **kwargs)
         if isinstance(shown, tuple):
             copies = tuple(t.clone(memory_format=contiguous_format) for t in shown)

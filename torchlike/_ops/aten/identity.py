@@ -7,6 +7,7 @@ from typing import Any
 from torchlike._core.extension import add_method
 from torchlike._core.layouts import memory_format
 from torchlike._dispatch.registry import composite
+from torchlike._dispatch.schema import require_tensor
 from torchlike.tensor import Tensor
 
 _NO_FLAG = "The ambiguity_check argument must be a bool or a list of memory formats."
@@ -78,6 +79,7 @@ for _method in (dim_order, is_set_to, const_data_ptr):
 @composite()
 def is_distributed(input: Tensor) -> bool:
     """False: a tensor lives in one process."""
+    require_tensor(input, "is_distributed")
     return False
 
 

@@ -11,6 +11,7 @@ import inspect
 from typing import Any
 
 from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._dispatch.schema import require_tensor
 
 _REDUCTIONS = ("none", "mean", "sum")
 _REQUIRED = inspect.Parameter.empty
@@ -41,6 +42,8 @@ def _register(name: str, space: str, functional: Any, signature: inspect.Signatu
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
+        for position, key in enumerate(list(given)[:2], 1):
+            require_tensor(given[key], name, key, position)
         number = given.pop("reduction")
         if type(number) is not int:
             raise TypeError(

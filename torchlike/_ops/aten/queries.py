@@ -6,10 +6,9 @@ from typing import Any
 
 from torchlike._core import dtypes, protocol
 from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import common_dtype
+from torchlike._dispatch.schema import common_dtype, require_tensor
 from torchlike._ops.creation.from_data import tensor
 from torchlike._ops.elementwise.comparison import isclose
-from torchlike._ops.shape.views import require_tensor
 from torchlike.tensor import Tensor
 
 
@@ -17,10 +16,7 @@ from torchlike.tensor import Tensor
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size and elements, as a Python bool."""
     require_tensor(input, "equal")
-    if not isinstance(other, Tensor):
-        raise TypeError(
-            f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
-        )
+    require_tensor(other, "equal", "other", 2)
     return input.shape == other.shape and bool(input.detach().eq(other.detach()).all())
 
 
@@ -29,6 +25,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
              equal_nan: Any = False) -> bool:  # fmt: skip
     """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
     require_tensor(input, "allclose")
+    require_tensor(other, "allclose", "other", 2)
     return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
 
 
@@ -59,6 +56,8 @@ def is_nonzero(input: Tensor) -> bool:
 @composite()
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size."""
+    require_tensor(input, "is_same_size")
+    require_tensor(other, "is_same_size", "other", 2)
     return input.shape == other.shape
 
 

@@ -14,7 +14,7 @@ from torchlike._dispatch.copying import copy_
 from torchlike._dispatch.memory_order import suggested_order
 from torchlike._dispatch.moving import moved
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Fill, Input, Static
+from torchlike._dispatch.schema import Fill, Input, Static, require_tensor
 from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
 from torchlike.tensor import Tensor, wrap
 
@@ -312,12 +312,14 @@ def pin_memory(input: Tensor, device: Any = None) -> Tensor:
 @composite()
 def resolve_conj(input: Tensor) -> Tensor:
     """A tensor with conjugation carried out."""
+    require_tensor(input, "resolve_conj")
     return clone(input) if input._view is not None and input._view.is_conjugated else input
 
 
 @composite()
 def resolve_neg(input: Tensor) -> Tensor:
     """A tensor with negation carried out."""
+    require_tensor(input, "resolve_neg")
     return clone(input) if input._view is not None and input._view.is_negated else input
 
 

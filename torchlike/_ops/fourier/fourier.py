@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike._core import dtypes, errors
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Int, OptInt, OptStr, Static, Str
+from torchlike._dispatch.schema import Input, Int, OptInt, OptStr, Static, Str, require_tensor
 from torchlike._ops.creation.finishing import finish, numpy_dtype
 from torchlike._ops.fourier.fourier_order import of_transform, of_transforms
 from torchlike._ops.indexing.gathering import type_name
@@ -195,6 +195,7 @@ _frequencies("rfftfreq", np.fft.rfftfreq)
 
 def _shift(name: str, offset: Any) -> None:
     def function(input: Tensor, dim: Any = None) -> Tensor:
+        require_tensor(input, f"fft_{name}")
         dims = tuple(range(input.dim())) if dim is None else shape_arguments((dim,))
         shifts = tuple(offset(input.shape[errors.wrap_dim(d, input.dim())]) for d in dims)
         return roll(input, shifts, dims) if dims else input.clone()

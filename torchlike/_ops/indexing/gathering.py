@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike._core import dtypes, errors
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Int
+from torchlike._dispatch.schema import Bool, Input, Int, require_tensor
 from torchlike._ops.promotion import in_float32
 from torchlike._runtime.mixed_operands import own_values
 from torchlike.tensor import Tensor
@@ -170,6 +170,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
                    out: Any = None) -> Tensor:  # fmt: skip
     """Values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax give; of the
     flattened tensor without ``dim``."""
+    require_tensor(input, "take_along_dim")
+    require_tensor(indices, "take_along_dim", "indices", 2)
     if dim is None:
         return take_along_dim_op(input.reshape(-1), indices.reshape(-1), 0, out=out)
     return take_along_dim_op(input, indices, dim, out=out)

@@ -12,7 +12,7 @@ from torchlike._core import casts, dtypes, errors
 from torchlike._dispatch.call import NUMBERS
 from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Element, Input
+from torchlike._dispatch.schema import Element, Input, require_tensor
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.finishing import finish
 from torchlike._ops.elementwise.pointwise import where_op
@@ -20,7 +20,6 @@ from torchlike._ops.indexing.indexing import index_op
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
 from torchlike._ops.shape.joining import broadcast_tensors
-from torchlike._ops.shape.views import require_tensor
 from torchlike.tensor import Tensor, wrap
 
 

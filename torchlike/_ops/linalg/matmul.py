@@ -12,7 +12,16 @@ import numpy as np
 from torchlike._core import dtypes, errors
 from torchlike._core.dtypes import c_name
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Factor, Input, Inputs, OptInput, Static, Str
+from torchlike._dispatch.schema import (
+    Factor,
+    Input,
+    Inputs,
+    OptInput,
+    Static,
+    Str,
+    require_tensor,
+    require_tensors,
+)
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.linalg.einstein import (
     NO_OPERANDS,
@@ -480,6 +489,7 @@ def tensordot_op(a: Input, b: Input, dims: Static):
 @composite(method=False)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """Products summed over the last/first ``dims`` dimensions, or over two lists of them."""
+    require_tensor(a, "tensordot", "a")
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     canonical = dims if isinstance(dims, int) else tuple(tuple(d) for d in dims)
@@ -501,6 +511,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, left to right."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    require_tensors(matrices)
     product = matrices[0]
     for m in matrices[1:]:
         product = mm(product, m)

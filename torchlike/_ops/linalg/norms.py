@@ -19,6 +19,7 @@ from torchlike._dispatch.schema import (
     Scalar,
     Str,
     plain_number,
+    require_tensor,
 )
 from torchlike._ops.elementwise.subgradients import absolute
 from torchlike._ops.indexing.gathering import type_name
@@ -44,6 +45,7 @@ def linalg_vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = 
 @composite(method=False)
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norm of each slice along ``dim``, kept broadcastable; of everything for ``dim=-1``."""
+    require_tensor(v, "norm_except_dim", "v")
     if dim == -1:
         return linalg_vector_norm(v, pow)
     others = tuple(i for i in range(v.dim()) if i != dim % v.dim())
@@ -103,6 +105,7 @@ def nuclear_norm_op(input: Input, rows: Int, columns: Int, keepdim: Bool, dtype:
 def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: Any = False, *,
                        dtype: Any = None, out: Any = None) -> Tensor:  # fmt: skip
     """A norm of matrices: "fro", "nuc", ±1 (columns), ±inf (rows) or ±2 (singular values)."""
+    require_tensor(A, "linalg_matrix_norm", "A")
     if A.dim() < 2:
         raise RuntimeError(
             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
@@ -158,6 +161,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: Any = Fals
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, out: Any = None,
          dtype: Any = None) -> Tensor:  # fmt: skip
     """The p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of matrices."""
+    require_tensor(input, "norm")
     if p == "nuc":
         dims = _pair(dim, input.dim())
         return linalg_matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)
@@ -185,6 +189,7 @@ def frobenius_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *,
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *,
                  out: Any = None) -> Tensor:  # fmt: skip
     """The sum of singular values."""
+    require_tensor(input, "nuclear_norm")
     return norm(input, "nuc", dim, keepdim, out)
 
 

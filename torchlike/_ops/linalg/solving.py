@@ -14,7 +14,7 @@ from jax import lax
 from torchlike._core import dtypes, errors, layouts
 from torchlike._dispatch.memory_order import in_columns, solution_from_left, solution_in_columns
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, OptFloat, OptInput
+from torchlike._dispatch.schema import Bool, Input, OptFloat, OptInput, require_tensor
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.linalg.decompositions import (
     LinAlgError,
@@ -453,6 +453,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: Any = False, *, atol: Any = No
 @composite()
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """``linalg.pinv`` with ``rtol=rcond``."""
+    require_tensor(input, "pinverse")
     return pinv(input, rcond)
 
 
@@ -574,6 +575,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *,
 @composite(namespaces=("linalg",), method=False)
 def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     """The inverse for tensordot over the first ``ind`` dimensions."""
+    require_tensor(A, "linalg_tensorinv", "A")
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     head, tail = tuple(A.shape[:ind]), tuple(A.shape[ind:])
@@ -589,6 +591,8 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 @composite(namespaces=("linalg",), method=False)
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """X with ``tensordot(A, X, X.ndim) == B``."""
+    require_tensor(A, "linalg_tensorsolve")
+    require_tensor(B, "linalg_tensorsolve", "other", 2)
     if dims is not None:
         last = [errors.wrap_dim(d, A.dim()) for d in dims]
         A = A.permute([d for d in range(A.dim()) if d not in last] + last)

@@ -18,6 +18,7 @@ from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite
+from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.outputs import given
 from torchlike._ops.random.drawing import (
     by_values,
@@ -97,6 +98,7 @@ def _bernoulli_each(
 @composite()
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
+    require_tensor(input, "bernoulli")
     if p is not None:
         return (
             input.detach().clone(memory_format=contiguous_format).bernoulli_(p, generator=generator)

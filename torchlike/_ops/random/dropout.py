@@ -13,7 +13,7 @@ import numpy as np
 from torchlike._core import boxes, dtypes, views
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Operand, Scalar
+from torchlike._dispatch.schema import Input, Operand, Scalar, require_tensor
 from torchlike._ops.random.drawing import draw
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
@@ -109,6 +109,7 @@ def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = 
 
     ValueError for p outside [0, 1].
     """
+    require_tensor(input, "dropout")
     check_probability(p)
     return _drop(input, p, None, inplace) if training else input
 
@@ -240,6 +241,7 @@ def alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:
     """Alpha dropout, when training. ValueError for p outside [0, 1]."""
+    require_tensor(input, "alpha_dropout")
     check_probability(p)
     return _alpha_drop(input, p, None, inplace) if training else input
 
@@ -249,6 +251,7 @@ def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:
     """Alpha dropout of whole channels, when training."""
+    require_tensor(input, "feature_alpha_dropout")
     check_probability(p)
     return _alpha_drop(input, p, _feature_shape(input), inplace) if training else input
 

@@ -10,7 +10,7 @@ import numpy as np
 from torchlike._core import boxes, dtypes, modes
 from torchlike._core.meta import MetaArray
 from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import plain_number
+from torchlike._dispatch.schema import plain_number, require_tensor
 from torchlike._ops.creation.filled import sized
 from torchlike._ops.creation.finishing import checked_size, numpy_dtype, out_dtype
 from torchlike._ops.outputs import given
@@ -57,6 +57,7 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
         device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
         memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
+        require_tensor(input, f"{name}_like")
         kind = input.dtype.numpy if dtype is None else numpy_dtype(dtype)
         _require_float(kind, kernel)
         return make_like(input, lambda s, c: fill_of(s, kind, c), generator, kind, device,

@@ -14,7 +14,7 @@ from jax import lax
 
 from torchlike._core.meta import MetaArray
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input
+from torchlike._dispatch.schema import Input, require_tensor
 from torchlike._ops.random.drawing import by_values, draw
 from torchlike.random import fills
 from torchlike.random.engine import Engine
@@ -49,6 +49,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
     RuntimeError for a negative rate; NotImplementedError for integers; JitCaptureError under a jit.
     """
+    require_tensor(input, "poisson")
     if input.is_meta:
         return poisson_sample(input, wrap(MetaArray(input.shape, input.dtype.numpy)))
     return poisson_sample(input, _drawn("poisson", fills.poisson, input, generator=generator))
@@ -61,6 +62,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     ValueError and RuntimeError for dtypes that are not floating or not the same; JitCaptureError
     under a jit.
     """
+    require_tensor(count, "binomial", "count")
+    require_tensor(prob, "binomial", "prob", 2)
     return _drawn("binomial", fills.binomial, count, prob, generator=generator)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchlike._core import boxes
 from torchlike._dispatch.registry import composite
+from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.elementwise.activation import leaky_relu
 from torchlike._ops.random.drawing import draw
 from torchlike._ops.random.dropout import apply_noise
@@ -83,6 +84,7 @@ def gumbel_softmax(
     """A sample of the Gumbel-softmax distribution (Jang et al. 2016; Maddison et al. 2016), in the
     logits' shape; ``hard``: one-hot, with the gradient of the soft sample.
     """
+    require_tensor(logits, "gumbel_softmax", "logits")
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.")
     noise = -logits.new_empty(logits.shape).exponential_().log()

@@ -12,7 +12,7 @@ from jax import lax
 
 from torchlike._core import dtypes
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, Scalar
+from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, Scalar, require_tensor
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.indexing.gathering import type_name
@@ -249,6 +249,7 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
     for each element, a range that is not finite or falls; NotImplementedError for other dtypes
     than float32 and float64.
     """
+    require_tensor(input, "histogram")
     if range is not None and isinstance(bins, Tensor):
         raise TypeError(
             "histogram() received an invalid combination of arguments: edges given as a tensor "

@@ -15,7 +15,17 @@ from jax import lax
 
 from torchlike._core import casts, dtypes, errors, protocol
 from torchlike._dispatch.registry import NAMESPACES, composite, op
-from torchlike._dispatch.schema import Bool, Dims, DType, Input, Int, Number, OptInt, plain_bool
+from torchlike._dispatch.schema import (
+    Bool,
+    Dims,
+    DType,
+    Input,
+    Int,
+    Number,
+    OptInt,
+    plain_bool,
+    require_tensor,
+)
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.elementwise.subgradients import absolute, logaddexp
@@ -310,6 +320,7 @@ def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> jax.Array:
 @composite()
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
     """The minimum and the maximum, as a named pair."""
+    require_tensor(input, "aminmax")
     if input.is_complex():
         kind = scalar_type_of(input._value_now())
         raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{kind}'")
@@ -362,6 +373,7 @@ def _spread(name: str, spec: Any) -> None:
         input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
         correction: Any = None, out: Any = None, axis: Any = None,
     ) -> Tensor:  # fmt: skip
+        require_tensor(input, name)
         dim = axis if dim is None else dim
         if isinstance(dim, bool):  # std(unbiased)
             dim, unbiased = None, dim
@@ -389,6 +401,7 @@ _spread("std", std_op)
 def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
              correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Variance and mean."""
+    require_tensor(input, "var_mean")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     return (input.var(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
@@ -398,6 +411,7 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any 
 def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
              correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Standard deviation and mean."""
+    require_tensor(input, "std_mean")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     return (input.std(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))

@@ -12,7 +12,7 @@ from jax import lax
 
 from torchlike._core import dtypes
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, OptInput
+from torchlike._dispatch.schema import Bool, Input, OptInput, require_tensor
 from torchlike._ops.checks import real_only
 from torchlike._ops.indexing.gathering import first_outside
 from torchlike._ops.promotion import result_dtype
@@ -93,10 +93,13 @@ def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_
     return found.reshape(input.shape).astype(np.int32 if out_int32 else np.int64)
 
 
-def _as_values(value: Any, like: Tensor) -> Tensor:
-    """A number to search for, as a 0-dim tensor (of the sequence's dtype where that holds it)."""
-    if isinstance(value, Tensor):
-        return value
+def _as_values(value: Any, like: Tensor, function: str, position: int) -> Tensor:
+    """A number to search for, as a 0-dim tensor (of the sequence's dtype where that holds it).
+    TypeError for what is neither a number nor a tensor."""
+    if isinstance(value, complex):
+        raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'ComplexFloat'")
+    if not isinstance(value, (int, float, np.number, np.bool_)):
+        return require_tensor(value, function, "input", position)
     fraction = isinstance(value, float) and like.dtype.category < 2
     return wrap(jnp.asarray(value, np.float32 if fraction else like.dtype.numpy))
 
@@ -111,6 +114,7 @@ def searchsorted(
     ``right`` (or ``side="right"``) inserts after equal values. RuntimeError when leading dimensions
     or dtypes differ.
     """
+    require_tensor(sorted_sequence, "searchsorted", "sorted_sequence")
     if side not in (None, "left", "right"):
         raise RuntimeError(
             "torch.searchsorted(): side can only be 'left' or 'right' but got " + str(side)
@@ -120,7 +124,7 @@ def searchsorted(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left "
             "while right was True"
         )
-    values = _as_values(self if input is None else input, sorted_sequence)
+    values = _as_values(self if input is None else input, sorted_sequence, "searchsorted", 2)
     right = right or side == "right"
     return searchsorted_op(sorted_sequence, values, sorter, out_int32, right, out=out)
 
@@ -130,10 +134,10 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: 
               out: Any = None) -> Tensor:  # fmt: skip
     """The index of the bucket of each value; a value on a boundary belongs to the bucket below it,
     or with ``right`` to the one above."""
+    require_tensor(boundaries, "bucketize", "boundaries", 2)
     if boundaries.dim() != 1:
         raise RuntimeError(
             f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
         )
-    return searchsorted_op(
-        boundaries, _as_values(input, boundaries), None, out_int32, right, out=out
-    )
+    values = _as_values(input, boundaries, "bucketize", 1)
+    return searchsorted_op(boundaries, values, None, out_int32, right, out=out)

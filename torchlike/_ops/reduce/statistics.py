@@ -11,7 +11,16 @@ from jax import lax
 
 from torchlike._core import dtypes, errors
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Int, Operand, OptInput, OptInt, Str
+from torchlike._dispatch.schema import (
+    Bool,
+    Input,
+    Int,
+    Operand,
+    OptInput,
+    OptInt,
+    Str,
+    require_tensor,
+)
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.promotion import in_float32, promoted, result_dtype
 from torchlike._ops.reduce.sorting import sorted_with_index
@@ -236,6 +245,7 @@ def _distance(x: Any, dx: Any, name: str) -> Any:
 @composite(method=False, aliases=("trapz",))
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
+    require_tensor(y, "trapezoid", "y")
     pairs, gaps = _samples(y, x, _distance(x, dx, "trapezoid"), dim, "trapezoid")
     return (pairs * gaps).sum(dim) / 2.0
 
@@ -243,6 +253,7 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Ten
 @composite(method=False)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The running integral along ``dim`` by the trapezoidal rule; one element shorter."""
+    require_tensor(y, "cumulative_trapezoid", "y")
     name = "cumulative_trapezoid"
     pairs, gaps = _samples(y, x, _distance(x, dx, name), dim, name)
     return (pairs * gaps).cumsum(dim) / 2.0
@@ -265,6 +276,7 @@ def _powers(x: Tensor, n: int) -> Tensor:
 @composite(method=False)
 def vander(x: Tensor, N: int | None = None, increasing: Any = False) -> Tensor:
     """The Vandermonde matrix: powers of a vector in columns, falling unless ``increasing``."""
+    require_tensor(x, "vander", "x")
     if x.dim() != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = x.numel() if N is None else N
@@ -276,6 +288,7 @@ def vander(x: Tensor, N: int | None = None, increasing: Any = False) -> Tensor:
 @composite("vander", namespaces=("linalg",), method=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Rising powers of the last dimension as a new one."""
+    require_tensor(x, "linalg_vander", "x")
     if x.dtype is dtypes.bool or (x.is_floating_point() and x.itemsize < 4):
         raise RuntimeError(
             "linalg.vander supports floating point, complex, and integer tensors, but got "
@@ -354,6 +367,7 @@ def gradient(
     ``spacing`` is a distance, one distance for each dimension, or vectors of sample points; it is
     promoted with the input.
     """
+    require_tensor(input, "gradient")
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if dim is None:

@@ -16,10 +16,9 @@ from torchlike._core.storage import device_array
 from torchlike._core.views.geometry import contiguous_strides
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Operand
+from torchlike._dispatch.schema import Bool, Operand, require_tensor
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.promotion import is_number, result_dtype
-from torchlike._ops.shape.views import require_tensor
 from torchlike._ops.underived import underived
 from torchlike._runtime import x64
 from torchlike.tensor import Tensor, wrap

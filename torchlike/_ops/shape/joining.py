@@ -13,7 +13,7 @@ from torchlike._core import dtypes, errors, protocol, views
 from torchlike._core.size import Size
 from torchlike._dispatch.memory_order import common_order, of_all
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Inputs, Int
+from torchlike._dispatch.schema import Inputs, Int, require_tensor, require_tensors
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.promotion import result_dtype
 from torchlike.tensor import Tensor
@@ -116,10 +116,10 @@ def _checked_list(tensors: Any, name: str) -> list[Tensor]:
 
 
 def _spread(tensors: tuple[Any, ...]) -> Any:
-    """``f(a, b)`` and ``f([a, b])`` alike."""
+    """``f(a, b)`` and ``f([a, b])`` alike. TypeError for other than tensors."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        return tensors[0]
-    return tensors
+        return require_tensors(tensors[0])
+    return require_tensors(tensors)
 
 
 def _at_least(name: str, to: Any) -> Any:
@@ -308,6 +308,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 @composite()
 def combinations(input: Tensor, r: int = 2, with_replacement: Any = False) -> Tensor:
     """All selections of ``r`` elements of a vector, as rows."""
+    require_tensor(input, "combinations")
     if input.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
     if r < 0:

@@ -24,6 +24,7 @@ from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View, step
 from torchlike._dispatch.memory_order import suggested_order
 from torchlike._dispatch.registry import composite
+from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.creation.filled import empty
 from torchlike._ops.shape.views import shape_arguments
 from torchlike._ops.shape.views.strided import whole_memory
@@ -67,6 +68,8 @@ def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = N
 @composite()
 def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
     """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""
+    require_tensor(input, "resize_as_")
+    require_tensor(other, "resize_as_", "the_template", 2)
     if memory_format is layouts.preserve_format:
         of_images = {4: layouts.channels_last, 5: layouts.channels_last_3d}
         suggests = suggested_order(other._geometry) is not None

@@ -13,7 +13,7 @@ from torchlike._core.storage import device_array
 from torchlike._dispatch.memory_order import of_first
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Dims, Input, Int, Shape
+from torchlike._dispatch.schema import Dims, Input, Int, Shape, index_of, require_tensor
 from torchlike._ops.indexing.gathering import index_select, type_name
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32
@@ -91,6 +91,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     the result the positions. ``output_size`` (the total) spares a look at the counts, and is needed
     under jit.
     """
+    require_tensor(input, "repeat_interleave")
     if repeats is None:
         _check_repeats(input)
         if input.dim() != 1:
@@ -106,7 +107,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
         _check_repeats(repeats)
         repeats = int(_counts(repeats).reshape(-1)[0])
     if not isinstance(repeats, Tensor):
-        repeats = repeats.__index__()
+        repeats = index_of(repeats)
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
         if output_size is not None and output_size != n * repeats:
@@ -152,6 +153,7 @@ def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
 @composite()
 def fliplr(input: Tensor) -> Tensor:
     """A copy with columns in reversed order."""
+    require_tensor(input, "fliplr")
     if input.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip_op(input, (1,))
@@ -160,6 +162,7 @@ def fliplr(input: Tensor) -> Tensor:
 @composite()
 def flipud(input: Tensor) -> Tensor:
     """A copy with rows in reversed order."""
+    require_tensor(input, "flipud")
     if input.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip_op(input, (0,))
@@ -186,6 +189,7 @@ def roll(input: Input, shifts: Shape, dims: Dims = ()):
 @composite()
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned by 90 degrees ``k`` times, from the first of two dimensions toward the second."""
+    require_tensor(input, "rot90")
     plane = shape_arguments((dims,))
     if len(plane) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(plane)}")
@@ -249,6 +253,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
          append: Tensor | None = None, *, out: Any = None) -> Tensor:  # fmt: skip
     """The ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append`` joined
     on first."""
+    require_tensor(input, "diff")
     if not input.dim():
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -284,6 +289,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
     TypeError for a shape or indices that are not integers, ValueError for a negative size.
     """
+    require_tensor(indices, "unravel_index", "indices")
     parts = (shape,) if isinstance(shape, int) else shape
     if not isinstance(parts, (tuple, list)):
         raise TypeError("expected 'shape' to be int or sequence of ints, but got "

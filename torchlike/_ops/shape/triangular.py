@@ -10,10 +10,10 @@ import numpy as np
 
 from torchlike._core import errors, layouts
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Int
+from torchlike._dispatch.schema import Input, Int, require_tensor
 from torchlike._ops.creation.finishing import finish, numpy_dtype
 from torchlike._ops.outputs import given
-from torchlike._ops.shape.views import diagonal, require_tensor, select
+from torchlike._ops.shape.views import diagonal, select
 from torchlike.tensor import Tensor
 
 
@@ -95,6 +95,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
 @composite()
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The flattened tensor as the diagonal of a matrix."""
+    require_tensor(input, "diagflat")
     return diag_embed(input.reshape(-1), offset)
 
 
@@ -111,6 +112,8 @@ def _scatter_into(name: str, kind: Any) -> None:
     """``diagonal_scatter`` and its kin: a copy of input with a view of it overwritten."""
 
     def function(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+        require_tensor(input, name)
+        require_tensor(src, name, "src", 2)
         copy = input.clone()
         part = kind(copy, *args, **kwargs)
         if part.shape != src.shape:

@@ -1,15 +1,12 @@
 """Pieces of tensors in safetensors files: written in order, read by the part.
 
-A safetensors file is the length of a header (8 bytes, little-endian), the header (JSON: of each
-tensor its dtype, shape and place in bytes) and the tensors' bytes in row-major order. A tensor in
-one piece has its own name in it, so that any reader of safetensors finds it; of one in several
-pieces each is called ``name@start,start``.
+A tensor in one piece has its own name in its file, so that any reader of safetensors finds it; of
+one in several pieces each is called ``name@start,start``.
 """
 
 from __future__ import annotations
 
-import json
-import os
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,13 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-#: safetensors' names of dtypes.
-NAMES = {
-    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64",
-    "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "uint16": "U16", "uint32": "U32",
-    "uint64": "U64", "bool": "BOOL", "complex64": "C64", "complex128": "C128",
-    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-}  # fmt: skip
+from torchlike._runtime import whole_files
+from torchlike.distributed.checkpoint._names import damaged, inside
+from torchlike.serialization import safetensors_files
+from torchlike.serialization.safetensors_files import NAMES
+
 #: Bytes after which another file is begun.
 _MOST = 4 << 30
 
@@ -73,26 +68,17 @@ def write(folder: Path, prefix: str, sources: Iterable[Source]) -> list[tuple[st
 
 def write_file(path: Path, sources: Iterable[Source]) -> list[tuple[str, Piece]]:
     """Write parts into one new file, on the disk when this returns."""
-    found: list[tuple[str, Piece]] = []
     group = list(sources)
-    header: dict[str, Any] = {}
-    at = 0
-    for s in group:
-        key = s.name if s.is_whole else f"{s.name}@{','.join(map(str, s.start))}"
-        size, n = tuple(s.array.shape), s.array.nbytes
-        kind = NAMES[np.dtype(s.array.dtype).name]
-        header[key] = {"dtype": kind, "shape": size, "data_offsets": [at, at + n]}
-        found.append((s.name, Piece(s.start, size, path.name, at)))
-        at += n
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as f:
-        f.write(len(text).to_bytes(8, "little") + text)
-        for s in group:
-            f.write(np.ascontiguousarray(np.asarray(s.array)).reshape(-1).view(np.uint8).data)
-        f.flush()
-        os.fsync(f.fileno())
-    return found
+    keys = [
+        s.name if s.is_whole else f"{s.name}@{','.join(map(str, s.start))}" for s in group
+    ]  # fmt: skip
+    arrays = dict(zip(keys, (s.array for s in group), strict=True))
+    with whole_files.writing(path) as file:
+        starts = safetensors_files.write(file, arrays)
+    return [
+        (s.name, Piece(s.start, tuple(s.array.shape), path.name, at))
+        for s, at in zip(group, starts, strict=True)
+    ]
 
 
 def _groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
@@ -112,34 +98,69 @@ def read(
     folder: Path, pieces: Iterable[Piece], dtype: str, index: tuple[slice, ...],
     shape: tuple[int, ...],
 ) -> np.ndarray:  # fmt: skip
-    """A part of a tensor of this shape, put together from the pieces that it meets."""
+    """A part of a tensor of this shape, put together from the pieces that it meets.
+
+    RuntimeError for files that are damaged: they are looked at before memory is taken.
+    """
     bounds = [i.indices(n)[:2] for i, n in zip(index, shape, strict=True)]
-    found = np.empty([stop - start for start, stop in bounds], jnp.dtype(dtype))
-    missing = found.size
+    met: list[tuple[list[int], list[int], Piece, np.ndarray]] = []
     for p in pieces:
         low = [max(a, s) for (a, _), s in zip(bounds, p.start, strict=True)]
         high = [
             min(b, s + n) for (_, b), s, n in zip(bounds, p.start, p.size, strict=True)
         ]  # fmt: skip
-        if any(a >= b for a, b in zip(low, high, strict=True)):
-            continue
-        held = _mapped(folder / p.file, p, found.dtype)
+        if all(a < b for a, b in zip(low, high, strict=True)):
+            met.append((low, high, p, _mapped(folder, p, jnp.dtype(dtype))))
+    _check_apart(folder, [(low, high) for low, high, _, _ in met])
+    wanted = [stop - start for start, stop in bounds]
+    sizes = (math.prod(b - a for a, b in zip(low, high, strict=True)) for low, high, _, _ in met)
+    if missing := math.prod(wanted) - sum(sizes):
+        raise RuntimeError(f"the checkpoint in {folder} lacks {missing} elements of a tensor")
+    found = np.empty(wanted, jnp.dtype(dtype))
+    for low, high, p, held in met:
         inner = tuple(slice(a - s, b - s) for a, b, s in zip(low, high, p.start, strict=True))
         outer = tuple(
             slice(a - s, b - s) for a, b, (s, _) in zip(low, high, bounds, strict=True)
         )  # fmt: skip
         found[outer] = held[inner]
-        missing -= found[outer].size
-    if missing:
-        raise RuntimeError(f"the checkpoint in {folder} lacks {missing} elements of a tensor")
     return found
 
 
-def _mapped(path: Path, piece: Piece, dtype: np.dtype) -> np.ndarray:
-    with path.open("rb") as f:
-        begin = 8 + int.from_bytes(f.read(8), "little") + piece.offset
-    count = int(np.prod(piece.size))
+def _check_apart(folder: Path, boxes: list[tuple[list[int], list[int]]]) -> None:
+    """RuntimeError where two boxes (lowest corner, highest corner) have an element in common: then
+    others might have none, and hold whatever was in memory."""
+    if len(boxes) < 2:
+        return
+    low, high = (np.array(corners) for corners in zip(*boxes, strict=True))
+    for i in range(1, len(boxes)):
+        if ((low[:i] < high[i]) & (low[i] < high[:i])).all(1).any():
+            raise damaged(folder, "two pieces of a tensor overlap")
+
+
+def _mapped(folder: Path, piece: Piece, dtype: np.dtype) -> np.ndarray:
+    """A piece's values in its file. RuntimeError where the file has no such bytes."""
+    path = inside(folder, piece.file, folder)
+    count = math.prod(piece.size)
+    begin = data_start(path) + piece.offset
+    end = begin + count * dtype.itemsize
+    if end > path.stat().st_size:
+        raise damaged(path, f"it ends at {path.stat().st_size}, before the byte {end} of a tensor")
     if not count:
         return np.empty(piece.size, dtype)
     held = np.memmap(path, np.uint8, "r", begin, (count * dtype.itemsize,))
     return np.asarray(held).view(dtype).reshape(piece.size)
+
+
+def data_start(path: Path) -> int:
+    """Where a file's tensors begin: after its header. RuntimeError where it ends before that."""
+    size = path.stat().st_size
+    with path.open("rb") as f:
+        start = 8 + int.from_bytes(f.read(8), "little")
+    if size < 8 or start > size:
+        raise damaged(path, f"it ends at {size}, in its header")
+    return start
+
+
+def itemsize(dtype: str) -> int | None:
+    """The bytes of an element, by its dtype's name; None for a dtype that no file holds."""
+    return np.dtype(jnp.dtype(dtype)).itemsize if dtype in NAMES else None

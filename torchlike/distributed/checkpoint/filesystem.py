@@ -12,8 +12,10 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
+from torchlike._runtime import whole_files
 from torchlike.distributed.checkpoint import _index, _pieces
 from torchlike.distributed.checkpoint._beside import beside
+from torchlike.distributed.checkpoint._names import damaged, dictionary, inside
 from torchlike.distributed.checkpoint._ranks import from_all, meet, same_for_all
 from torchlike.serialization.load import load as load_file
 from torchlike.serialization.save import save as save_file
@@ -89,10 +91,8 @@ class FileSystemWriter(OfFolder):
 
 def _write_objects(path: Path, objects: Mapping[str, Any]) -> None:
     """Write what is no tensor into a new file, on the disk when this returns."""
-    with path.open("wb") as f:
+    with whole_files.writing(path) as f:
         save_file(dict(objects), f)
-        f.flush()
-        os.fsync(f.fileno())
 
 
 class FileSystemReader(OfFolder):
@@ -122,7 +122,14 @@ class OfFiles:
 
     def objects(self) -> Mapping[str, Any]:
         """What else it holds."""
-        return load_file(self._folder / self._index.objects) if self._index.objects else {}
+        if not self._index.objects:
+            return {}
+        path = inside(self._folder, self._index.objects, self._folder)
+        try:
+            found = load_file(path)
+        except (RuntimeError, EOFError, OSError) as error:
+            raise damaged(path, error) from error
+        return dictionary(found, path, "it")
 
     def _reader(self, held: _index.Held) -> Callable[[Any], np.ndarray]:
         return lambda i: _pieces.read(self._folder, held.pieces, held.dtype, i or (), held.shape)

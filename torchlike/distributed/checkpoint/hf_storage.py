@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-import os
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,15 @@ import numpy as np
 
 from torchlike.distributed.checkpoint import _index, _pieces
 from torchlike.distributed.checkpoint._beside import beside, indexes
+from torchlike.distributed.checkpoint._names import (
+    OURS_AS_HF,
+    damaged,
+    dictionary,
+    inside,
+    is_plain,
+    read_json,
+    sizes,
+)
 from torchlike.distributed.checkpoint._ranks import meet
 from torchlike.distributed.checkpoint.filesystem import (
     Contents,
@@ -22,9 +31,12 @@ from torchlike.distributed.checkpoint.filesystem import (
     FileSystemWriter,
     OfFiles,
 )
+from torchlike.serialization.safetensors_files import NAMES
 
 INDEX = "model.safetensors.index.json"
-_DTYPES = {short: name for name, short in _pieces.NAMES.items()}
+_DTYPES = {short: name for name, short in NAMES.items()}
+#: By this an index of ours is known: files that another one names are not removed.
+_WRITER = "torchlike"
 
 
 class HuggingFaceStorageWriter(FileSystemWriter):
@@ -40,7 +52,8 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         NotImplementedError: ``save_distributed`` is asked for.
 
     Differs from PyTorch: tensors are always written whole, so nothing is to be consolidated. Files
-    that only the former index named are removed, and what killed saves left behind.
+    that only the former index named are removed if this class has written it, and what killed saves
+    left behind.
     """
 
     def __init__(
@@ -93,12 +106,11 @@ class HuggingFaceStorageWriter(FileSystemWriter):
                 _pieces.write_file(new.path / name, sources)
                 weights.update({s.name: name for s in sources})
             total = sum(s.array.nbytes for group in groups.values() for s in group)
-            said = {"metadata": {"total_size": total}, "weight_map": weights}
-            former = _named(folder)
+            about = {"total_size": total, "written_by": _WRITER}
+            said = {"metadata": about, "weight_map": weights}
             new.move(set(weights.values()))
-            new.replace(INDEX, json.dumps(said, indent=2))
-        for name in former - set(weights.values()):
-            (folder / name).unlink(missing_ok=True)
+            former = filter(OURS_AS_HF.fullmatch, _former(folder))
+            new.replace(INDEX, json.dumps(said, indent=2), former)
 
 
 def _free(folder: Path, stem: str) -> str:
@@ -112,11 +124,32 @@ def _free(folder: Path, stem: str) -> str:
 
 def _named(folder: Path) -> set[str]:
     """The files that the folder's index names."""
-    index = folder / INDEX
-    if not index.exists():
+    return set(_weight_map(folder).values())
+
+
+def _weight_map(folder: Path) -> dict[str, str]:
+    """In which file each tensor is, as the folder's index says it; of none where there is none.
+    RuntimeError for a damaged index."""
+    path = folder / INDEX
+    if not path.exists():
+        return {}
+    said = read_json(inside(folder, INDEX, path))
+    found = dictionary(said.get("weight_map"), path, "its weight_map")
+    for name in found.values():
+        if not is_plain(name):
+            raise damaged(path, f"{name!r} is not the name of a file beside it")
+    return found
+
+
+def _former(folder: Path) -> set[str]:
+    """The files of the save that the next one replaces: none where somebody else wrote the index,
+    or where it is damaged."""
+    try:
+        names = _named(folder)
+        about = read_json(folder / INDEX).get("metadata") if names else None
+    except RuntimeError:
         return set()
-    said: Any = json.loads(index.read_text(encoding="utf-8"))
-    return set(said["weight_map"].values())
+    return names if isinstance(about, dict) and about.get("written_by") == _WRITER else set()
 
 
 indexes.append(_named)
@@ -131,23 +164,47 @@ class HuggingFaceStorageReader(FileSystemReader):
     def find(self, folder: Path) -> Contents:
         """The tensors of the files that the index names, or of all of the folder.
         FileNotFoundError where there are none."""
-        files = sorted(folder.glob("*.safetensors"))
-        if (folder / INDEX).exists():
-            files = [folder / name for name in sorted(_named(folder))]
-        if not files:
+        weights, index = _weight_map(folder), folder / INDEX
+        names = set(weights.values()) or {p.name for p in folder.glob("*.safetensors")}
+        if not names:
             raise FileNotFoundError(f"{folder} holds no safetensors files")
         tensors: dict[str, _index.Held] = {}
-        for file in files:
-            for name, (kind, shape, offset) in _header(file).items():
-                piece = _pieces.Piece((0,) * len(shape), shape, os.fspath(file.name), offset)
-                tensors[name] = _index.Held(_DTYPES[kind], shape, (piece,))
+        for file in sorted(names):
+            path = inside(folder, file, index if weights else folder)
+            found = _header(path)
+            _index.check_apart(found, path)
+            of_others = {name for name in found if weights.get(name, file) != file}
+            tensors.update({name: held for name, held in found.items() if name not in of_others})
         return OfFiles(folder, _index.Index(tensors, ""))
 
 
-def _header(file: Path) -> dict[str, tuple[str, tuple[int, ...], int]]:
-    with file.open("rb") as f:
-        said: Any = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+def _header(path: Path) -> dict[str, _index.Held]:
+    """The tensors of a safetensors file. RuntimeError for a damaged one."""
+    start = _pieces.data_start(path)
+    with path.open("rb") as f:
+        f.seek(8)
+        try:
+            said: Any = json.loads(f.read(start - 8))
+        except (ValueError, RecursionError) as error:
+            raise damaged(path, error) from None
+    found = dictionary(said, path, "its header")
+    room = path.stat().st_size - start
     return {
-        name: (one["dtype"], tuple(one["shape"]), one["data_offsets"][0])
-        for name, one in said.items() if name != "__metadata__"
-    }  # fmt: skip
+        name: _held(name, one, path, room) for name, one in found.items() if name != "__metadata__"
+    }
+
+
+def _held(name: str, said: Any, path: Path, room: int) -> _index.Held:
+    """A tensor, as the header of a file says it whose tensors have ``room`` bytes."""
+    about = dictionary(said, path, f"what it says of {name!r}")
+    shape = sizes(about.get("shape"), path, f"the shape of {name!r}")
+    places = sizes(about.get("data_offsets"), path, f"the place of {name!r}")
+    kind = about.get("dtype")
+    dtype = _DTYPES.get(kind) if isinstance(kind, str) else None
+    if dtype is None:
+        raise damaged(path, f"{name!r} is of the unknown dtype {kind!r}")
+    n = math.prod(shape) * (_pieces.itemsize(dtype) or 0)
+    if len(places) != 2 or places[1] - places[0] != n or places[1] > room:
+        raise damaged(path, f"{name!r} has {n} bytes, and the place {places} of {room}")
+    piece = _pieces.Piece((0,) * len(shape), shape, path.name, places[0])
+    return _index.Held(dtype, shape, (piece,))

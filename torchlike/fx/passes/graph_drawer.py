@@ -6,6 +6,7 @@ import hashlib
 import re
 from typing import Any
 
+from torchlike._runtime import whole_files
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node, _format_arg
 
@@ -32,8 +33,7 @@ class _Dot:
 
     def write(self, path: str, **kwargs: Any) -> None:
         """Write the text to a file."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.to_string())
+        whole_files.write_text(path, self.to_string())
 
     write_raw = write
 

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from torchlike._runtime import whole_files
 from torchlike.porting.compare import EAGER, MARKED, MODULES, TORCH, RunFailedError, Setup, record
 from torchlike.porting.divergence import narrowing
 from torchlike.porting.divergence.comparing import Comparison, Divergence
@@ -121,7 +122,7 @@ def run(
             "tolerance": tolerance,
             "divergence": None if found is None else found.as_json(),
         }
-        json_path.write_text(json.dumps(entries, indent=1), encoding="utf-8")
+        whole_files.write_text(json_path, json.dumps(entries, indent=1))
     return 0 if found is None else DIFFERENT
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from torchlike._runtime import whole_files
 from torchlike.porting import script
 from torchlike.porting.divergence.framework import Framework
 from torchlike.porting.divergence.observer import Observer
@@ -64,4 +64,4 @@ def observe(
             raise
     file = getattr(sys.modules["__main__"], "__file__", None)
     found = {**watch.result(), "marked": marked(), "script_file": file}
-    Path(path).write_text(json.dumps(found), encoding="utf-8")
+    whole_files.write_text(path, json.dumps(found))

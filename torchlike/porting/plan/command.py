@@ -11,6 +11,7 @@ from typing import Any
 import torchlike
 from torchlike._core import devices
 from torchlike._core.errors import JitCaptureError
+from torchlike._runtime import whole_files
 from torchlike.porting import script, torch_alias
 from torchlike.porting.plan import advice, fetching, loops, modules, page, table
 from torchlike.porting.plan.planning import Plan, plan
@@ -74,7 +75,7 @@ def run(
     if json_path is not None:
         found[0].to_json(json_path)
     if html_path is not None:
-        html_path.write_text(page.html(found), encoding="utf-8")
+        whole_files.write_text(html_path, page.html(found))
     return 0 if found[0].fits else 1
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from jax.sharding import PartitionSpec
 
+from torchlike._runtime import whole_files
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.porting.plan.hlo import Collective, collectives
 from torchlike.porting.plan.leaves import KINDS, Rule, default_rule, shard_bytes
@@ -105,7 +106,7 @@ class Plan:
         """`as_dict` as JSON, also written to ``path``."""
         text = json.dumps(self.as_dict(), indent=2)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            whole_files.write_text(path, text + "\n")
         return text
 
 

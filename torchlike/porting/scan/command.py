@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+from torchlike._runtime import whole_files
 from torchlike.porting.scan import page, table
 from torchlike.porting.scan.findings import KINDS
 from torchlike.porting.scan.scanning import scan
@@ -41,9 +42,9 @@ def run(
     for line in table.summary(report):
         console.print(line, markup=False, soft_wrap=True)
     if json_path is not None:
-        json_path.write_text(json.dumps(report.as_json(), indent=1), "utf-8")
+        whole_files.write_text(json_path, json.dumps(report.as_json(), indent=1))
     if html_path is not None:
-        html_path.write_text(page.html(report), "utf-8")
+        whole_files.write_text(html_path, page.html(report))
     if len(report.skipped) == len(report.files):
         console.print("No program could be read.", style="red")
         return 2

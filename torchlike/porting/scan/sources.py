@@ -98,7 +98,7 @@ def decoded(data: bytes) -> str:
             raise UnreadableError("binary: it has zero bytes")
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return io.TextIOWrapper(io.BytesIO(data), encoding).read()
-    except SyntaxError as error:
+    except (SyntaxError, LookupError) as error:  # LookupError: rot13 and kin are no text encodings
         raise UnreadableError(str(error)) from None
     except UnicodeDecodeError as error:
         where = data.count(b"\n", 0, error.start) + 1

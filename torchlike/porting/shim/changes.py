@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from torchlike._runtime import processes
 from torchlike.porting.shim import contents
 from torchlike.porting.shim.environment import Environment
 
+#: What the folders are called in which the files are made; the number of the process follows.
+_BESIDE = ".torchlike-shim-"
 _PARTS = (contents.PACKAGE, contents.DIST_INFO)
 
 
@@ -60,7 +63,9 @@ def install(environment: Environment, *, anywhere: bool = False) -> bool:
         return False
     brought = read_brought(packages)
     try:
-        with tempfile.TemporaryDirectory(prefix=".torchlike-shim-", dir=packages) as folder:
+        _remove_leftovers(environment)
+        own = f"{_BESIDE}{os.getpid()}-"
+        with tempfile.TemporaryDirectory(prefix=own, dir=packages) as folder:
             made = Path(folder)
             for path, text in contents.files(environment.placed()).items():
                 (made / path).parent.mkdir(exist_ok=True)
@@ -151,8 +156,39 @@ def remove(environment: Environment) -> list[Path]:
         with suppress(OSError):  # somebody else's files are in it
             folder.rmdir()
     script = _remove_script(environment)
+    left = _remove_leftovers(environment)
     importlib.invalidate_caches()
-    return removed if script is None else [*removed, script]
+    return [*removed, *left] if script is None else [*removed, *left, script]
+
+
+def leftovers(environment: Environment) -> list[Path]:
+    """What processes have left that were killed while they installed or removed the shim: folders
+    in which its files were made, and folders of its own that hold nothing but compiled files."""
+    found = []
+    for path in environment.packages.glob(f"{_BESIDE}*"):
+        process = path.name.removeprefix(_BESIDE).partition("-")[0]
+        if not (process.isdigit() and processes.runs(int(process))):
+            found.append(path)
+    package = environment.packages / contents.PACKAGE
+    infos = environment.packages.glob("torch-*+torchlike*.dist-info")
+    found += [path for path in (package, *infos) if path.is_dir() and _is_empty(path)]
+    return sorted(found)
+
+
+def _is_empty(folder: Path) -> bool:
+    """True for a folder without files but what Python compiled of the shim's."""
+    inside = [path for path in folder.rglob("*") if not path.is_dir()]
+    return all(
+        path.parent == folder / "__pycache__" and path.name.startswith("__init__.")
+        for path in inside
+    )
+
+
+def _remove_leftovers(environment: Environment) -> list[Path]:
+    found = leftovers(environment)
+    for path in found:
+        shutil.rmtree(path)
+    return found
 
 
 def _is_ours(info: Path) -> bool:

@@ -17,7 +17,8 @@ _HINT = (
 def run(action: str, *, names: Sequence[str] = (), anywhere: bool = False) -> int:
     """Do what was asked for, say what was done; return the exit code.
 
-    That is 1 where the shim was refused, and of ``status`` where there is none.
+    That is 1 where the shim was refused, and of ``status`` where there is none, half of one, or a
+    second torch.
     """
     environment = here()
     doing: dict[str, Callable[[], int]] = {
@@ -61,11 +62,15 @@ def _status(environment: Environment) -> int:
     if brought:
         print(f"came with it: {', '.join(brought)}")
     shim = any(found.is_shim for found in torches)
-    if shim and not changes.is_whole(environment):
+    whole = shim and changes.is_whole(environment)
+    if shim and not whole:
         print("it is not whole, or of another torchlike: `torchlike shim install` renews it")
     if len(torches) > 1:
         print("more than one torch: the first is imported, and they may corrupt each other")
-    return 0 if shim else 1
+    left = changes.leftovers(environment)
+    for path in left:
+        print(f"left by a process that was killed: {path} (install and remove take it away)")
+    return 0 if whole and len(torches) == 1 and not left else 1
 
 
 def _remove(environment: Environment) -> int:

@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from importlib.metadata import distributions
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from torchlike.porting.children import untold
@@ -76,8 +76,7 @@ def remove(environment: Environment, names: Iterable[str]) -> dict[str, list[str
 def _askers(environment: Environment, going: set[str]) -> dict[str, list[str]]:
     """For each package, the ones that require it and are not going themselves."""
     askers: dict[str, list[str]] = {}
-    for distribution in distributions(path=[str(environment.packages)]):
-        name = _canonical(distribution.metadata["Name"])
+    for name, distribution in _named(environment):
         if name in going:
             continue
         for requirement in distribution.requires or ():
@@ -88,10 +87,15 @@ def _askers(environment: Environment, going: set[str]) -> dict[str, list[str]]:
 
 
 def _names(environment: Environment) -> set[str]:
-    return {
-        _canonical(distribution.metadata["Name"])
-        for distribution in distributions(path=[str(environment.packages)])
-    }
+    return {name for name, _ in _named(environment)}
+
+
+def _named(environment: Environment) -> Iterator[tuple[str, Distribution]]:
+    """The distributions by name. Half of one, which a killed process left, has none."""
+    for distribution in distributions(path=[str(environment.packages)]):
+        name = distribution.metadata["Name"]
+        if name is not None:
+            yield _canonical(name), distribution
 
 
 def _canonical(name: str) -> str:

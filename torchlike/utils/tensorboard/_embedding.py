@@ -10,6 +10,7 @@ import numpy as np
 from google.protobuf import text_format
 from PIL import Image
 
+from torchlike._runtime import whole_files
 from torchlike.utils.tensorboard._protos import EmbeddingInfo
 from torchlike.utils.tensorboard._utils import make_grid
 
@@ -17,7 +18,7 @@ from torchlike.utils.tensorboard._utils import make_grid
 def write_points(folder: Path, points: np.ndarray) -> None:
     """``tensors.tsv``: a line for each row of ``points`` (N, D)."""
     rows = ("\t".join(map(str, row)) for row in points.tolist())
-    (folder / "tensors.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    whole_files.write_text(folder / "tensors.tsv", "".join(f"{row}\n" for row in rows))
 
 
 def write_metadata(folder: Path, metadata: Any, header: Any) -> None:
@@ -25,7 +26,7 @@ def write_metadata(folder: Path, metadata: Any, header: Any) -> None:
     rows = [[str(x) for x in row] for row in (header, *metadata)] if header else metadata
     lines = ["\t".join(row) for row in rows] if header else [str(x) for x in rows]
     text = "".join(f"{line}\n" for line in lines)
-    (folder / "metadata.tsv").write_text(text, encoding="utf-8")
+    whole_files.write_text(folder / "metadata.tsv", text)
 
 
 def write_sprite(folder: Path, images: np.ndarray) -> None:
@@ -35,7 +36,8 @@ def write_sprite(folder: Path, images: np.ndarray) -> None:
     square = np.zeros((max(height, width), max(height, width), 3), np.float32)
     square[:height, :width] = grid.transpose(1, 2, 0)
     pixels = (square * 255).clip(0, 255).astype(np.uint8)
-    Image.fromarray(pixels).save(folder / "sprite.png")
+    with whole_files.writing(folder / "sprite.png") as file:
+        Image.fromarray(pixels).save(file, "png")
 
 
 def embedding_info(
@@ -54,4 +56,4 @@ def embedding_info(
 def write_config(folder: Path, config: Any) -> None:
     """``projector_config.pbtxt``, by which TensorBoard finds all sets of points."""
     text = text_format.MessageToString(config)
-    (folder / "projector_config.pbtxt").write_text(text, encoding="utf-8")
+    whole_files.write_text(folder / "projector_config.pbtxt", text)

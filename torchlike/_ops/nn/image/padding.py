@@ -11,7 +11,7 @@ from jax import lax
 from torchlike._core import casts
 from torchlike._dispatch.memory_order import of_first
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Element, Input, Int, Kind, Str, ints
+from torchlike._dispatch.schema import Element, Input, Int, Kind, Str, ints, require_tensor
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -117,6 +117,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     the last 1, 2 or 3 dimensions of (N, C, …) or (C, …). RuntimeError or NotImplementedError, in
     PyTorch's words, for sizes that do not fit.
     """
+    require_tensor(input, "pad")
     if isinstance(pad, Tensor):
         pad = pad.tolist()
     pad = tuple(pad)

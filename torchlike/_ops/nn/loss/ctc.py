@@ -17,7 +17,7 @@ from jax import lax
 
 from torchlike._core import dtypes, modes
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Int
+from torchlike._dispatch.schema import Bool, Input, Int, require_tensor
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.sequences import arange
@@ -234,6 +234,7 @@ def functional_ctc_loss(
 
     Differs from PyTorch: has gradients of every order.
     """
+    require_tensor(log_probs, "ctc_loss", "log_probs")
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Float, Input, Int, OptInput, Str
+from torchlike._dispatch.schema import Float, Input, Int, OptInput, Str, require_tensor
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
@@ -234,6 +234,8 @@ def cross_entropy(
     With ``weight`` (C,), the mean is over the weights of the targets; targets equal to
     ``ignore_index`` count nothing. IndexError for a class out of range (NaN inside jit).
     """
+    require_tensor(input, "cross_entropy_loss")
+    require_tensor(target, "cross_entropy_loss", "target", 2)
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
     soft = target.dtype.is_floating_point and target._geometry.size == input._geometry.size

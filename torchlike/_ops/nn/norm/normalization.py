@@ -29,6 +29,7 @@ from torchlike._dispatch.schema import (
     OptInput,
     Scalar,
     ints,
+    require_tensor,
 )
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.norm import running_statistics
@@ -235,6 +236,7 @@ def batch_norm(
     ValueError when a channel has one value only, and for an ``eps`` that is not positive (in
     evaluation: negative); RuntimeError for sizes that do not match.
     """
+    require_tensor(input, "batch_norm")
     if training:
         _check_batch_size(input.shape)
         if eps <= 0:

@@ -14,7 +14,7 @@ from torchlike._core import dtypes, errors
 from torchlike._core.extension import add_method
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, export, op
-from torchlike._dispatch.schema import Bool, Dims, DType, Float, Input, Int
+from torchlike._dispatch.schema import Bool, Dims, DType, Float, Input, Int, require_tensor
 from torchlike._dispatch.synonyms import with_synonyms
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
@@ -139,6 +139,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
     Differs from PyTorch: a float16 vector of zeros gives zeros. There ``eps`` is rounded to 0 and
     the result is NaN.
     """
+    require_tensor(input, "normalize")
     return normalize_op(input, p, dim, eps, out=out)
 
 
@@ -182,6 +183,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     when not capturing; out of range gives a row of zeros inside jit). ``num_classes=-1`` asks for
     the largest value and so cannot be used inside jit.
     """
+    require_tensor(tensor, "one_hot", "tensor")
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if num_classes == -1:

@@ -22,7 +22,7 @@ from jax import lax
 from torchlike._core import dtypes
 from torchlike._dispatch.memory_order import of_first, of_first_row
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
+from torchlike._dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt, require_tensor
 from torchlike._ops import checks
 from torchlike._ops.checks import floats_only, numbers_only
 from torchlike._ops.elementwise import division
@@ -426,6 +426,7 @@ def _register_lp_pool(n: int) -> None:
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
         ceil_mode: Any = False,
     ) -> Tensor:  # fmt: skip
+        require_tensor(input, name)
         sizes = per_dimension(int_or_ints(kernel_size), n, name, "kernel_size")
         powers = avg(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
         summed = powers.sign() * powers.abs().relu() * math.prod(sizes)

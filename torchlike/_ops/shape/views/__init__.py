@@ -1,10 +1,11 @@
 """View functions: tensors on the same storage. One function for each view kind."""
 
+from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.shape.views import in_place as in_place
 from torchlike._ops.shape.views.aliasing import alias, detach, detach_
 from torchlike._ops.shape.views.complex_parts import conj, imag, real, view_as_complex, view_as_real
 from torchlike._ops.shape.views.expanding import broadcast_to, expand, expand_as, squeeze, unsqueeze
-from torchlike._ops.shape.views.making import make_view, require_tensor, shape_arguments
+from torchlike._ops.shape.views.making import make_view, shape_arguments
 from torchlike._ops.shape.views.permuting import adjoint, movedim, permute, t, transpose
 from torchlike._ops.shape.views.reshaping import (
     flatten,

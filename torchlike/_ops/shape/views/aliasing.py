@@ -8,7 +8,8 @@ from torchlike._core import boxes, modes, views
 from torchlike._core.views import step
 from torchlike._dispatch.detached import DetachedStorage
 from torchlike._dispatch.registry import composite
-from torchlike._ops.shape.views.making import make_view, require_tensor
+from torchlike._dispatch.schema import require_tensor
+from torchlike._ops.shape.views.making import make_view
 from torchlike.tensor import Tensor
 
 
@@ -38,6 +39,7 @@ def detach(input: Tensor) -> Tensor:
 @composite()
 def detach_(input: Tensor) -> Tensor:
     """Drop the autograd history of this tensor. RuntimeError for views."""
+    require_tensor(input, "detach_")
     cell = input._storage.cell if modes.current.levels else None
     if input._base is not None or type(cell) is boxes.Batched:
         raise RuntimeError(

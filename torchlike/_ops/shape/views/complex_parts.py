@@ -8,6 +8,7 @@ from torchlike._core import absent_dtypes, dtypes, views
 from torchlike._core.extension import add_method
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
+from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.shape.views.making import make_view
 from torchlike.tensor import Tensor
 
@@ -15,6 +16,7 @@ from torchlike.tensor import Tensor
 @composite()
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
+    require_tensor(input, "view_as_real")
     if not input.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if input._view is not None and input._view.is_conjugated:
@@ -32,6 +34,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
     RuntimeError unless it is of float32 or float64 (NotImplementedError for float16).
     """
+    require_tensor(input, "view_as_complex")
     if input.dtype is dtypes.float16:
         _ = absent_dtypes.DTYPES["complex32"].numpy  # raises, and says why
     if input.dtype not in (dtypes.float32, dtypes.float64):
@@ -56,6 +59,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 @composite(method=False)
 def real(input: Tensor) -> Tensor:
     """The real part (a view of a complex tensor; a real tensor itself)."""
+    require_tensor(input, "real")
     if not input.dtype.is_complex:
         return input
     return make_view(input, step(views.Real), (), "SelectBackward0")
@@ -64,6 +68,7 @@ def real(input: Tensor) -> Tensor:
 @composite(method=False)
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view. RuntimeError for real tensors."""
+    require_tensor(input, "imag")
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return make_view(input, step(views.Imag), (), "SelectBackward0")
@@ -84,6 +89,7 @@ add_method("imag", property(imag, _set_imag))
 @composite()
 def conj(input: Tensor) -> Tensor:
     """The conjugate: a view of a complex tensor, a real tensor itself."""
+    require_tensor(input, "conj")
     if not input.dtype.is_complex:
         return input
     return make_view(input, step(views.Conj), (), "ConjBackward0")

@@ -7,7 +7,8 @@ from typing import Any
 from torchlike._core import dtypes, errors, views
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
-from torchlike._ops.shape.views.making import make_view, require_tensor, shape_arguments
+from torchlike._dispatch.schema import index_of, require_tensor
+from torchlike._ops.shape.views.making import make_view, shape_arguments
 from torchlike._ops.shape.views.reshaping import reshaped
 from torchlike.tensor import Tensor
 
@@ -20,8 +21,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
         size, stride, _ = input._geometry
     except errors.NoGeometryError:
         without_memory: Any = input
-        return without_memory._unsqueezed(errors.wrap_dim(dim.__index__(), input.dim() + 1))
-    d = errors.wrap_dim(dim.__index__(), len(size) + 1)
+        return without_memory._unsqueezed(errors.wrap_dim(index_of(dim), input.dim() + 1))
+    d = errors.wrap_dim(index_of(dim), len(size) + 1)
     new = size[d] * stride[d] if d < len(size) else 1
     return reshaped(
         input, (*size[:d], 1, *size[d:]), (*stride[:d], new, *stride[d:]), "UnsqueezeBackward0"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import errors, modes, protocol
+from torchlike._core import errors, modes
 from torchlike._core.storage import Unread
 from torchlike._core.tape import gradient_edge
 from torchlike._core.views import Select, Slice, Step, View, step
@@ -99,14 +99,6 @@ def unread(t: Tensor) -> np.ndarray | None:
 def on_unread(host: np.ndarray) -> Tensor:
     """A tensor on an `Unread` buffer."""
     return Tensor._on(Unread(None, host))
-
-
-def require_tensor(t: Any, name: str) -> Tensor:
-    if not isinstance(t, Tensor):
-        raise protocol.no_tensor(
-            t, f"{name}(): argument 'input' (position 1) must be Tensor, not {type(t).__name__}"
-        )
-    return t
 
 
 def one_argument(args: Sequence[Any], named: dict[str, Any], function: str, name: str) -> Any:

@@ -8,12 +8,8 @@ from torchlike._core import errors, views
 from torchlike._core.extension import add_method
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
-from torchlike._ops.shape.views.making import (
-    make_view,
-    one_argument,
-    require_tensor,
-    shape_arguments,
-)
+from torchlike._dispatch.schema import require_tensor
+from torchlike._ops.shape.views.making import make_view, one_argument, shape_arguments
 from torchlike.tensor import Tensor
 
 
@@ -147,4 +143,5 @@ add_method("mH", property(_mH))
 @composite()
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
+    require_tensor(input, "adjoint")
     return _swapped(input, "adjoint()", _CONJ).conj()

@@ -10,12 +10,11 @@ from typing import Any
 from torchlike._core import dtypes, errors, views
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import ints
+from torchlike._dispatch.schema import ints, require_tensor
 from torchlike._ops.shape.views.making import (
     make_view,
     on_unread,
     one_argument,
-    require_tensor,
     shape_arguments,
     unread,
 )
@@ -184,6 +183,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @composite(aliases=())
 def ravel(input: Tensor) -> Tensor:
     """One dimension, row-major: a view of a contiguous tensor, else of a copy."""
+    require_tensor(input, "ravel")
     return input.contiguous().view(-1)
 
 

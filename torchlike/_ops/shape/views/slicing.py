@@ -7,7 +7,8 @@ from typing import Any
 from torchlike._core import errors, views
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
-from torchlike._ops.shape.views.making import make_view, require_tensor
+from torchlike._dispatch.schema import index_of, require_tensor
+from torchlike._ops.shape.views.making import make_view
 from torchlike.tensor import Tensor
 
 
@@ -19,7 +20,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     if not size:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = errors.wrap_dim(dim, len(size))
-    i = index.__index__()
+    i = index_of(index)
     if not -size[d] <= i < size[d]:
         raise IndexError(
             f"select(): index {i} out of range for tensor of size {list(size)} at dimension {d}"
@@ -42,7 +43,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     d = errors.wrap_dim(dim, len(size))
     if isinstance(start, Tensor) and (start.dim() or start.dtype.category != 1):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    start, length = start.__index__(), length.__index__()
+    start, length = index_of(start), index_of(length)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -size[d] <= start <= size[d]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from torchlike._core import dtypes, errors
 from torchlike._dispatch.registry import composite
-from torchlike._dispatch.schema import ints
-from torchlike._ops.shape.views.making import make_parts, require_tensor
+from torchlike._dispatch.schema import index_of, ints, require_tensor
+from torchlike._ops.shape.views.making import make_parts
 from torchlike._ops.shape.views.slicing import sliced
 from torchlike.tensor import Tensor
 
@@ -39,7 +39,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             )
         name = "SplitWithSizesBackward0"
     else:
-        n = split_size_or_sections.__index__()
+        n = index_of(split_size_or_sections)
         if n < 0 or (n == 0 and size[d] != 0):
             raise RuntimeError(
                 f"split expects split_size be non-negative, but got split_size={n}" if n < 0 else

@@ -10,6 +10,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._runtime import whole_files
+
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
     """The function; an exception that leaves it is also written to the file that the environment's
@@ -37,5 +39,4 @@ def write_error(error: Exception) -> None:
     told = {"message": f"{type(error).__name__}: {error}", "extraInfo": {
         "py_callstack": "".join(traceback.format_exception(error)),
         "timestamp": str(int(time.time()))}}  # fmt: skip
-    with open(path, "w") as file:
-        json.dump({"message": told}, file)
+    whole_files.write_text(path, json.dumps({"message": told}))
