@@ -156,15 +156,16 @@ def test_a_full_disk_takes_no_checkpoint(tmp_path, hugging_face):
 
 
 def _received(handle, took):
-    """All that comes out of a descriptor until its other end is closed."""
-    while True:
-        try:
-            part = os.read(handle, 1 << 16)
-        except OSError:  # how the end of a terminal is told
-            return
-        if not part:
-            return
-        took.append(part)
+    """All that comes out of a descriptor until its other end is closed; it is closed then."""
+    with open(handle, "rb", buffering=0) as file:
+        while True:
+            try:
+                part = file.read(1 << 16)
+            except OSError:  # how the end of a terminal is told
+                return
+            if not part:
+                return
+            took.append(part)
 
 
 @pytest.mark.parametrize("name", ["save", "legacy", "jit", "text"])

@@ -82,14 +82,6 @@ def test_texts_of_the_legacy_format():
     refused(content[:head] + text, "expected|remain|pickle")
 
 
-@pytest.mark.parametrize("code", [b"r\xff\xff\xff\x7f", b"p2000000000\n"])
-def test_places_of_a_pickle(code):
-    """A place far behind all others: Python's unpickler would take memory for all of them."""
-    content = legacy()
-    body = content.index(b"\x80\x02", content.index(b"type_sizes"))
-    refused(content[: body + 2] + b"N" + code + b"." + content[body:], "writes place 2")
-
-
 @pytest.mark.parametrize("size", [20, 1 << 28])
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_records_that_are_larger_than_their_storage(size, method):
