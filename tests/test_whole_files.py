@@ -156,16 +156,21 @@ def test_a_full_disk_takes_no_checkpoint(tmp_path, hugging_face):
 
 
 def _received(handle, took):
-    """All that comes out of a descriptor until its other end is closed; it is closed then."""
-    with open(handle, "rb", buffering=0) as file:
-        while True:
-            try:
-                part = file.read(1 << 16)
-            except OSError:  # how the end of a terminal is told
-                return
-            if not part:
-                return
-            took.append(part)
+    """All that comes out of a descriptor until its other end is closed."""
+    while True:
+        try:
+            part = os.read(handle, 1 << 16)
+        except OSError:  # how the end of a terminal is told
+            return
+        if not part:
+            return
+        took.append(part)
+
+
+def _received_by_pipe(pipe, took):
+    handle = os.open(pipe, os.O_RDONLY)
+    _received(handle, took)
+    os.close(handle)
 
 
 @pytest.mark.parametrize("name", ["save", "legacy", "jit", "text"])
@@ -174,9 +179,7 @@ def test_into_a_pipe(tmp_path, made, name):
     pipe, copy = tmp_path / "pipe", tmp_path / "copy"
     os.mkfifo(pipe)
     took = []
-    reader = threading.Thread(
-        target=lambda: _received(os.open(pipe, os.O_RDONLY), took), daemon=True
-    )
+    reader = threading.Thread(target=_received_by_pipe, args=(pipe, took), daemon=True)
     reader.start()
     write(pipe, 1, made)
     reader.join(20)
@@ -201,6 +204,7 @@ def test_into_a_device(tmp_path, name):
     os.close(theirs)
     reader.join(20)
     assert link.is_char_device()
+    os.close(ours)
     copy.write_bytes(b"".join(took))
     assert read(copy) == 1
 
