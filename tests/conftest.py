@@ -8,6 +8,7 @@ import resource
 import shutil
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 import jax
@@ -79,10 +80,18 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--share", type=int, default=1, metavar="N",
+        help="of the tests marked exhaustive run one in N, by the seed of pytest-randomly",
+    )  # fmt: skip
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Mark what the long runs alone take, and then what the shortest run takes."""
     _sample(items)
+    _take_share(config, items)
     for item in items:
         long = item.get_closest_marker("exhaustive") or item.get_closest_marker("full")
         if item.path in _SMOKE and not long:
@@ -108,6 +117,20 @@ def _sample(items):
         counts[key] += 1
         if place % every if every else place:
             item.add_marker(mark.kwargs.get("rest", "exhaustive"))
+
+
+def _take_share(config, items):
+    """Of what is marked ``exhaustive`` deselect all but one in ``--share``: another one by another
+    seed, so that every test has its turn."""
+    seed, parts = config.getoption("randomly_seed", 0), config.option.share
+    kept, left = [], []
+    for item in items:
+        is_long = item.get_closest_marker("exhaustive") is not None
+        turn = zlib.crc32(f"{seed} {item.nodeid}".encode()) % parts
+        (left if is_long and turn else kept).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 def _resident() -> int:
