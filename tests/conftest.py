@@ -36,7 +36,7 @@ _unhidden = {"times": 0, "tests": 0}
 
 
 #: Of this process alone, so that what a test leaves there is seen.
-_TEMPORARY = tempfile.mkdtemp(prefix="torchlike-tests-")
+_TEMPORARY = tempfile.mkdtemp(prefix="test-run-")
 os.environ["TMPDIR"] = tempfile.tempdir = _TEMPORARY
 
 

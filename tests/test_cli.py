@@ -199,6 +199,7 @@ def test_what_needs_no_jax_imports_none(tmp_path, arguments, code):
     assert result.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.exhaustive
 def test_the_console_script_runs_a_script(tmp_path):
     write(tmp_path, "script.py", "import sys, torch; print(torch.ones(2).sum(), sys.argv)")
     result = subprocess.run(

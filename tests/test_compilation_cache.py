@@ -99,6 +99,7 @@ def test_the_oldest_entries_go_first(tmp_path):
     assert len(list(tmp_path.glob("*-cache"))) == 2
 
 
+@pytest.mark.exhaustive
 def test_a_user_without_a_home_has_no_cache():
     """As in a container that runs as a number: neither HOME nor an entry among the users."""
     code = (
@@ -135,6 +136,7 @@ def enabled_in(folder, code="", **environment):
     return done.stdout.strip(), done.stderr.strip()
 
 
+@pytest.mark.exhaustive
 def test_the_folder_is_made_for_this_user_alone_and_entries_too(tmp_path):
     folder = tmp_path / "new" / "cache"
     said = enabled_in(folder, "import os; os.umask(0);")
@@ -145,6 +147,7 @@ def test_the_folder_is_made_for_this_user_alone_and_entries_too(tmp_path):
     assert {entry.stat().st_mode & 0o777 for entry in entries} == {0o600}
 
 
+@pytest.mark.exhaustive
 @posix
 def test_a_folder_that_others_may_write_to_is_refused_in_a_line(tmp_path):
     tmp_path.chmod(0o777)

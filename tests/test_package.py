@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 import torchlike
 
 ROOT = Path(torchlike.__file__).parent
@@ -332,6 +334,7 @@ def _root_name(node):
     return node.id if isinstance(node, ast.Name) else ""
 
 
+@pytest.mark.exhaustive
 def test_importing_starts_no_backend_and_no_torch():
     code = (
         "import sys, torchlike; from jax._src import xla_bridge; "

@@ -45,6 +45,7 @@ SAME_MEMORY = ("add_", "operator", "add_ tensor", "relu_", "index", "slice", "vi
                "transposed view", "index tensor")  # fmt: skip
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.usefixtures("compiled_at_once")
 @pytest.mark.parametrize("write", [IN_PLACE[k] for k in SAME_MEMORY], ids=SAME_MEMORY)
 def test_a_sole_owner_is_written_in_its_own_memory(write):

@@ -8,6 +8,8 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import torchlike
 
 PACKAGE = Path(torchlike.__file__).parent
@@ -127,6 +129,7 @@ def places(source: str) -> Counter[str]:
     return +found
 
 
+@pytest.mark.exhaustive
 def test_every_place_where_text_becomes_code_has_its_reason():
     found = {
         (str(path.relative_to(PACKAGE)), kind): count

@@ -31,6 +31,7 @@ def check(program: Program) -> None:
     Comparison(program, ours, theirs, autograd=False).run()
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=120, **COMMON)
 @given(PROGRAMS)
 def test_random_programs_alias_as_numpy_does(program):

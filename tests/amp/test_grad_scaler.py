@@ -44,7 +44,7 @@ class Training:
         return [p.detach().numpy() for p in self.net.parameters()] + kept
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=18, rest="full")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("infinite", [(), (0,), (2, 3), (0, 1, 4)])
 def test_jitted_steps_are_eager_steps(optimizer, infinite):

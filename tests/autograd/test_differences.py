@@ -165,6 +165,7 @@ def test_reentrant_checkpoints_work_with_grad_under_jit():
     assert f(leaf(0.0)).tolist() == [1]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("backward_inside", [False, True])
 @pytest.mark.parametrize("jitted", [False, True])
 def test_checkpoints_write_state_once_under_jit(jitted, backward_inside):

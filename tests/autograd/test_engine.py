@@ -26,6 +26,7 @@ def test_gradients_accumulate_in_the_same_tensor():
     assert first.tolist() == [5, 7]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("op", [lambda y: y + 1, lambda y: y.view(1, 2).view(2),
                                 lambda y: y.add_(1)], ids=["add", "view", "add_"])  # fmt: skip
 def test_a_chain_of_20000_ops_needs_no_recursion(op):

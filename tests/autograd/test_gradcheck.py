@@ -33,6 +33,7 @@ RIGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("f", "inputs"), RIGHT.values(), ids=RIGHT.keys())
 def test_right_gradients_pass_to_second_order(f, inputs):
     given = inputs()

@@ -139,6 +139,7 @@ def test_run_prints_a_table_and_writes_every_round(tmp_path):
         assert m["error"] is None
 
 
+@pytest.mark.exhaustive
 def test_run_refuses_unknown_names():
     done = command("benchmarks/run.py", "--workloads", "mpl")
     assert done.returncode == 2

@@ -47,6 +47,7 @@ def test_long_nets_follow_hand_written_jax(workload):
     )
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("side", "kernel", "stride"),
     [(8, 3, 1), (8, 3, 2), (4, 3, 1), (2, 3, 1), (4, 3, 2), (9, 1, 2), (16, 7, 2)],
@@ -66,6 +67,7 @@ def test_lowerings_of_convolution_agree_with_lax(side, kernel, stride):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("side", [4, 7, 8])
 def test_max_pool_agrees_with_lax(side):
     jax = pytest.importorskip("jax")

@@ -21,7 +21,7 @@ def parts(result):
     return [np.asarray(part) for part in (result if several else (result,))]
 
 
-@pytest.mark.sampled(every=8)
+@pytest.mark.sampled(every=24)
 @pytest.mark.parametrize("name", OPS)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_op_gives_the_result_of_jax(library, name):
@@ -70,6 +70,7 @@ def test_rows_are_sorted_and_the_slow_named():
     assert ops.slow(rows) == [("sort", 4.0), ("cat", pytest.approx(3.05))]
 
 
+@pytest.mark.exhaustive
 def test_command_prints_a_table(capsys, tmp_path):
     pytest.importorskip("torch")
     code = ops.main(["--quick", "exp", "unbind", "--json", str(tmp_path / "out.json")])

@@ -58,7 +58,7 @@ def test_losses_follow_hand_written_jax(label, workload):
     np.testing.assert_allclose(losses(label, workload), expected, rtol=RTOL)
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=15)
 @pytest.mark.parametrize("workload", [name for name in MICRO if "100" not in name])
 @pytest.mark.parametrize("label", libraries())
 def test_micro_case_gives_the_result_of_jax(label, workload):

@@ -147,6 +147,7 @@ ALIASING = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(every=10)
 @pytest.mark.parametrize("program", ALIASING, ids=lambda f: f.__name__)
 def test_views_and_writes_mean_what_they_mean_on_the_device(program):
     found, strides = program(small(3, 4)), program(small(3, 4)).stride()
@@ -202,6 +203,7 @@ def test_an_address_is_where_the_values_are():
 # -- autograd --------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_gradients_are_those_of_the_compiled_programs():
     def loss(x, w):
         h = torch.nn.functional.gelu(x @ w).softmax(-1)

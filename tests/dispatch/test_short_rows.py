@@ -14,7 +14,7 @@ def test_they_are_the_ones_measured():
     assert NAMES == ["exp", "expm1", "log", "log1p", "sigmoid", "sqrt", "tanh"]
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=12, rest="full")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "complex64"])
 @pytest.mark.parametrize("name", NAMES)
 def test_values_and_gradients(name, dtype):

@@ -46,6 +46,7 @@ def test_a_rank_that_raises_with_logs(tmp_path):
     assert _gone(_pids(ended.stdout))
 
 
+@pytest.mark.exhaustive
 def test_a_rank_that_is_killed():
     ended = launch("--nproc-per-node", 2, FAILING, "kill")
     assert ended.returncode == 1

@@ -375,6 +375,7 @@ def work(rank, port):
     except DistNetworkError:
         print("refused", flush=True)
     dist.barrier()
+    dist.destroy_process_group()
 
 if __name__ == "__main__":
     mp.spawn(work, (int(sys.argv[1]),), nprocs=2)
@@ -382,6 +383,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.exhaustive
 def test_spawned_processes_have_a_secret_of_their_own(tmp_path):
     script = tmp_path / "spawned.py"
     script.write_text(SPAWNED)

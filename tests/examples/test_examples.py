@@ -81,7 +81,7 @@ def test_runs_on_torchlike(name):
 WITH_MODULES = ("control_flow", "lstm", "two_layer_nn")
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=() if n in WITH_MODULES else pytest.mark.full) for n in NAMES],
@@ -91,6 +91,7 @@ def test_the_same_losses_with_every_module_compiled(name):
     assert_same(compiled, eager)
 
 
+@pytest.mark.exhaustive
 def test_digits_reach_their_accuracy_and_survive_the_checkpoint():
     accuracies = re.findall(r"accuracy.* (\d+\.\d+)%", run_on_torchlike("digits"))
     assert float(accuracies[-2]) >= 97
@@ -101,6 +102,7 @@ def test_digits_reach_their_accuracy_and_survive_the_checkpoint():
 QUICK = ("gpt", "two_layer_nn")
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parity
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.full) for n in NAMES]

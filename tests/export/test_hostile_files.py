@@ -254,6 +254,7 @@ def test_what_waits_for_a_host_is_refused():
         safety.check(Exported())
 
 
+@pytest.mark.exhaustive
 def test_linear_algebra_is_listed():
     class Solve(torch.nn.Module):
         def forward(self, x):

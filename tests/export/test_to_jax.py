@@ -50,6 +50,7 @@ def test_statistics_are_given_in_training_mode():
         close(buffers[name], b)
 
 
+@pytest.mark.exhaustive
 def test_any_number_of_rows():
     m = model().eval()
     program = to_jax(m, (torch.ones(16, 3),), dynamic_shapes=({0: Dim("batch")},))
@@ -117,6 +118,7 @@ np.savez("found.npz", value=value, **gradient)
 """
 
 
+@pytest.mark.exhaustive
 def test_it_runs_where_torchlike_is_not(tmp_path):
     m = model().eval()
     program = to_jax(m, (X,), dynamic_shapes=({0: Dim("batch")},))

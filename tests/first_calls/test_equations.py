@@ -31,6 +31,7 @@ def test_calls_are_inlined_each_time_anew():
     np.testing.assert_allclose(found, np.sin(np.sin(x) + 1) + 1, rtol=1e-6)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize(
     "function",

@@ -163,7 +163,7 @@ def sizes(function):
     return [function(n) for n in (5, 6, 7, 9)]
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled(every=18)
 @pytest.mark.parametrize(
     ("name", "function"),
     [
@@ -210,6 +210,7 @@ def test_operations_of_growing_tensors_and_their_gradients(name, function):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5 * np.abs(b).max())
 
 
+@pytest.mark.exhaustive
 def test_sequences_of_growing_length(request):
     lstm = torch.nn.LSTM(3, 4)
     before = record_of("RecurrentBackward0").specialised

@@ -188,6 +188,7 @@ def test_a_rule_that_does_not_know_its_parameters_is_logged(name, monkeypatch, c
     assert record_of(name).compiled == 1
 
 
+@pytest.mark.exhaustive
 def test_arrays_on_another_device_are_compiled():
     code = """
 import jax, numpy as np

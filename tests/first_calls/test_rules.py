@@ -85,6 +85,7 @@ if hasattr(lax, "polynomial"):
     ]  # fmt: skip
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: getattr(f, "__name__", "?"))
 def test_unary(function):
     check(function, floats(50))
@@ -96,6 +97,7 @@ NOT_AT_EDGES = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "function",
     [f for f in UNARY if getattr(f, "__name__", "") not in NOT_AT_EDGES],
@@ -110,6 +112,7 @@ BINARY = [lax.add, lax.sub, lax.mul, lax.div, lax.rem, lax.max, lax.min, lax.pow
           lax.nextafter, lax.eq, lax.ne, lax.lt, lax.le, lax.gt, lax.ge]  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
 def test_binary(function):
     check(function, floats(6, 7), floats(6, 7, seed=1))
@@ -122,6 +125,7 @@ def test_binary(function):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1.2e-38)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("function", BINARY[:7] + BINARY[10:], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
 def test_binary_of_integers(function, dtype):
@@ -131,6 +135,7 @@ def test_binary_of_integers(function, dtype):
     check(function, x, y)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64])
 def test_bits(dtype):
     x, y = integers(40, low=0, high=100, dtype=dtype), integers(40, low=0, high=70, dtype=dtype)
@@ -141,6 +146,7 @@ def test_bits(dtype):
     check(lax.population_count, x)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
 def test_other_floats(dtype):
     x, y = floats(20, dtype=dtype), floats(20, seed=2, dtype=dtype)
@@ -171,6 +177,7 @@ CONVERTED = [np.bool_, np.int8, np.uint8, np.int32, np.int64, np.float16, ml_dty
              np.float32, np.float64]  # fmt: skip
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("source", CONVERTED, ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize("target", CONVERTED, ids=lambda d: np.dtype(d).name)
 def test_conversions(source, target):
@@ -219,6 +226,7 @@ def test_shapes(name):
     check(SHAPES[name], floats(3, 4), exact=True)
 
 
+@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("shape", [(3, 4, 5), (0, 4, 5), (3, 0, 5)])
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (0, 1, 2)])
 def test_reductions(shape, axes):
@@ -260,6 +268,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, ml_dtypes.bfloat16])
 def test_products(name, dtype):
@@ -290,6 +299,7 @@ CONVOLUTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions(name):
     options = CONVOLUTIONS[name]
@@ -339,6 +349,7 @@ INDEXING = {
 }
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", INDEXING)
 def test_indexing(name):
     check(INDEXING[name], floats(3, 4), AT)

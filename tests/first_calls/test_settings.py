@@ -37,6 +37,7 @@ def run(code, **variables):
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_the_environment_says_the_mode_at_the_start():
     code = "import torchlike as t; print(t.compiler.get_first_calls())"
     assert run(code, TORCHLIKE_FIRST_CALLS="compiled").stdout == "compiled\n"

@@ -95,7 +95,7 @@ def _batches(seed):
     return [torch.tensor(rng.standard_normal((n, 2)).astype(np.float32)) for n in (4, 3)]
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=12)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.__name__)
 def test_a_direct_write_is_seen_by_every_program(change):
     eager, jitted = Training(lambda f: f), Training(torch.jit)

@@ -43,6 +43,7 @@ def test_an_unhashable_argument_does_not_pass_for_a_later_one_at_its_address():
         assert value(f(one(), Unhashable(k))) == k
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("first", "second"), [(1, True), (1, 1.0), (0.0, -0.0), (2.0, np.float64(2.0)), (0, False)]
 )

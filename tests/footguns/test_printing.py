@@ -195,6 +195,7 @@ def guarded_print():
         print("not a number")
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("tell", "by"),
     [

@@ -75,7 +75,7 @@ def outcome(source, name, wrap):
 
 
 @pytest.mark.filterwarnings("ignore:torchlike.jit")
-@pytest.mark.sampled(every=2, rest="full")
+@pytest.mark.sampled(every=26, rest="full")
 @pytest.mark.parametrize("seed", range(60))
 def test_a_random_function_is_as_in_eager(seed):
     source = source_of(seed)

@@ -180,7 +180,7 @@ def _set(name, value):
     return between
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize(
     ("name", "value"),
     [("lr", 0.01), ("weight_decay", 0.1), ("betas", (0.5, 0.9)), ("eps", 0.1), ("maximize", True)],

@@ -210,6 +210,7 @@ def test_from_nnx(name, training, compiled):
     close(found.to_flax()(jnp.asarray(x)), reference(jnp.asarray(x)))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", names(LINEN, "LINEN"))

@@ -36,6 +36,7 @@ def assert_trained(parameters):
         np.testing.assert_allclose(found, p.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("jitted", [False, True])
 def test_optax_updates_named_parameters_by_gradients_of_jax(jitted):
     m = model()

@@ -31,6 +31,7 @@ def train(m, optimizer, n):
     return loss.item()
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("kind", ["AdamW", "Optax"])
 def test_training_goes_on_from_a_checkpoint(kind, tmp_path):
     def make(m):

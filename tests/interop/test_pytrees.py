@@ -130,6 +130,7 @@ def test_eval_shape_gives_meta_tensors():
     assert jax.eval_shape(lambda t: t.sum(), found).shape == ()
 
 
+@pytest.mark.exhaustive
 def test_a_loss_that_is_a_tensor():
     def loss(w):
         return (w * 3).exp().sum()

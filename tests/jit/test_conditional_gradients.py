@@ -115,7 +115,7 @@ def alike(eager, jitted):
                 np.testing.assert_allclose(q, p, rtol=2e-5, atol=1e-6)
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=27, rest="full")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("kind", [Two, Nested, Behind, Turns, Unrolled])
 def test_a_step_leaves_alone_what_the_branch_did_not_use(kind, name):
@@ -137,6 +137,7 @@ def test_gradients_that_accumulate():
         assert step.compiles == len({tuple(none) for _, none, *_ in [(0, [True] * 6), *eager[:-1]]})
 
 
+@pytest.mark.exhaustive
 def test_two_backward_passes_in_one_step():
     def again(net):
         net(X * 2, torch.tensor(1.0)).sum().backward()  # always through one of them
@@ -163,6 +164,7 @@ def test_zeroed_gradients(zero):
     alike(*(trained(Two, OPTIMIZERS["AdamW"], j, before=inside)[0] for j in (False, True)))
 
 
+@pytest.mark.exhaustive
 def test_clipping():
     def clip(net):
         torch.nn.utils.clip_grad_norm_(net.parameters(), 0.1)
@@ -171,6 +173,7 @@ def test_clipping():
     alike(*(trained(Nested, OPTIMIZERS["AdamW"], j, before=clip)[0] for j in (False, True)))
 
 
+@pytest.mark.exhaustive
 def test_a_gradient_scaler():
     def run(jitted):
         torch.manual_seed(3)
@@ -197,7 +200,7 @@ def test_a_gradient_scaler():
     alike(run(False), run(True))
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("kind", [Two, Nested, Behind, Turns, Unrolled])
 def test_a_compiled_model_in_an_eager_step(kind):
     def run(jitted):
@@ -232,7 +235,7 @@ def outputs(x, p, q, gate):
     return first, second, x * p * q
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 @pytest.mark.parametrize("used", [(0,), (1,), (2,), (0, 1), (0, 2)])
 @pytest.mark.parametrize("gate", [1.0, -1.0])
 def test_outputs_that_no_gradient_reaches(used, gate):
@@ -273,6 +276,7 @@ def refused(body, words, kind=Two):
     assert all(p.grad is None for p in net.parameters())
 
 
+@pytest.mark.exhaustive
 def test_asking_whether_there_is_a_gradient():
     def ask(net, loss):
         loss.backward()
@@ -289,6 +293,7 @@ def test_asking_whether_there_is_a_gradient():
     assert step(X, torch.tensor(1.0)).shape == (1, 2)
 
 
+@pytest.mark.exhaustive
 def test_asking_autograd_grad():
     refused(lambda net, loss: torch.autograd.grad(loss, [net.a.weight])[0], "only one branch")
     net = Two()
@@ -361,6 +366,7 @@ def test_hooks_see_zeros_and_may_change_what_there_is():
     assert run(False) == run(True) == [[[40.0], None], [None, [600.0]]]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("branches", [False, True])
 def test_a_gradient_retained_on_the_way_to_the_result(branches):
     def loss(x, w, returned):
@@ -390,6 +396,7 @@ def test_a_retained_gradient():
         torch.jit(step)(torch.tensor(1.0))
 
 
+@pytest.mark.exhaustive
 def test_a_saved_program(tmp_path):
     """What torch.jit.save writes knows it, too: in an eager step, and inside a jitted one."""
     torch.manual_seed(3)
@@ -442,6 +449,7 @@ def never(x, w, gate):
     return OneSided.apply(x * x, w).sum() * gate
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("gate", [1.0, -1.0])
 @pytest.mark.parametrize(("f", "create_graph"), [(one_sided, False), (never, False), (never, True)])
 def test_a_function_may_give_none(f, gate, create_graph):

@@ -33,6 +33,7 @@ def w():
 X = torch.tensor([0.5, -1.0, 2.0])
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("p", [True, False])
 def test_cond(w, p):
     a, b = w
@@ -144,6 +145,7 @@ def test_writing_to_state_in_a_branch_is_refused():
     assert state.tolist() == [0, 0, 0]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("n", [1, 5, 130])
 def test_while_loop(w, n):
     def f(n, x):
@@ -189,7 +191,7 @@ def test_scan_stacks_where_it_scans(dim, jitted):
     assert sums.tolist() == [0, 6]
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("mode", ["pointwise", "generic"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan(mode, reverse):

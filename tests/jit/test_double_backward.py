@@ -39,6 +39,7 @@ def second_order(f, x):
             0.0 if x.grad is None else x.grad.tolist()]  # fmt: skip
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("f", [plain, with_detach, with_dropout])
 def test_second_order_gradients_are_eager_ones(f):
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)

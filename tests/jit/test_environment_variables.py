@@ -50,6 +50,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_variable_is_a_guard_whichever_way_it_is_read(way, monkeypatch):
     read = WAYS[way]
@@ -97,6 +98,7 @@ def test_a_variable_that_is_not_there(monkeypatch, caplog):
     assert "`os.environ['TORCHLIKE_TEST_OTHER']` changed: nothing → ''" in caplog.text
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("read", [
     lambda: dict(os.environ), lambda: os.environ.copy(), lambda: {**os.environ},
     lambda: os.environ | {},

@@ -52,6 +52,7 @@ def trained(compile, steps=4):
     return net, [t.detach().numpy() for t in net.state_dict().values()]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(("compile", "eager_functions"), [
     (torch.compile, 1), (lambda net: torch.jit(net, fallback="eager"), 1),
     (lambda net: torch.compile(lambda x: net(x)), 2),

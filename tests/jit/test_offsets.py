@@ -44,7 +44,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=25)
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("f", [read, read_views, write])
 def test_another_offset_is_no_other_program(f, view):
@@ -66,6 +66,7 @@ def test_a_decoding_loop_compiles_twice():
     assert decode.compiles == 2
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     "f",
     [
@@ -157,6 +158,7 @@ def test_the_base_is_also_reached_from_outside():
         torch.testing.assert_close(jitted(state[:, i]), expected)
 
 
+@pytest.mark.exhaustive
 def test_gradients_reach_the_base():
     inside = torch.jit(lambda x: torch.autograd.grad((x**3).sum(), x)[0])
     outside = torch.jit(lambda x: (x**3).sum())

@@ -45,6 +45,7 @@ def change_requires_grad(box, f):
     f(torch.ones(2, requires_grad=True))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -289,6 +290,7 @@ one = torch.ones(2)
 held = [one]
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
@@ -414,6 +416,7 @@ CHANGES_OF_MODULES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("change", CHANGES_OF_MODULES)
 def test_what_of_a_module_changed(caplog, change):
     module, (make, words) = Head(), CHANGES_OF_MODULES[change]

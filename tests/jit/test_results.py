@@ -131,6 +131,7 @@ def _parameter(x):
     return torch.nn.Parameter(x.clone())
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("make", [_made, _copied, _alias, _parameter])
 def test_a_leaf_that_was_made_inside_keeps_its_gradient(make):
     @torch.jit

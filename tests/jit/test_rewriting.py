@@ -177,7 +177,7 @@ def nested_function(x):
     return inner(x) + inner(-x * 2)
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize(
     "f",
     [if_else, if_alone, early_returns, elifs, ternaries_and_booleans, calls_of_bool,
@@ -264,6 +264,7 @@ class Gated(Base):
         return h.relu() if h.sum() > 0 else h.tanh()
 
 
+@pytest.mark.exhaustive
 def test_modules_methods_private_names_and_super():
     torch.manual_seed(0)
     m = Gated()
@@ -383,7 +384,7 @@ def endless(x):
     return x
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 @pytest.mark.parametrize(
     ("f", "words"),
     [

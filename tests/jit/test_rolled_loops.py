@@ -190,7 +190,7 @@ def _run(make: Callable[[int], Any], turns: int, compiled: bool) -> Any:
     return found
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=9)
 @pytest.mark.parametrize("make", STEPS)
 def test_rolled_steps_are_eager_ones(make: Callable[[int], Any], sizes: _Sizes) -> None:
     rolled, eager = _run(make, 24, True), _run(make, 24, False)
@@ -201,7 +201,7 @@ def test_rolled_steps_are_eager_ones(make: Callable[[int], Any], sizes: _Sizes) 
         np.testing.assert_allclose(a.detach() / scale, b.detach() / scale, **TOLERANCE)
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("make", STEPS)
 def test_the_number_of_equations_does_not_grow_with_the_turns(
     make: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
@@ -232,6 +232,7 @@ def _equations(
     return found[0]
 
 
+@pytest.mark.exhaustive
 def test_a_call_whose_backward_comes_later(sizes: _Sizes) -> None:
     """Forward and backward are two programs: each has a loop."""
     torch.manual_seed(0)
@@ -255,6 +256,7 @@ def test_a_call_whose_backward_comes_later(sizes: _Sizes) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_float32(sizes: _Sizes) -> None:
     torch.manual_seed(0)
     cell = nn.LSTMCell(3, 5)

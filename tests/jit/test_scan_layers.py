@@ -57,6 +57,7 @@ def assert_same_state(a, b):
             torch.testing.assert_close(p.grad, q.grad, rtol=1e-5, atol=1e-6, msg=name)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("p", [0.0, 0.5])
 def test_values_gradients_and_draws_are_those_of_the_loop(p):
     eager, jitted = pair(lambda: Block(p))
@@ -161,6 +162,7 @@ def test_one_layers_change_is_seen():
         call(x_of())
 
 
+@pytest.mark.exhaustive
 def test_frozen_layers_no_grad_and_shared_weights():
     eager, jitted = pair()
     for net in (eager, jitted):

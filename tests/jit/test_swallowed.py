@@ -22,7 +22,7 @@ quietly = pytest.mark.filterwarnings(
 )
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled(every=12)
 @quietly
 @pytest.mark.parametrize("function", CATALOGUE, ids=lambda f: f.__name__)
 @pytest.mark.parametrize(

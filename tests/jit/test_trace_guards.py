@@ -51,6 +51,7 @@ def test_a_global_that_changes_is_seen(warm, jitted):
         assert f.compiles == 3  # going back to an earlier value finds its program again
 
 
+@pytest.mark.exhaustive
 def test_a_closure_and_a_helper_are_seen():
     k = [2.0]
 

@@ -108,6 +108,7 @@ def test_what_cannot_be_undone_is_done_once(k, capsys):
     assert capsys.readouterr().out == "called\n" * 8
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.filterwarnings("ignore:torchlike.jit")
 def test_structure_that_the_first_call_makes(k):

@@ -30,6 +30,7 @@ def test_xla_compiles_in_another_thread(monkeypatch):
     assert not f.ran_eagerly
 
 
+@pytest.mark.exhaustive
 def test_the_call_that_runs_the_program_compiles_nothing(tmp_path):
     code = """
 import sys, threading

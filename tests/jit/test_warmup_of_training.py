@@ -170,7 +170,7 @@ def trained(case, wrap, sizes=(4,) * STEPS):
     }  # fmt: skip
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=30, rest="full")
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 @pytest.mark.parametrize("case", CASES)
 def test_a_training_is_what_it_is_eagerly(case, k):
@@ -193,6 +193,7 @@ def test_a_training_is_what_it_is_eagerly(case, k):
         assert len(runs[0]) == k  # what the trace appended is undone
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("case", [mlp, dropout_and_batch_norm])
 def test_shapes_that_change_in_the_midst_of_it(case):
     sizes = (4, 4, 7, 4, 4, 7, 7, 7, 2, 4)

@@ -180,6 +180,7 @@ def test_varlen_extras():
     torch.testing.assert_close(used[4:], torch.einsum("qhk,khd->qhd", weights, q[4:6]))
 
 
+@pytest.mark.exhaustive
 def test_gradient_of_lse():
     q, at = torch.randn(70, 1, 4, requires_grad=True), torch.tensor([0, 70])
     lse = varlen_attn(q, q, q, at, at, 70, 70, return_aux=AuxRequest(lse=True))[1]
@@ -201,6 +202,7 @@ def test_dropout_drops_what_backward_drops():
     torch.testing.assert_close(ones.grad.sum(), out.sum())
 
 
+@pytest.mark.exhaustive
 def test_half_precision():
     q = ragged(torch.randn(70, 2, 8), [0, 66, 70]).transpose(1, 2)
     low = q.to(torch.bfloat16)

@@ -83,6 +83,7 @@ def test_a_shorter_mask(rows, columns):
     assert short.to_dense().tolist() == made.to_dense().tolist()
 
 
+@pytest.mark.exhaustive
 def test_one_compilation_for_changing_captured_values():
     document = torch.tensor([0, 0, 1, 1, 2, 2])
     slopes = torch.ones(3, requires_grad=True)

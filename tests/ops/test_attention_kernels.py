@@ -49,7 +49,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=9)
 @pytest.mark.parametrize(("rows", "columns", "causal", "kind"), CASES)
 def test_blocks_give_what_whole_rows_give(rows, columns, causal, kind):
     query, key, value = normal(2, 3, rows, 8), normal(2, 3, columns, 8), normal(2, 3, columns, 6)
@@ -90,6 +90,7 @@ def test_groups_of_heads_share_a_key():
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_dropout_drops_the_same_weights_in_backward():
     query, key, value = normal(1, 1, 32, 4), normal(1, 1, 32, 4), jnp.eye(32)[None, None]
     settings = chunked.Settings(False, 0.5, dropout=0.5, block=8)

@@ -105,6 +105,7 @@ def log_softmax(x):
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("fused", [True, False])
 def test_transducer_loss(fused):
     rng = np.random.default_rng(0)

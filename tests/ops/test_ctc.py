@@ -41,6 +41,7 @@ def test_sum_over_alignments(run, target, blank):
     assert got == pytest.approx(by_hand(x, target, blank), rel=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_same_as_optax():
     x, lengths, sizes = probabilities(7, 3, 5), np.array([7, 5, 6]), np.array([2, 3, 0])
     targets = np.array([[1, 2, 4], [3, 3, 1], [2, 1, 1]])

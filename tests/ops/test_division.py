@@ -22,6 +22,7 @@ def tensor_of(y):
     return torch.tensor(y) if isinstance(y, (np.ndarray, np.generic)) else y
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("y", DIVISORS.values(), ids=DIVISORS)
 def test_quotients_are_those_of_ieee_754(run, y, dtype):
@@ -35,6 +36,7 @@ def test_quotients_are_those_of_ieee_754(run, y, dtype):
         np.testing.assert_array_equal(found.numpy(), x / y, strict=True)
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("y", DIVISORS.values(), ids=DIVISORS)
 def test_multiples_are_truncated_and_rounded_down(run, y):
     x = (X * y).astype(np.float32)

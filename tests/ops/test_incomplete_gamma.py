@@ -17,6 +17,7 @@ REFERENCE = [
 ]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("jitted", [False, True])
 def test_large_arguments(jitted):
     a, x, p, q = (torch.tensor(v, dtype=torch.float64) for v in zip(*REFERENCE, strict=True))

@@ -42,6 +42,7 @@ def test_eigenvectors(run) -> None:
           torch.view_as_real(vectors * values.unsqueeze(-2)))  # fmt: skip
 
 
+@pytest.mark.sampled(every=2)
 def test_lu_and_cholesky(run) -> None:
     p, l, u = run(lambda a: tuple(torch.linalg.lu(a)), A)  # noqa: E741 - the names of the factors
     close(p @ l @ u, A)
@@ -50,6 +51,7 @@ def test_lu_and_cholesky(run) -> None:
     close(torch.linalg.cholesky(S, upper=True), factor.mT)
 
 
+@pytest.mark.sampled(every=2)
 def test_solutions(run) -> None:
     b = A[:, :3, :2]
     close(S @ run(lambda s, b: torch.linalg.solve(s, b), S, b), b)

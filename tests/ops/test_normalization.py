@@ -127,6 +127,7 @@ def test_the_derivative_written_by_hand_is_that_of_the_two_passes():
     chex.assert_trees_all_close(found, jax.jvp(plain, (x,), (dx,)), rtol=1e-12)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("sizes", [(5,), (4,), (4, 5), (4, 5, 6), (2, 3, 4, 5)])
 def test_batch_norm_trains_alike_in_a_compiled_program(sizes):
     """There it may be computed with the channels last; channels are dimension 1 all the same."""

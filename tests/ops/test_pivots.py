@@ -14,6 +14,7 @@ SOLVERS = {
 }
 
 
+@pytest.mark.sampled(every=9)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("bad", [[0, 2], [3, 2], [-3, 2]])
 def test_rows_that_there_are_not(run, solver, bad, request) -> None:
@@ -32,6 +33,7 @@ def test_a_batch_is_nan_where_its_pivots_are_bad() -> None:
     assert solved.isnan().any(-1).any(-1).tolist() == [False, True, False]
 
 
+@pytest.mark.sampled(every=2)
 def test_good_pivots(run) -> None:
     a = torch.tensor([[0.0, 1.0, 2.0], [3.0, 1.0, 1.0], [1.0, 4.0, 0.5]])
     lu, pivots = torch.linalg.lu_factor(a)

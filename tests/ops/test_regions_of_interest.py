@@ -24,6 +24,7 @@ def test_other_libraries_are_not_loaded():
         torch.ops.load_library("/anywhere/other/_C.so")
 
 
+@pytest.mark.exhaustive
 def test_the_library_has_another_name_in_newer_releases():
     told = (
         "import torchlike as torch\n"
@@ -100,7 +101,7 @@ def aligned_by_hand(images, rois, scale, size, ratio, aligned):
 ROIS = [[0, 1, 1.5, 9, 10], [1, 0, 0, 3, 2.5], [1, -3, -2, 20, 25], [0, 5, 5, 5.2, 5.1]]
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=12, rest="full")
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("aligned", [False, True])
 @pytest.mark.parametrize("ratio", [-1, 2])

@@ -28,7 +28,7 @@ def test_few_taps_pay(kernel, channels, made, dtype, expected):
     assert shifted_images.pays(weight) is expected
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
 @pytest.mark.parametrize(
     ("sizes", "kernel", "geometry"),

@@ -85,6 +85,7 @@ def test_mistakes() -> None:
         torch.bincount(torch.tensor([-1]))
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_nan_of_either_sign_is_the_largest(dtype, jitted) -> None:

@@ -21,7 +21,7 @@ def test_parts_share_a_node(cut):
     assert parts[0].grad_fn.next_functions[0][0].name() == "MulBackward0"
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=20)
 @pytest.mark.parametrize("used", [slice(None), slice(0, 1), slice(-1, None)])
 @pytest.mark.parametrize("cut", CUTS)
 def test_gradients_of_parts(cut, used, run):

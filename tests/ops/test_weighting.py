@@ -42,7 +42,7 @@ def by_definition(q, k, v, mask, is_causal):
     return weights @ v
 
 
-@pytest.mark.sampled(every=5, rest="full")
+@pytest.mark.sampled(every=15, rest="full")
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("sizes", SIZES)
 def test_values_and_gradients_are_those_of_the_definition(sizes, kind, run):
@@ -82,7 +82,7 @@ def test_derivatives_of_every_order(kind):
     torch.testing.assert_close((forward * cotangent).sum(), sum(products))
 
 
-@pytest.mark.sampled(every=5, rest="full")
+@pytest.mark.sampled(every=25, rest="full")
 @pytest.mark.parametrize("rows", [1, 2, 16])
 @pytest.mark.parametrize("columns", [1, 2, 32, 33])
 @pytest.mark.parametrize("width", [1, 2, 16])

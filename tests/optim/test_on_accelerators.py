@@ -112,6 +112,7 @@ def test_steps_are_those_of_the_cpu(name, dtype):
         np.testing.assert_allclose(there, here, rtol=rtol, atol=rtol * float(jnp.abs(here).max()))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("decay", [0.3, 0.9, 0.99, 0.999, 0.99999])
 def test_how_many_steps_are_averaged(decay):
     steps = [*range(1, 40), 100, 999, 1000, 1001, 10_000, 1_000_000]

@@ -319,6 +319,7 @@ def test_lbfgs_is_that_of_a_loop_of_optax(search):
         params = optax.apply_updates(params, updates)
 
 
+@pytest.mark.exhaustive
 def test_a_search_along_a_line_calls_the_closure_again():
     p = torch.nn.Parameter(torch.tensor(3.0))
     optimizer = Optax(

@@ -79,7 +79,7 @@ def check(name, way, make, by_hand):
     assert len(optimizer.state["group 0"]) == len(jax.tree.leaves(state))
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("way", ["numpy", "jit"])
 def test_a_sample_is_as_by_hand(name, way, by_hand):

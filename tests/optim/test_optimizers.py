@@ -48,6 +48,7 @@ def train(make, options, steps, wrap=lambda f: f, schedule=False):
     return losses, w, b, optimizer, run
 
 
+@pytest.mark.sampled(every=3)
 @every
 def test_jitted_training_equals_eager_with_a_changing_rate(make, options):
     eager = train(make, options, 8, schedule=True)

@@ -33,6 +33,7 @@ assert type(x + 1) is torch.Tensor
 """
 
 
+@pytest.mark.exhaustive
 def test_functions_run_their_own_code_until_a_subclass_has_an_instance():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
 

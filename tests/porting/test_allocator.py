@@ -60,6 +60,7 @@ def measure(how, mebibytes=16, where="main", **environment):
     return taken, int(kept), frozen == "True"
 
 
+@pytest.mark.exhaustive
 @glibc_only
 def test_freed_memory_stays_in_the_process():
     taken, kept, frozen = measure("tune")

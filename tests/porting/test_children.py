@@ -167,6 +167,7 @@ def test_other_pythons_and_cleaned_environments_are_left_alone(tmp_path):
     assert children.untold(alone) == {}
 
 
+@pytest.mark.exhaustive
 def test_torchlike_is_found_where_the_child_has_no_path_to_it(tmp_path):
     write(tmp_path, "pass")
     told = {"PYTHONPATH": str(tmp_path / "elsewhere")}
@@ -213,6 +214,7 @@ DEAF = """
 """
 
 
+@pytest.mark.exhaustive
 def test_where_children_hear_nothing_they_are_refused_or_told_of(tmp_path):
     pytest.importorskip("torch")  # such a child imports PyTorch itself
     script = write(tmp_path, DEAF.strip())
@@ -296,6 +298,7 @@ def test_a_script_that_will_have_another_torch_is_told_of(tmp_path):
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.exhaustive
 def test_install_alias_tells_children_too(tmp_path):
     script = write(tmp_path, WAYS["command"])
     script.write_text("import torchlike\ntorchlike.install_alias()\n" + script.read_text())

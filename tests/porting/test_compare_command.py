@@ -264,6 +264,7 @@ def compared_until_it_waits(tmp_path, source):
     return script, process
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name != "posix", reason="an interruption of a group of processes")
 def test_where_the_signal_is_ignored_neither_compare_nor_the_script_hears_of_it(tmp_path):
     with interruptions.ignored():
@@ -276,6 +277,7 @@ def test_where_the_signal_is_ignored_neither_compare_nor_the_script_hears_of_it(
     assert "eager: the script ended with exit code 7" in output
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name != "posix", reason="an interruption of a group of processes")
 def test_an_interruption_shows_the_scripts_frames_only(tmp_path):
     with interruptions.heard():

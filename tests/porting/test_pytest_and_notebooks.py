@@ -41,6 +41,7 @@ def test_a_project_with_the_files_of_the_page(tmp_path, files):
     assert "2 passed" in result.stdout
 
 
+@pytest.mark.exhaustive
 def test_the_cells_run_one_after_the_other(tmp_path):
     assert len(CELLS) == 4
     # As a notebook does: each cell compiled by itself, all in one namespace.

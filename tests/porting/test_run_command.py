@@ -36,6 +36,7 @@ def test_torch_is_torchlike(tmp_path):
     ]
 
 
+@pytest.mark.exhaustive
 def test_real_pytorch_is_not_even_looked_for(tmp_path):
     (tmp_path / "torch").mkdir()
     write(tmp_path / "torch", "__init__.py", "raise SystemExit('the real one')")

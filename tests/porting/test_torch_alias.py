@@ -49,6 +49,7 @@ def test_import_torch_means_torchlike(tmp_path, first):
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.exhaustive
 def test_it_is_installed_once(tmp_path):
     code = (
         "import sys, torchlike\n"
@@ -70,12 +71,14 @@ def test_too_late_where_torch_has_been_imported(tmp_path, late):
     assert "restart the kernel" in error
 
 
+@pytest.mark.exhaustive
 def test_it_is_silent_under_the_launcher(tmp_path):
     (tmp_path / "script.py").write_text("import torchlike.as_torch\n" + USES)
     result = python(tmp_path, "-m", "torchlike", "run", "script.py")
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.exhaustive
 def test_missing_names_are_explained(tmp_path):
     result = python(tmp_path, "-c", "import torchlike.as_torch\nfrom torch.nn import NoSuchLayer")
     error = result.stderr.splitlines()[-1]

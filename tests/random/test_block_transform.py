@@ -112,6 +112,7 @@ assert built == [one.usable for one in made]
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
 def test_a_forked_child_draws_in_numpy():
     """A child of a process that has used JAX would hang in XLA."""

@@ -53,6 +53,7 @@ def check(key: str, got: object, exact: bool) -> None:
         np.testing.assert_allclose(array, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.filterwarnings("ignore:.*out of bounds")
 @pytest.mark.parametrize("key", sorted(CASES))
 def test_golden_program(key: str) -> None:

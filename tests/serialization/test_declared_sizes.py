@@ -96,6 +96,7 @@ def test_records_that_are_smaller_than_their_storage():
             "truncated: storage 0 has 8 of 16")  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_pickles_that_unpack_to_much():
     content = zipped(
         lambda name, data: [data + bytes(300 << 20) if name == "data.pkl" else data],

@@ -56,6 +56,7 @@ def test_script_of_a_module_shares_state_and_keeps_both_branches(net):
     assert "stablehlo" in s.code
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("compiled_at_once")
 def test_script_trains_as_the_module_does(net):
     s = torch.jit.script(net)
@@ -176,6 +177,7 @@ def roundtrip(s, **options):
     return torch.jit.load(file, **options)
 
 
+@pytest.mark.exhaustive
 def test_a_loaded_module_is_a_module(net):
     net.eval()
     s = torch.jit.script(net)

@@ -49,6 +49,7 @@ FOUND = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("what", FOUND)
 def test_each_kind_of_tensor_is_found(what):
     found = find(tensors(), FOUND[what], settings=torchlike_profile)

@@ -48,6 +48,7 @@ def command(tree, *arguments):
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parity
 def test_the_skeleton_is_an_op(tree):
     pytest.importorskip("torch")  # op_harness compares with it

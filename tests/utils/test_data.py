@@ -42,6 +42,7 @@ def test_a_seed_gives_pytorchs_shuffle():
     assert order.tolist() == again.tolist()
 
 
+@pytest.mark.exhaustive
 def test_threads_load_the_same_batches_in_order():
     torch.manual_seed(0)
     one = [y.tolist() for _, y in DataLoader(rows(), batch_size=3, shuffle=True)]

@@ -204,6 +204,7 @@ def test_bad_input_writes_nothing(folder, log, error, words):
     assert values(folder) == []
 
 
+@pytest.mark.exhaustive
 def test_without_tensorboard_the_extra_is_named():
     code = (
         "import importlib.util as u\nfind = u.find_spec\n"

@@ -152,6 +152,7 @@ def test_views_of_much_memory_go_without_the_rest():
     assert left.tolist() == right.tolist() == [3.0] * 10
 
 
+@pytest.mark.exhaustive
 def test_a_shared_tensor_is_seen_on_both_sides():
     counts = torch.zeros(20, dtype=torch.int64).share_memory_()
 
@@ -306,6 +307,7 @@ def test_a_dataset_that_cannot_be_pickled_is_loaded_by_threads():
                 loaded(rows, multiprocessing_context=context)
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_was_killed_is_started_again():
     assert loaded(Rows()) == IN_ORDER
     workers = iter(DataLoader(Rows(lambda: time.sleep(60)), num_workers=2))
@@ -318,6 +320,7 @@ def test_a_server_that_was_killed_is_started_again():
     assert loaded(Rows()) == IN_ORDER
 
 
+@pytest.mark.exhaustive
 def test_a_module_that_computes_when_it_is_imported(tmp_path, monkeypatch):
     (tmp_path / "computes_at_import.py").write_text(
         "import torchlike as torch, jax\njax.devices()\n"
@@ -364,6 +367,7 @@ class Endless(IterableDataset):
             yield 1
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_does_not_listen_is_killed(monkeypatch):
     batches = iter(DataLoader(Rows(lambda: time.sleep(60)), num_workers=1, prefetch_factor=6))
     next(batches)
@@ -428,6 +432,7 @@ def test_a_script_without_a_guard(computed, tmp_path):
     assert err == ""
 
 
+@pytest.mark.exhaustive
 def test_under_the_launcher_torch_is_torchlike_in_workers(tmp_path):
     command = ["-m", "torchlike", "run"]
     with running(tmp_path, "computed", command=command, name="torch") as program:
@@ -487,6 +492,7 @@ IGNORING = """
 """
 
 
+@pytest.mark.exhaustive
 def test_where_the_signal_is_ignored_workers_and_what_they_start_ignore_it(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(IGNORING))

@@ -15,7 +15,7 @@ from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.moving import moved, placed
 from torchlike._dispatch.record import execute
-from torchlike._runtime import first_calls, mixed_operands
+from torchlike._runtime import first_calls, mixed_operands, x64
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.tensor import Tensor
@@ -148,7 +148,8 @@ def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.Form:
     """Compiled broadcast and cast to a size and dtype."""
     key = (size, dtype)
     if key not in _fits:
-        _fits[key] = first_calls.jit(_fit_pure(size, dtype), name="expand", inline=AT_ONCE)
+        pure = x64.requiring(_fit_pure(size, dtype))
+        _fits[key] = first_calls.jit(pure, name="expand", inline=AT_ONCE)
     return _fits[key]
 
 

@@ -54,6 +54,7 @@ dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(folder, {"a": 1, "b"
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "at", [2, pytest.param(1, marks=pytest.mark.full), pytest.param(3, marks=pytest.mark.full)]
 )

@@ -92,7 +92,7 @@ def text_of(name, platform):
         return traced.lower(lowering_platforms=(platform,)).as_text()
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("platform", ["tpu", "cuda"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_step_has_no_workaround_for_the_cpu(name, platform):
