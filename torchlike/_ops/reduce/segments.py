@@ -129,7 +129,7 @@ def segment_reduce(
     data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
     offsets: Tensor | None = None, axis: int = 0, unsafe: Any = False, initial: Any = None,
 ) -> Tensor:  # fmt: skip
-    """ "max" (or "amax"), "mean", "min" ("amin"), "sum" or "prod" of consecutive segments of ``axis``.
+    """ "amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``.
 
     The segments are given by their ``lengths`` (..., S) or ``offsets`` (..., S + 1); what lies
     beyond the last is left out. ``initial`` begins each reduction; without it an empty segment is
