@@ -10,6 +10,7 @@ from torchlike.sparse._checks import as_sparse_gradcheck, check_sparse_tensor_in
 from torchlike.sparse._compressed import CompressedTensor as _CompressedTensor
 from torchlike.sparse._compressed_rules import same_layout
 from torchlike.sparse._diagonals import spdiags
+from torchlike.sparse._products import weighted as _weighted
 from torchlike.sparse._softmax import log_softmax, softmax
 from torchlike.sparse._tensor import SparseTensor
 from torchlike.sparse._types import SPARSE_TENSOR_TYPES as _SPARSE_TENSOR_TYPES
@@ -54,10 +55,10 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) 
     """``beta * mat + alpha * (mat1 @ mat2)``, ``mat1`` sparse; dense when ``mat`` is."""
     product: Any = mm(_require_sparse(mat1, "addmm"), mat2)
     if isinstance(mat, (SparseTensor, _CompressedTensor)):
-        return mat * beta + product * alpha
+        return _weighted(mat, beta) + product * alpha
     is_dense = not isinstance(product, (SparseTensor, _CompressedTensor))
     dense: Any = product if is_dense else product.to_dense()
-    return mat * beta + dense * alpha
+    return _weighted(mat, beta) + dense * alpha
 
 
 def sampled_addmm(

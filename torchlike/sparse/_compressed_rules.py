@@ -23,6 +23,7 @@ from torchlike._ops.linalg.sparse_products import coalesced_values, csr_matmul, 
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._compression import compressed, of_coordinates
 from torchlike.sparse._kinds import KINDS
+from torchlike.sparse._products import weighted
 from torchlike.sparse._rule_table import OF_ELEMENTS, OF_TERMS, functions
 from torchlike.sparse._rule_table import compressed_rule as rule
 from torchlike.sparse._tensor import SparseTensor
@@ -210,7 +211,7 @@ def _(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Tensor:
     product: Any = _product(mat1, mat2)
     if isinstance(product, CompressedTensor) and isinstance(input, CompressedTensor):
         product = compressed(product, input.layout, input.blocksize())
-    return input * beta + product * alpha
+    return weighted(input, beta) + product * alpha
 
 
 @rule("linear")

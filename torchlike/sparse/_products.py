@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.dtypes import bool as boolean
+from torchlike._core.layouts import strided
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.creation.from_data import tensor as make_tensor
@@ -29,6 +31,15 @@ def _require_matrix(t: Any, name: str) -> SparseTensor:
 
 def _rows_with_elements(t: SparseTensor, name: str) -> np.ndarray:
     return np.unique(t._at[0]._value(name, _INSTEAD)).astype(np.int64)
+
+
+def weighted(input: Any, beta: Any) -> Any:
+    """Return ``beta * input``, 0 for a ``beta`` of 0, which lets no NaN of ``input`` through."""
+    if isinstance(beta, Tensor) or beta != 0:
+        return input * beta
+    held = input if input.layout is strided else input._held
+    zeros = held.masked_fill(_torch["ones_like"](held, dtype=boolean), 0)
+    return zeros if held is input else input._with(zeros)
 
 
 @composite(aliases=("hsmm",), method=False)

@@ -21,6 +21,7 @@ from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg import scipy_products
 from torchlike._ops.linalg.sparse_products import sparse_matmul
 from torchlike._ops.shape.joining import cat
+from torchlike.sparse._products import weighted
 from torchlike.sparse._rule_table import OF_ELEMENTS, OF_TERMS, functions, rule
 from torchlike.sparse._shape_rules import broadcast_sparse
 from torchlike.sparse._tensor import SparseTensor
@@ -157,6 +158,9 @@ def _(input: Any, other: Any) -> SparseTensor:
 
 def _product_of_both(input: SparseTensor, other: SparseTensor) -> SparseTensor:
     """Of two sparse tensors, broadcast: where both have elements."""
+    if input.dtype is not other.dtype:  # before either is broadcast: one without dimensions yields
+        common = common_dtype((input, other))
+        input, other = (t._with(t._held.to(common)) for t in (input, other))
     if other.shape != input.shape:
         size = _torch["broadcast_shapes"](input.shape, other.shape)
         input, other = (t if t.shape == size else broadcast_sparse(t, size) for t in (input, other))
@@ -226,7 +230,7 @@ def _(input: Any, vec: Any) -> Tensor:
 @rule("addmm")
 @rule("addmv")
 def _(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Tensor:
-    return input * beta + (mat1 @ mat2) * alpha
+    return weighted(input, beta) + (mat1 @ mat2) * alpha
 
 
 @rule("linear")

@@ -234,7 +234,7 @@ def upsampled(input: Tensor, size: Any, scales: Any, mode: str, align_corners: b
     if size is None:
         size = tuple(math.floor(n * s) for n, s in zip(input.shape[2:], scales, strict=True))
     known = tuple(float(s) if s and s > 0 else None for s in scales)
-    return interpolate_op(input, size, known, mode, align_corners, True)
+    return interpolate_op(input, size, known, mode, align_corners, True, False)
 
 
 _antialiased("_upsample_bilinear2d_aa", "bilinear")

@@ -234,4 +234,14 @@ def nan_to_num(input: Input, nan: OptOperand = None, posinf: OptOperand = None,
     """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
     if input.dtype.kind in "iub":
         return input
-    return jnp.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+    if nan is None:
+        return jnp.nan_to_num(input, posinf=posinf, neginf=neginf)
+
+    def replaced(x: Any) -> jax.Array:
+        # NaN last: a number beyond the dtype's range is an infinity, and stays one.
+        ends = jnp.nan_to_num(x, posinf=posinf, neginf=neginf)
+        return jnp.where(jnp.isnan(x), jnp.asarray(nan).astype(x.dtype), ends)
+
+    if input.dtype.kind != "c":
+        return replaced(input)
+    return lax.complex(replaced(input.real), replaced(input.imag))

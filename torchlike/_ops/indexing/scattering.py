@@ -238,7 +238,8 @@ def _extremum(at: Any, largest: bool, x: Any, values: Any, before: Any) -> jax.A
         result = put(x, values, before)
         old = (before == result).astype(x.dtype)
         new = (values == result[at]).astype(x.dtype)
-        ties = jnp.maximum(old.at[at].add(new, mode="drop"), 1)
+        # None where the result is NaN, which then is the gradient too, as in PyTorch.
+        ties = old.at[at].add(new, mode="drop")
         change = (old * dx).at[at].add(new * dvalues, mode="drop")
         return result, change / ties
 

@@ -157,7 +157,10 @@ def normal(
     with modes.unrecorded():
         # Detached: nothing of the parameters' tangents is in a sample either.
         mean, std = [v.detach() if isinstance(v, Tensor) else v for v in (mean, std)]
-        result = z * std + mean if isinstance(std, Tensor) else mean.contiguous() + z
+        if isinstance(std, Tensor):  # in place in PyTorch: each step in the dtype of the noise
+            result = ((z * std).to(z.dtype) + mean).to(z.dtype)
+        else:
+            result = mean.contiguous() + z
     return given(out, drawn(result, *tensors), cast=True)
 
 

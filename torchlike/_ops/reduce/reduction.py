@@ -459,9 +459,9 @@ def logcumsumexp(input: Input, dim: Int):
     if input.dtype.kind != "c":
         return in_float32(lambda x: _running_logsumexp(x, d))(input)
     # One after the other, as PyTorch does: the branch of the logarithm depends on the order.
-    first, rest = jnp.split(jnp.moveaxis(input, d, 0), [1])
-    _, found = scan(_next_logsumexp, first[0], rest)
-    return jnp.moveaxis(jnp.concatenate([first, found]), 0, d)
+    terms = jnp.moveaxis(input, d, 0)
+    _, found = scan(_next_logsumexp, jnp.full_like(terms[0], -jnp.inf), terms)
+    return jnp.moveaxis(found, 0, d)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
@@ -477,8 +477,40 @@ def _running_logsumexp_jvp(axis: int, primals: Any, tangents: Any) -> tuple[Any,
 
 
 def _next_logsumexp(so_far: Any, x: Any) -> tuple[Any, Any]:
-    total = logaddexp(so_far, x)
+    total = _complex_logaddexp(so_far, x)
     return total, total
+
+
+@jax.custom_jvp
+def _complex_logaddexp(so_far: Any, x: Any) -> jax.Array:
+    """Of complex numbers. Where all were -inf no angle is known; two of +inf add their angles."""
+    below = x.real < so_far.real
+    high, low = jnp.where(below, so_far, x), jnp.where(below, x, so_far)
+    gone = (low.real == -jnp.inf) | (high.real == jnp.inf)  # beside the other one
+    share = jnp.where(gone, 0, jnp.exp(jnp.where(gone, 0, low - high)))
+    total = jnp.where(high.real == -jnp.inf, so_far, high + jnp.log1p(share))
+
+    def along(of_angle: Any) -> Any:
+        first, second = of_angle(low.imag), of_angle(high.imag)
+        return (jnp.where(first == 0, 0, jnp.inf * first)
+                + jnp.where(second == 0, 0, jnp.inf * second))  # fmt: skip
+
+    angle = jnp.arctan2(along(jnp.sin), along(jnp.cos))
+    endless = lax.complex(jnp.full_like(angle, jnp.inf), angle)
+    total = jnp.where(low.real == jnp.inf, endless, total)
+    lost = jnp.isnan(so_far) | jnp.isnan(x)
+    return jnp.where(lost, complex(jnp.nan, jnp.nan), total).astype(x.dtype)
+
+
+@_complex_logaddexp.defjvp
+def _complex_logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    total = _complex_logaddexp(*primals)
+    # Beside what has no end PyTorch has no gradient for any of them.
+    shares = [
+        jnp.where(total.real == jnp.inf, jnp.nan, jnp.exp(p - total)) * t
+        for p, t in zip(primals, tangents, strict=True)
+    ]
+    return total, shares[0] + shares[1]
 
 
 def _running_extremum(x: Any, dim: int, largest: Any) -> tuple[Any, ...]:

@@ -16,6 +16,8 @@ from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike.tensor import Tensor
 
 _INITIAL = {"max": -np.inf, "min": np.inf, "sum": 0.0, "mean": 0.0, "prod": 1.0}
+#: What two of them are called besides.
+_NAMES = {"amax": "max", "amin": "min"}
 
 
 @jax.custom_jvp
@@ -127,7 +129,7 @@ def segment_reduce(
     data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
     offsets: Tensor | None = None, axis: int = 0, unsafe: Any = False, initial: Any = None,
 ) -> Tensor:  # fmt: skip
-    """ "max", "mean", "min", "sum" or "prod" of consecutive segments of ``axis``.
+    """ "amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``.
 
     The segments are given by their ``lengths`` (..., S) or ``offsets`` (..., S + 1); what lies
     beyond the last is left out. ``initial`` begins each reduction; without it an empty segment is
@@ -136,8 +138,11 @@ def segment_reduce(
     RuntimeError for neither, for other reductions, and, unless ``unsafe``, for lengths that do not
     fill the axis; NotImplementedError for integers.
     """
+    reduce = _NAMES.get(reduce, reduce)
     if reduce not in _INITIAL:
-        raise RuntimeError(f"segment_reduce(): unsupported reduction {reduce!r}")
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
     if lengths is None and offsets is None:
         raise RuntimeError(
             "segment_reduce(): Either lengths or offsets must be defined."

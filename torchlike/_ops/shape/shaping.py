@@ -55,8 +55,15 @@ def repeat_interleave_op(input: Input, repeats: Int, dim: Int):
     return in_float32(lambda x: jnp.repeat(x, repeats, d))(input)  # for the gradient, a sum
 
 
+def _check_total(input: Any, repeats: Any, dim: int, output_size: int) -> None:
+    if (np.asarray(repeats) < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    if np.sum(repeats) != output_size:
+        raise RuntimeError("allocated size does not match required size")
+
+
 @op("repeat_interleave_sized", namespaces=(), method=False, needs={"input": ["repeats"]},
-    grad_name="IndexSelectBackward0")  # fmt: skip
+    check=_check_total, grad_name="IndexSelectBackward0")  # fmt: skip
 def repeat_interleave_sized(input: Input, repeats: Input, dim: Int, output_size: Int):
     """Each element its own number of times; the total is known, so that it can be compiled."""
     repeated = in_float32(
@@ -88,8 +95,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     """Each element (of the flattened tensor, or slice along ``dim``) repeated in a row.
 
     ``repeats`` is a number or a vector of counts; with a single argument, that is the counts and
-    the result the positions. ``output_size`` (the total) spares a look at the counts, and is needed
-    under jit.
+    the result the positions. ``output_size`` (the total) is needed under jit. RuntimeError for
+    another total than the counts have.
     """
     require_tensor(input, "repeat_interleave")
     if repeats is None:
@@ -98,6 +105,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         counts = _counts(input)
         positions = np.repeat(np.arange(len(counts)), counts)
+        if output_size is not None and output_size != len(positions):
+            raise RuntimeError("allocated size does not match required size")
         return wrap(beside(device_array(positions.astype(input.dtype.numpy)), input))
     x, d = (input.reshape(-1), 0) if dim is None else (input, errors.wrap_dim(dim, input.dim()))
     n = x.shape[d] if x.dim() else 1
@@ -123,6 +132,10 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
             f"{repeats.numel()} and input.size({d}) = {n}"
         )
     if output_size is not None:
+        if output_size < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {output_size}: [{output_size}]"
+            )
         return repeat_interleave_sized(x, repeats.expand(n), d, output_size)
     positions = np.repeat(np.arange(n), _counts(repeats))
     return index_select(x, d, wrap(jnp.asarray(positions)))

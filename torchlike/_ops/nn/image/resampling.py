@@ -25,6 +25,7 @@ from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, Input, Kind, Static, Str, ints
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.image.byte_resampling import resampled_bytes
+from torchlike._ops.nn.image.kept_sizes import goes_in_pixels, two_directions
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -75,19 +76,37 @@ def _weighted_taps(x: Any, axis: int, taps: list[tuple[Any, Any]]) -> jax.Array:
     return sum(parts[1:], parts[0])
 
 
-def _nearest(x: Any, axis: int, out: int, factor: float | None, exact: bool) -> jax.Array:
+def _nearest(
+    x: Any, axis: int, out: int, factor: float | None, exact: bool, real: Any = np.float32
+) -> jax.Array:
     size = x.shape[axis]
     if out % size == 0 and (factor is None or factor == out // size):
         return jnp.repeat(x, out // size, axis)  # its gradient is a sum, no scatter
-    scale = _scale(size, out, factor, False, np.float32)
-    at = np.arange(out, dtype=np.float32) + (np.float32(0.5) if exact else np.float32(0))
-    return jnp.take(x, np.minimum((at * scale).astype(np.int64), size - 1), axis)
+    scale = _scale(size, out, factor, False, real)
+    at = np.arange(out, dtype=real) + (real(0.5) if exact else real(0))
+    places = (at * scale).astype(np.float32).astype(np.int64)  # PyTorch cuts by floorf
+    return jnp.take(x, np.minimum(places, size - 1), axis)
+
+
+def _nearest_of_kernels(
+    x: Any, axis: int, out: int, factor: float | None, exact: bool, in_pixels: bool
+) -> jax.Array:
+    """As PyTorch's kernels do it: backward, and forward where that goes ``in_pixels``, steps
+    are float32, and "nearest" asks for no factor where the size is kept or doubled."""
+    doubled = not exact and out in (x.shape[axis], 2 * x.shape[axis])
+
+    def pixels(x: Any) -> jax.Array:
+        return _nearest(x, axis, out, None if doubled else factor, exact)
+
+    if in_pixels or not (x.dtype == np.float64 or (doubled and factor)):
+        return pixels(x)
+    return two_directions(lambda x: _nearest(x, axis, out, factor, exact, _real(x)), pixels, x)
 
 
 def _linear(x: Any, axis: int, out: int, factor: float | None, align_corners: bool) -> jax.Array:
     size, real = x.shape[axis], _real(x)
-    if out == size and not (factor and factor != 1):
-        return x
+    if out == size:
+        return x  # whatever the factor is
     scale = _scale(size, out, factor, align_corners, real)
     at = np.maximum(_linear_positions(size, out, scale, align_corners, real), 0)
     low = np.minimum(at.astype(np.int64), size - 1)
@@ -145,9 +164,18 @@ def _antialiased(
 @op("interpolate_op", namespaces=(), method=False, needs="nothing", memory_order=of_first,
     grad_name="UpsampleBackward0")  # fmt: skip
 def interpolate_op(
-    input: Input, size: _Ints, factors: Static, mode: Str, align_corners: Bool, antialias: Bool
+    input: Input,
+    size: _Ints,
+    factors: Static,
+    mode: Str,
+    align_corners: Bool,
+    antialias: Bool,
+    in_pixels: Bool,
 ):
-    """Resample (N, C, …) to a spatial ``size``; ``factors``: the scale factors given, or None."""
+    """Resample (N, C, …) to a spatial ``size``; ``factors``: the scale factors given, or None.
+
+    ``in_pixels``: which of its kernels for "nearest" PyTorch takes (kept_sizes.py).
+    """
     spatial = input.shape[2:]
     if min(size) <= 0 or min(spatial) <= 0:
         letters = "DHW"[3 - len(size) :]
@@ -175,17 +203,50 @@ def interpolate_op(
     x: Any = input
     if dtypes.is_half(x.dtype):  # the gradient of "nearest", too, is a sum
         x = x.astype(np.float32)
+    if mode == "bicubic" and not antialias and size == spatial and set(factors) - {None, 1.0}:
+        x = two_directions(
+            lambda x: _resampled(x, size, factors, mode, align_corners, False, in_pixels),
+            lambda x: x, x,
+        )  # fmt: skip
+    else:
+        x = _resampled(x, size, factors, mode, align_corners, antialias, in_pixels)
+    return x.astype(input.dtype)
+
+
+def _resampled(
+    x: Any,
+    size: Any,
+    factors: Any,
+    mode: str,
+    align_corners: bool,
+    antialias: bool,
+    in_pixels: bool,
+) -> jax.Array:
+    """One spatial dimension after the other."""
     for d, (out, factor) in enumerate(zip(size, factors, strict=True)):
         axis = d + 2
         if mode.startswith("nearest"):
-            x = _nearest(x, axis, out, factor, mode == "nearest-exact")
+            x = _nearest_of_kernels(x, axis, out, factor, mode == "nearest-exact", in_pixels)
         elif antialias:
-            x = _antialiased(x, axis, out, factor, align_corners, mode == "bicubic")
+            x = _widened(x, axis, out, factor, align_corners, mode == "bicubic")
         elif mode == "bicubic":
             x = _cubic(x, axis, out, factor, align_corners)
         else:
             x = _linear(x, axis, out, factor, align_corners)
-    return x.astype(input.dtype)
+    return x
+
+
+def _widened(
+    x: Any, axis: int, out: int, factor: float | None, align_corners: bool, cubic: bool
+) -> jax.Array:
+    """By a filter as wide as the step; a size that is kept is copied, forward alone."""
+
+    def filtered(x: Any) -> jax.Array:
+        return _antialiased(x, axis, out, factor, align_corners, cubic)
+
+    if out != x.shape[axis]:
+        return filtered(x)
+    return two_directions(lambda x: x, filtered, x) if factor and factor != 1 else x
 
 
 def _mode_error(ndim: int, mode: str) -> NotImplementedError:
@@ -289,7 +350,10 @@ def interpolate(
         )
     if mode == "area":
         return NAMESPACES["nn.functional"][f"adaptive_avg_pool{n}d"](input, sizes)
-    return interpolate_op(input, sizes, tuple(factors), mode, bool(align_corners), antialias)
+    in_pixels = mode.startswith("nearest") and goes_in_pixels(input, sizes)
+    return interpolate_op(
+        input, sizes, tuple(factors), mode, bool(align_corners), antialias, in_pixels
+    )
 
 
 def _register_upsample(name: str, defaults: dict[str, Any]) -> None:
