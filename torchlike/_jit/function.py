@@ -360,8 +360,8 @@ class JitFunction:
         return self._fn(*args, **kwargs)
 
     def _call_sharing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a call eagerly whose tensors share memory outside: eager operations read and
-        write it in their order. Other calls of its kind may not, so they are not kept from their program."""
+        """Run a call eagerly whose tensors share memory outside: eager operations read and write it
+        in their order. Other calls of its kind may not, so they keep their program."""
         if SharedOutside not in self._told:
             self._told.add(SharedOutside)
             errors.warn_user(f"torchlike.jit: a call of {self._name} runs eagerly, because {WHY}")
