@@ -26,12 +26,18 @@ from torchlike.tensor import Tensor
 Edge = tuple["Node", int]
 
 
-class GradientEdge(NamedTuple):
-    """An edge as users hold it (``autograd.graph.get_gradient_edge``)."""
-
+class _EdgeFields(NamedTuple):
     node: Any
     output_nr: int
-    #: Shape and dtype of what flows along it, where that is known. (PyTorch's third is a token.)
+    #: What keeps the graph alive in PyTorch. Here the node does.
+    ownership_token: Any = None
+
+
+class GradientEdge(_EdgeFields):
+    """An edge as users hold it (``autograd.graph.get_gradient_edge``)."""
+
+    #: Shape and dtype of what flows along it, where that is known. It is no field: edges are equal
+    #: where node and output are, however they were made.
     aval: Any = None
 
 

@@ -17,6 +17,7 @@ from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call import MODES_IN_KEY, Call
 from torchlike._jit.compile.delivery import deliver
 from torchlike._jit.compile.generated_call import UNFIT
+from torchlike._jit.compile.outside_memory import WHY, SharedOutside
 from torchlike._jit.compile.program import Program
 from torchlike._jit.fallback.module_fallback import ModuleFallback
 from torchlike._jit.fallback.recompile_messages import Recompiles
@@ -141,7 +142,10 @@ class JitFunction:
         if latest is not None and (recognize := latest.state.inline_cache):
             tensors = recognize(args, kwargs, current)
             if tensors is not None:
-                return self._run(latest, tensors, ())
+                try:
+                    return self._run(latest, tensors, ())
+                except SharedOutside:
+                    return self._call_sharing(args, kwargs)
         try:
             leaves, structure = flatten_arguments(args, kwargs)
         except RecursionError:
@@ -175,7 +179,10 @@ class JitFunction:
                 if numbers is not None:
                     if state.inline_cache is None and guard and not self._numbers.active:
                         state.inline_cache = generate_inline_cache(program.guards, args, whole)
-                    return self._run(program, tensors, numbers)
+                    try:
+                        return self._run(program, tensors, numbers)
+                    except SharedOutside:
+                        return self._call_sharing(args, kwargs)
         call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
         eagerly = self._eager_way(call)
         if eagerly is None:
@@ -211,6 +218,9 @@ class JitFunction:
             if way is Way.COMPILED:
                 return self._compile(call), None
             return None, self._call_warming
+        except SharedOutside as why:
+            self._fall_back(call.key, str(why))
+            return None, self._call_by_modules
         except JitCaptureError as error:
             if error.is_final or (error.is_final is None and self._fallback is None):
                 raise
@@ -235,6 +245,12 @@ class JitFunction:
         """Let a program do what its trace did, and remember it where later calls may use it.
         ``asked`` is the key under which the call found no program."""
         call, key, run, program = traced
+        try:
+            program.check_memory(call.tensors)
+        except SharedOutside:  # the body runs once more
+            run.capture.fail()
+            run.capture.undo_python()
+            raise
         run.capture.prints.let_out()
         self._calls = program.state.used = self._calls + 1
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
@@ -343,6 +359,15 @@ class JitFunction:
         self.ran_eagerly = True
         return self._fn(*args, **kwargs)
 
+    def _call_sharing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call eagerly whose tensors share memory outside: eager operations read and write it
+        in their order. Other calls of its kind may not, so they keep their program."""
+        if SharedOutside not in self._told:
+            self._told.add(SharedOutside)
+            errors.warn_user(f"torchlike.jit: a call of {self._name} runs eagerly, because {WHY}")
+        self.ran_eagerly = True
+        return self._fn(*args, **kwargs)
+
     def _call_raised(
         self, key: Any, why: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
@@ -357,6 +382,7 @@ class JitFunction:
         self._calls = state.used = self._calls + 1
         self._cache.latest, self.ran_eagerly = program, False
         if program.effects:
+            program.check_memory(tensors)  # before anything is done
             for effect in program.effects:
                 effect()
         call = state.call or program.generate()

@@ -436,15 +436,16 @@ def _joined(
         marked._node, marked._output_nr, marked._requires_grad = node, i, True
         assign(output, marked)
         return output
-    if not is_input and output._base is None:
-        result = output
-    else:
-        result = output._alias()
-        base = output if output._base is None else output._base
+    # What forward made stays the object that it is, for ctx may have it: saved, or in an attribute.
+    result = output._alias() if is_input else output
+    base = output if is_input and output._base is None else output._base
+    if base is not None:
         if base.requires_grad:
             # Where the output is written to, PyTorch's graph would lead past this backward.
             result._base, result._history = base, base._history
             result._made_by = node.name() if several else tape.CUSTOM_FUNCTION + node.name()
+        else:
+            result._base = None
     result._node, result._output_nr, result._requires_grad = node, i, True
     return result
 

@@ -133,7 +133,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise RuntimeError(
             "a view made under no_grad has no gradient edge: no gradient flows into it"
         )
-    return GradientEdge(edge[0].shown(), edge[1], (tensor.shape, tensor.dtype))
+    found = GradientEdge(edge[0].shown(), edge[1])
+    found.aval = (tensor.shape, tensor.dtype)
+    return found
 
 
 def increment_version(tensor: Any) -> None:

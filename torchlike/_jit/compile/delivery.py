@@ -34,6 +34,13 @@ def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
     return (what.value(arguments) if kind == "slot" else arguments[what])._storage
 
 
+def targets_of(outputs: Outputs, arguments: Sequence[Tensor]) -> list[Storage]:
+    """Return the storages that a call writes to."""
+    if outputs.written_cells is not None:
+        return outputs.written_cells
+    return [_target(where, arguments) for where in outputs.written]
+
+
 def deliver(
     program: Any, arguments: Sequence[Tensor], run: Run, made: list[Storage] | None,
     numbers: Any = (), known: dict[int, Tensor] | None = None,
@@ -46,9 +53,7 @@ def deliver(
     what, gradient = program.outputs, program.gradient
     n = len(what.written)
     outputs = run.outputs
-    cells = what.written_cells
-    if cells is None:
-        cells = [_target(where, arguments) for where in what.written]
+    cells = targets_of(what, arguments)
     if mixed_operands.installed.delivered is not None:
         mixed_operands.installed.delivered(cells, outputs)
     for storage, array in zip(cells, outputs, strict=False):

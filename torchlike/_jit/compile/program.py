@@ -21,7 +21,8 @@ from torchlike._core.storage import Storage, device_array
 from torchlike._jit.capture import given
 from torchlike._jit.capture.replayed_effects import Effect
 from torchlike._jit.capture.scalars import Table
-from torchlike._jit.compile.delivery import deliver
+from torchlike._jit.compile import outside_memory
+from torchlike._jit.compile.delivery import deliver, targets_of
 from torchlike._jit.compile.generated_call import generate_call, generate_guard
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run, abstract
 from torchlike._jit.guards.guard import GuardSet
@@ -95,6 +96,13 @@ class Program:
             found = found + [arguments[i]._storage for i in inputs.arguments]
         return found
 
+    def check_memory(self, arguments: Sequence[Tensor]) -> None:
+        """Raise `outside_memory.SharedOutside` where this call would write to memory that
+        another of its cells shares unbeknown to the program."""
+        if self.outputs.written:
+            written = targets_of(self.outputs, arguments)
+            outside_memory.check(self.storages(arguments), written)
+
     def generate(self) -> Any:
         """Generate the functions for the calls from now on: 0.5 ms for 10 cells, 2.5 for 100."""
         state = self.state
@@ -109,7 +117,8 @@ class Program:
     def run(
         self, arguments: Sequence[Tensor], drawn: list[Any] | None = None, numbers: Any = ()
     ) -> Run:
-        """Execute on the cells of the moment."""
+        """Execute on the cells of the moment. `outside_memory.SharedOutside` as `check_memory`."""
+        self.check_memory(arguments)
         inputs = self.inputs
         arrays: list[Any] = [
             s.cell if s.host is None and type(s.cell) is not np.ndarray else s.concrete()

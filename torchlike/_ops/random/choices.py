@@ -25,6 +25,7 @@ from torchlike._ops.random.drawing import (
     check_parameters,
     draw,
     drawn,
+    for_each_example,
     in_memory_order,
     refill,
     replace,
@@ -159,7 +160,7 @@ def multinomial(
             index = _with_replacement(weights, num_samples, generator)
         return wrap(index.astype(np.int64))
 
-    return given(out, by_values(sample, input), resizes=True)
+    return given(out, by_values(sample, for_each_example(input)), resizes=True)
 
 
 def _by_race(weights: Any, q: Any, k: int) -> Any:

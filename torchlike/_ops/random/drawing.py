@@ -89,6 +89,20 @@ def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
         modes.current.levels = levels
 
 
+def for_each_example(parameter: Tensor) -> Tensor:
+    """Return a parameter of a draw that no ``vmap`` maps as one that each maps whose examples are
+    to have other numbers."""
+    levels = boxes.drawing_levels()
+    if not levels or type(parameter._value_now()) in boxes.BOXES:
+        return parameter
+    array = parameter._value_now()
+    sizes = tuple(level.size for level in levels)
+    made = wrap(jnp.broadcast_to(array, (*sizes, *array.shape)))
+    for level in levels:
+        made = wrap(boxes.Batched(level, made))
+    return made
+
+
 def _draw(generator: Generator | None, fill: Fill) -> Any:
     source = default_generator if generator is None else generator
     if not isinstance(source, Generator):
