@@ -44,7 +44,14 @@ _SERVING_CHILDREN = (
     "import os, sys; sys.path[:]",  # forks DataLoader's workers (torchlike.utils.data.processes)
 )  # fmt: skip
 #: What the environment is allowed to gain: libraries write notes to themselves there.
-_OWN_VARIABLES = frozenset({b"PYTEST_CURRENT_TEST", b"KMP_INIT_AT_FORK", b"MOSAIC_GPU_CUDA_ROOT"})
+_OWN_VARIABLES = frozenset(
+    {
+        b"PYTEST_CURRENT_TEST",
+        b"KMP_INIT_AT_FORK",
+        b"MOSAIC_GPU_CUDA_ROOT",
+        b"TORCHINDUCTOR_CACHE_DIR",
+    }
+)
 _SIGNALS = (
     signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGHUP, signal.SIGUSR1,
     signal.SIGUSR2,
