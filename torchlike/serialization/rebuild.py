@@ -165,19 +165,21 @@ def with_state(t: Tensor, state: Any) -> Tensor:
     if not hasattr(t, "__setstate__"):
         for part in parts_of_state(state):
             for name in part:
-                if name in FIELDS or _is_tensors_own(name):
+                if name in FIELDS or _is_tensors_own(name, type(t)):
                     raise pickle.UnpicklingError(
                         f"a tensor's own field {name!r} is given as an attribute"
                     )
     return set_state(t, state)
 
 
-def _is_tensors_own(name: Any) -> bool:
+def _is_tensors_own(name: Any, kind: type) -> bool:
     """True if an attribute of that name would hide a method or a property of tensors, or is of
-    Python's."""
+    Python's. A subclass may have something else there, such as a slot."""
     if not isinstance(name, str) or name.startswith("__"):
         return True
     own = getattr(Tensor, name, None)
+    if getattr(kind, name, None) is not own:
+        return False
     return callable(own) or hasattr(type(own), "__set__")
 
 
