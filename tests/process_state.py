@@ -48,6 +48,7 @@ _OWN_VARIABLES = frozenset(
     {
         b"PYTEST_CURRENT_TEST",
         b"KMP_INIT_AT_FORK",
+        b"KMP_DUPLICATE_LIB_OK",
         b"MOSAIC_GPU_CUDA_ROOT",
         b"TORCHINDUCTOR_CACHE_DIR",
     }

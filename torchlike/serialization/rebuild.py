@@ -173,14 +173,12 @@ def with_state(t: Tensor, state: Any) -> Tensor:
 
 
 def _is_tensors_own(name: Any, kind: type) -> bool:
-    """True if an attribute of that name would hide a method or a property of tensors, or is of
-    Python's. A subclass may have something else there, such as a slot."""
+    """True if an attribute of that name would hide a method or a property of plain tensors, or is
+    Python's. Subclasses, which a user has allowed, have what they like under such names."""
     if not isinstance(name, str) or name.startswith("__"):
         return True
     own = getattr(Tensor, name, None)
-    if getattr(kind, name, None) is not own:
-        return False
-    return callable(own) or hasattr(type(own), "__set__")
+    return kind in (Tensor, Parameter) and (callable(own) or hasattr(type(own), "__set__"))
 
 
 def rebuild_meta_tensor(dtype: dtypes.dtype, size: Any, stride: Any, requires_grad: Any) -> Tensor:
