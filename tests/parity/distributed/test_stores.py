@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import timedelta
 
 import pytest
@@ -144,7 +145,9 @@ def test_rendezvous(tmp_path):
     compare(of)
 
 
-def test_a_handler_of_the_scripts_own_begins_a_world():
+def test_a_handler_of_the_scripts_own_begins_a_world(monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # PyTorch leaves one of its own
+
     def of(t):
         d = t.distributed
         asked = []
