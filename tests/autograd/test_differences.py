@@ -262,10 +262,12 @@ def test_anomaly_detection_under_jit():
 
 
 def test_a_gradient_edge_knows_what_flows_along_it():
-    """PyTorch's third field is a token that keeps the graph alive."""
-    node, number, aval = get_gradient_edge(leaf(3.0) * 1)
-    assert (node.name(), number, aval) == ("MulBackward0", 0, ((1,), torch.float32))
-    made = torch.autograd.graph.GradientEdge(node, number)
+    """An attribute says it, and is no part of the edge; the third field is PyTorch's token."""
+    edge = get_gradient_edge(leaf(3.0) * 1)
+    assert (edge.node.name(), *edge[1:]) == ("MulBackward0", 0, None)
+    assert edge.aval == ((1,), torch.float32)
+    made = torch.autograd.graph.GradientEdge(edge.node, edge.output_nr)
+    assert made == edge
     with pytest.raises(RuntimeError, match="the shape of a GradientEdge that"):
         torch.autograd.grad(made, leaf(1.0))
 

@@ -78,6 +78,7 @@ def test_the_order_changes_no_number(extreme):
 
 
 def test_old_values_that_are_given_back_stay():
+    torch.manual_seed(0)  # sums of 256 are rounded differently in a program
     weight = torch.randn(256, 256)
     first = weight.clone()
     x = torch.randn(256)
