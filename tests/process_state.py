@@ -209,8 +209,9 @@ def _is_open(number: int) -> bool:
     return True
 
 
-#: Folders of temporary files that are meant to last: pytest's, and PyTorch's compiled programs.
-_LASTING = ("pytest-", "torchinductor_")
+#: Folders of temporary files that are meant to last: pytest's, PyTorch's compiled programs and the
+#: logs of its launcher.
+_LASTING = ("pytest-", "torchinductor_", "torchelastic_")
 
 
 def _temporary() -> set[str]:
