@@ -221,7 +221,7 @@ def _temporary() -> set[str]:
 
 _VALUES: tuple[Callable[[], dict[str, Any]], ...] = (_modes, _settings, _hooks, _names, _process)
 #: How long what is ending (threads, children) is waited for, in seconds.
-_PATIENCE = 3.0
+_PATIENCE = 20.0
 
 
 class Snapshot:
