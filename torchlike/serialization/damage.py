@@ -25,6 +25,11 @@ def named(file: Any) -> str:
 
 def damaged(file: Any, error: object) -> RuntimeError:
     """The error for a file that is no longer what was written."""
+    if isinstance(error, zipfile.BadZipFile) and "not a zip file" in str(error):
+        return RuntimeError(
+            "PytorchStreamReader failed reading zip archive: failed finding central directory. "
+            f"{named(file)} is damaged: it was not written, or not copied, to its end"
+        )
     said = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else error
     return RuntimeError(f"{named(file)} is damaged: {said}")
 
