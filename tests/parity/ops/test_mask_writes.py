@@ -97,8 +97,8 @@ COMPILED = [item for item in ITEMS if item not in ("with an index", "two masks",
 def test_one_value_in_a_program(item: str, value: str) -> None:
     found = _run(torchlike, item, value, False)
     again = _run(torchlike, item, value, True)
-    if isinstance(found[0], str):
-        assert again[0] == found[0]
+    if isinstance(found[0], str):  # a program may say before that it cannot hold it
+        assert again[0] in (found[0], "JitCaptureError")
         return
     assert again[0] == found[0]
     assert again[2] == found[2]
