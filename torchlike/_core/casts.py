@@ -140,7 +140,7 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> jax.Array:
 # -- numbers ---------------------------------------------------------------------------------------
 
 
-def _type_name(dtype: np.dtype) -> str:
+def c_type_name(dtype: np.dtype) -> str:
     """A dtype as the errors of numbers call it: ``uint8_t``, but ``int`` and ``float``."""
     if dtype.kind in "iu" and dtype != np.int32:
         return f"{dtype.name}_t"
@@ -176,6 +176,34 @@ def fits(value: Any, dtype: np.dtype) -> bool:
     return abs(value) <= float(ml_dtypes.finfo(dtype).max)
 
 
+def traced_fits(value: Any, dtype: np.dtype) -> Any:
+    """`fits` of a traced 0-dim array: a bool of the program."""
+    kind, own = dtypes.kind_of(dtype), dtypes.kind_of(value.dtype)
+    if kind == "b" or own == "b":
+        return jnp.bool_(True)
+    if own == "c":
+        real, imag = value.real, value.imag
+        if kind != "c":
+            return (imag == 0) & traced_fits(real, dtype)
+        component = dtypes.from_numpy_dtype(dtype).to_real().numpy
+        return traced_fits(real, component) & traced_fits(imag, component)
+    if kind in "iu":
+        limits = np.iinfo(dtype)
+        if own == "f":
+            wide = value.astype(np.float64)
+            return (wide >= float(limits.min)) & (wide <= float(limits.max))
+        # What does not fit the operand's own dtype, no value of it exceeds.
+        least = -limits.max if kind == "u" else limits.min
+        low, high = np.iinfo(value.dtype).min, np.iinfo(value.dtype).max
+        return (value >= max(least, low)) & (value <= min(limits.max, high))
+    if kind == "c":
+        return traced_fits(value, dtypes.from_numpy_dtype(dtype).to_real().numpy)
+    wide = value.astype(np.float64)
+    not_finite = (wide - wide) != 0
+    allowed = (wide != wide) if dtype == _FLOAT8_E4M3FN else not_finite
+    return allowed | (jnp.abs(wide) <= float(ml_dtypes.finfo(dtype).max))
+
+
 def check_fits(value: Any, dtype: Any) -> None:
     """RuntimeError in PyTorch's words unless a Python number ``fits`` a NumPy dtype."""
     if type(value) is not complex and dtype in _RANGES:  # 0.2 us rather than 2
@@ -185,7 +213,7 @@ def check_fits(value: Any, dtype: Any) -> None:
     dtype = np.dtype(dtype)
     if not fits(value, dtype):
         raise RuntimeError(
-            f"value cannot be converted to type {_type_name(dtype)} without overflow"
+            f"value cannot be converted to type {c_type_name(dtype)} without overflow"
         )
 
 

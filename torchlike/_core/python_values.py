@@ -13,6 +13,7 @@ import numpy as np
 from torchlike._core import boxes, dtypes, errors, layouts, literals, modes, views
 from torchlike._core.meta import MetaArray
 from torchlike._core.methods import TensorMethods
+from torchlike._runtime import late_checks
 from torchlike._runtime.first_calls.program import MOST_DIMENSIONS
 
 #: Dtypes that are ml_dtypes', not NumPy's own.
@@ -41,7 +42,14 @@ class PythonValues(TensorMethods):
         self: Any, asked: str, instead: str = "torchlike.where or torchlike.cond"
     ) -> np.ndarray:
         """The value on the host, read-only. While capturing there is none, unless the code itself
-        has just made the tensor of it (`literals`): JitCaptureError."""
+        has just made the tensor of it (`literals`): JitCaptureError. Where a check of values has
+        failed in a compiled program that has run, its error."""
+        found = self._value_read(asked, instead)
+        if late_checks.waiting:
+            late_checks.look()
+        return found
+
+    def _value_read(self: Any, asked: str, instead: str) -> np.ndarray:
         capture = modes.current.capture
         if capture is not None:
             known = literals.values_of(self._storage) if self._view is None else None

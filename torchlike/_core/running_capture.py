@@ -23,6 +23,8 @@ class RunningCapture(Protocol):
     name: str
     #: Whether it is another trace of what was compiled, for ``create_graph`` outside.
     is_retraced: bool
+    #: Whether checks of values become a part of the program.
+    checks_values: bool
     #: Whether ``torch.jit.is_scripting()`` says yes.
     scripting: bool
     #: Attributes that were read or bound: {(id of the owner, name): slot}.
@@ -37,6 +39,11 @@ class RunningCapture(Protocol):
     @property
     def observer(self) -> Any:
         """The compiler's own `FrameObserver`."""
+
+    def note_check(self) -> str:
+        """The program is about to check values, at the user's line that this gives:
+        `` (train.py:41)``."""
+        ...
 
     # -- cells -------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from torchlike._core.layouts import strided
 from torchlike._core.mapped_files import is_private
 from torchlike._core.meta import MetaArray
 from torchlike._core.views.geometry import contiguous_strides, dense_order
-from torchlike._runtime import first_calls, shared_memory, x64
+from torchlike._runtime import first_calls, late_checks, shared_memory, x64
 from torchlike._runtime.transfer import to_device
 
 _ndarray = np.ndarray
@@ -173,6 +173,8 @@ class Storage:
         """Move the contents into a host buffer, and give that buffer (logical shape)."""
         if self.host is None:
             self._become_host_buffer(np.array(self._contents(".numpy()", "jax.pure_callback")))
+            if late_checks.waiting:
+                late_checks.look()
         assert self.host is not None
         return self.host
 

@@ -45,7 +45,7 @@ def set_warmup(calls: int) -> None:
 def jit(
     fn: Callable[..., Any] | None = None, *, max_programs: int = 64, static_argnums: Any = None,
     static_argnames: Any = None, dynamic: bool | None = None, fallback: str | None = None,
-    warmup: int | None = None,
+    warmup: int | None = None, checks: bool | None = None,
 ) -> Any:  # fmt: skip
     """Compile a function, method or module; also a decorator, with or without arguments.
 
@@ -75,6 +75,11 @@ def jit(
         second of these calls is traced as well, and raises what cannot be compiled (``warmup=1``:
         the first). The call after them runs the program and waits for it, if need be: results do
         not depend on timing. An error of XLA's is raised there.
+      checks: whether the program checks values as eager operations do (is an index in range?), by
+        default unless ``TORCHLIKE_CHECKS=off``. The error of such a check is the eager one. It is
+        raised when a value is read next, at one of the next two calls, by ``synchronize()``, or at
+        the end of the process; parameters, buffers and optimizers are then as they were before the
+        call that failed. Without, an index out of range reads NaN.
 
     ``if``, ``while``, ``for``, ``and``, ``or``, ``not`` and ternaries on tensors' values become
     part of the graph (see ``_jit.control_flow.rewriting``).
@@ -98,7 +103,7 @@ def jit(
         return functools.partial(
             jit, max_programs=max_programs, static_argnums=static_argnums,
             static_argnames=static_argnames, dynamic=dynamic, fallback=fallback,
-            warmup=warmup,
+            warmup=warmup, checks=checks,
         )  # fmt: skip
     if not callable(fn):
         raise TypeError(f"jit expects a function or module, not {type(fn).__name__}")
@@ -109,5 +114,5 @@ def jit(
     return JitFunction(
         fn, max_programs=max_programs, static_argnums=static_argnums,
         static_argnames=static_argnames, dynamic=dynamic, fallback=fallback or _fallback,
-        warmup=_warmup if warmup is None else warmup, heeds_stance=True,
+        warmup=_warmup if warmup is None else warmup, heeds_stance=True, checks=checks,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.tracebacks import trim
 from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call import MODES_IN_KEY, Call
-from torchlike._jit.compile.delivery import deliver
+from torchlike._jit.compile.delivery import deliver, targets_of, write
 from torchlike._jit.compile.generated_call import UNFIT
 from torchlike._jit.compile.outside_memory import WHY, SharedOutside
 from torchlike._jit.compile.program import Program
@@ -28,6 +28,7 @@ from torchlike._jit.guards.keys import NoKey, static_key
 from torchlike._jit.guards.signatures import signature
 from torchlike._jit.program_cache import ProgramCache
 from torchlike._jit.warmup import Ready, WarmUp, Way, checked
+from torchlike._runtime.environment_variables import CHECKS
 from torchlike.tensor import Tensor
 
 #: After so many captures that could not be kept, say so (each call then compiles anew).
@@ -55,7 +56,7 @@ class JitFunction:
     def __init__(
         self, fn: Callable[..., Any], *, max_programs: int = 64, static_argnums: Any = None,
         static_argnames: Any = None, dynamic: Any = None, fallback: str | None = None,
-        warmup: int = 0, heeds_stance: bool = False,
+        warmup: int = 0, heeds_stance: bool = False, checks: bool | None = None,
     ) -> None:  # fmt: skip
         if fallback not in (None, "eager"):
             raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
@@ -63,7 +64,7 @@ class JitFunction:
         self._options = {
             "max_programs": max_programs, "static_argnums": static_argnums,
             "static_argnames": static_argnames, "dynamic": dynamic, "fallback": fallback,
-            "warmup": warmup, "heeds_stance": heeds_stance,
+            "warmup": warmup, "heeds_stance": heeds_stance, "checks": checks,
         }  # fmt: skip
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
@@ -77,8 +78,9 @@ class JitFunction:
         self._recompiles = Recompiles(fn, self._name, self._numbers)
         self._fallback = fallback
         self._tracer = FunctionTracer(
-            fn, self._name, self._numbers, fallback is not None, self.scripting
-        )
+            fn, self._name, self._numbers, fallback is not None, self.scripting,
+            not CHECKS.said() if checks is None else checks,
+        )  # fmt: skip
         self._warm_up = (
             WarmUp(warmup, self._tracer, self._cache, self._recompiles) if checked(warmup) else None
         )
@@ -257,6 +259,8 @@ class JitFunction:
         numbers = program.numbers_of(call.leaves, call.given)
         ran = program.run(call.tensors, run.first_values, numbers)
         made, known = run.outputs.made, run.outputs.cut()
+        if program.words is not None:
+            self._look_at_first(program, run, call.tensors, ran.outputs)
         result = deliver(program, call.tensors, ran, made, numbers, known)
         del made, known
         if run.modes_left is not None:
@@ -269,6 +273,22 @@ class JitFunction:
             else:
                 self._count_unkept(program, asked)
         return result
+
+    def _look_at_first(
+        self, program: Program, run: Any, tensors: Sequence[Tensor], outputs: Sequence[Any]
+    ) -> None:
+        """Raise where a check of values has failed in a program's first run: all that the body did
+        is undone, and what it made is nobody's."""
+        what = program.outputs
+        word = outputs[len(what.written) + what.n_made]
+
+        def undo() -> None:
+            write(targets_of(what, tensors), outputs[: len(what.written)])
+            run.capture.fail()
+            run.capture.undo_python()
+
+        assert program.words is not None
+        program.words.read(word, undo)
 
     def _count_unkept(self, program: Program, asked: Any) -> None:
         """A program is for one call alone: so may be those of later calls."""
@@ -302,7 +322,7 @@ class JitFunction:
         """What compiles a module that a call in parts calls."""
         part = JitFunction(
             module, fallback="eager", warmup=self._options["warmup"],
-            heeds_stance=self._heeds_stance,
+            heeds_stance=self._heeds_stance, checks=self._options["checks"],
         )  # fmt: skip
         part._told = self._told
         return part
@@ -379,6 +399,8 @@ class JitFunction:
 
     def _run(self, program: Program, tensors: Sequence[Tensor], numbers: Any) -> Any:
         state = program.state
+        if program.words is not None:
+            program.words.look()
         self._calls = state.used = self._calls + 1
         self._cache.latest, self.ran_eagerly = program, False
         if program.effects:

@@ -56,7 +56,7 @@ class FunctionTracer:
 
     def __init__(
         self, fn: Callable[..., Any], name: str, numbers: Numbers, falls_back: bool = False,
-        scripting: bool = False,
+        scripting: bool = False, checks: bool = True,
     ) -> None:  # fmt: skip
         self._fn = fn
         self._name = name
@@ -64,6 +64,8 @@ class FunctionTracer:
         #: Whether prints are held back and records replayed, as `torch.compile` does.
         self._falls_back = falls_back
         self._scripting = scripting
+        #: Whether programs check values.
+        self._checks = checks
         self.conversion = Conversion()
         self.traces = 0
         #: Whether a trace runs whose call is eager: what the body prints then is not told.
@@ -182,7 +184,7 @@ class FunctionTracer:
     def _tracing(self, *what: Any) -> Tracing:
         """A capture of the function, not begun yet."""
         run = Tracing(self._fn, self._name, *what)
-        run.capture.scripting = self._scripting
+        run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
         run.capture.prints.held = self._falls_back
         run.capture.prints.silent = self._is_silent
         return run

@@ -48,12 +48,17 @@ COMPILE = Variable(
     "what is compiled: nothing; what torch.compile and torchlike.jit mark (the default); or every "
     "module, too",
 )
+CHECKS = Variable(
+    "TORCHLIKE_CHECKS",
+    ("off",),
+    "leave checks of values (is an index in range?) out of compiled programs",
+)
 LOGS = Variable(
     "TORCHLIKE_LOGS",
-    ("recompiles", "first_calls", "kernels", "rolled"),
+    ("recompiles", "first_calls", "kernels", "rolled", "checks"),
     "say what changed when a function is compiled again; when an operation is compiled; which "
     "kernel computes an attention on accelerators, and why not another; which loops a compiled "
-    "program rolls up",
+    "program rolls up; which checks of values it leaves out",
     True,
 )
 TRACEBACK = Variable("TORCHLIKE_TRACEBACK", ("full",), "show torchlike's own frames in tracebacks")

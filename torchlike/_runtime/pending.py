@@ -22,7 +22,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._runtime import platforms
+from torchlike._runtime import late_checks, platforms
 
 
 @functools.cache
@@ -52,7 +52,7 @@ def fence() -> None:
 
 
 def wait() -> None:
-    """Return when all work asked of all devices is done."""
+    """Return when all work asked of all devices is done; raise where a check of values failed."""
     fence()
     for array in _alive():
         try:
@@ -61,6 +61,7 @@ def wait() -> None:
             # Another thread may give an array's memory to a program at any moment.
             if not array.is_deleted():
                 raise
+    late_checks.look(wait=True)
 
 
 def time_when_done() -> float:

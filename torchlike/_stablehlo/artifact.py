@@ -106,7 +106,7 @@ class Artifact:
             jax.ShapeDtypeStruct(tuple(t.shape if shapes is None else shapes[i]), t.dtype.numpy)
             for i, t in enumerate(tensors)
         ]
-        compiled = JitFunction(whole)
+        compiled = JitFunction(whole, checks=False)
         run, closed, _ = compiled._tracer.trace(tensors, given, structure, (), avals)
         program, capture = run.builder, run.capture
         if capture.ranks is not None:

@@ -37,6 +37,7 @@ from torchlike._jit.capture.structure import Tables
 from torchlike._jit.fallback import advice
 from torchlike._jit.guards.numbers import values_of
 from torchlike._jit.guards.values import MISSING
+from torchlike._runtime import value_check
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.tensor import Tensor
 
@@ -61,6 +62,9 @@ class Capture:
         self.scripting = False
         #: Whether it is another trace of what was compiled, for create_graph outside (see double).
         self.is_retraced = False
+        #: Whether checks of values become a part of the program, and whether one has.
+        self.checks_values = False
+        self.has_checks = False
         #: Host values that an earlier trace of the same call already got, to be used again.
         self._drawn = list(drawn)
         #: Nodes recorded before the capture have a smaller sequence number.
@@ -154,6 +158,10 @@ class Capture:
             return self.values[storage]
         if self.is_created(storage):
             return storage.concrete()
+        return self._input(storage)
+
+    def _input(self, storage: Storage) -> Any:
+        """What a cell that existed before held when the capture began."""
         found = self.inputs.get(storage)
         if found is None:
             with self.outside():
@@ -163,6 +171,19 @@ class Capture:
                     found = _another_handle(found)  # two cells may hold one array
             self._seen_arrays.add(id(found))
             self.inputs[storage] = found
+        return found
+
+    def results(self) -> list[Any]:
+        """What the cells written are to hold: what they held, where a check of values fails."""
+        found = []
+        for storage, (cell, host, _) in self.written.items():
+            new, old = self.values[storage], cell if host is None else host
+            if (
+                self.has_checks and isinstance(new, jax.Array)
+                and (new.shape, new.dtype) == (old.shape, old.dtype)
+            ):  # fmt: skip
+                new = value_check.kept.bind(new, self._input(storage))
+            found.append(new)
         return found
 
     def traced(self, storage: Storage, array: Any) -> Any:
@@ -456,6 +477,12 @@ class Capture:
         """Suspend the capture: what is computed and made inside is concrete and existed before."""
         with modes.capturing(None), jax.ensure_compile_time_eval():
             yield
+
+    def note_check(self) -> str:
+        """The program is about to check values, at the user's line that this gives:
+        `` (train.py:41)``."""
+        self.has_checks = True
+        return users_line() or self.defined_at
 
     # -- refusals and undoing ----------------------------------------------------------------------
 

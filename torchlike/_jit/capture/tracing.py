@@ -110,6 +110,7 @@ class Tracing:
     def record_backward(self) -> RecordedBackward:
         """For create_graph (see ``double``): the backward is to be recorded."""
         self.capture.is_retraced = True
+        self.capture.checks_values = False  # the call itself has looked
         self.backward = recorded = RecordedBackward(
             self.capture, self.builder, self.outputs, self._seen
         )
@@ -341,7 +342,7 @@ class Tracing:
         forget_examples(structure)
         builder.result = (templates, structure)
         builder.written = returned.places(capture.written)
-        outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
+        outputs = capture.results() + [s.read() for s in returned.made]
         if meta.involved(outputs):
             capture.refuse("a result on the meta device", "a tensor with values")
         if any(type(array) is Wrapped for array in outputs):

@@ -15,6 +15,7 @@ from torchlike._jit.capture.replayed_effects import Effect
 from torchlike._jit.capture.scalars import Table
 from torchlike._jit.capture.slots import Slot, rebound_slots
 from torchlike._jit.compile import partitioner
+from torchlike._jit.compile.checks import checked, unchecked
 from torchlike._jit.compile.donation import each_in_its_memory, updates_last
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run
 from torchlike._jit.compile.output_templates import Template
@@ -24,7 +25,9 @@ from torchlike._jit.guards.collect import guards_of
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._jit.guards.slots import SlotGuard
 from torchlike._jit.rolling.roll import Outside, rolled
+from torchlike._runtime import targets
 from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.late_checks import Words
 from torchlike._runtime.one_device import Placed
 from torchlike.autograd.partial import When
 from torchlike.tensor import Tensor
@@ -78,8 +81,14 @@ class ProgramBuilder:
         ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i). ``arguments`` are
         the tensors of the call; those ``as_themselves`` were captured as state from outside too.
         """
+        sites: list[Any] = []
+        words = False, False
         if capture.ranks is None:  # what the ranks compare stays as it is
-            closed = rolled(closed, _outside(closed, sources), capture.name)
+            outside = _outside(closed, sources)
+            closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents)
+            closed = rolled(closed, outside, capture.name)
+        else:
+            closed = unchecked(closed)
         constants = _Constants(closed, sources)
         split = partitioner.partition(
             closed.jaxpr, n_forward, constants.variables(*_INPUTS), constants.variables("constant"),
@@ -113,6 +122,9 @@ class ProgramBuilder:
                 evaluate, split.backward[0], (), ranks, f"backward of {capture.name}"
             )
         inputs = constants.inputs([getter for getter, _ in capture.host_values], donated)
+        of_call, of_backward = (
+            Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
+        )  # fmt: skip
         if not host().is_default and ranks is None:
             executable = Placed(executable, to_jax(capture.place or CPU))
         return Program(
@@ -123,7 +135,9 @@ class ProgramBuilder:
                 cotangent_avals=self.cotangent_avals, behind=self.behind, boundary=self.boundary,
                 when=self.when, kept_inputs=tuple(split.residual_inputs),
                 residual_avals=[_aval(v.aval) for v in outputs[n_forward:]], executable=backward,
+                words=of_backward,
             ),
+            words=of_call,
             guards=self._guards(capture, inputs, arguments, as_themselves),
             numbers=self.numbers, effects=self.effects,
             updates=bool(self.written or self.slot_outputs), retrace=self.retrace,

@@ -41,6 +41,18 @@ def targets_of(outputs: Outputs, arguments: Sequence[Tensor]) -> list[Storage]:
     return [_target(where, arguments) for where in outputs.written]
 
 
+def write(cells: Sequence[Storage], outputs: Sequence[Any]) -> None:
+    """Write a program's first outputs into the cells that they are for."""
+    if mixed_operands.installed.delivered is not None:
+        mixed_operands.installed.delivered(cells, outputs)
+    for storage, array in zip(cells, outputs, strict=False):
+        if storage.host is None:
+            storage.cell = array
+        else:
+            storage._write_host(array)
+        storage.version += 1
+
+
 def deliver(
     program: Any, arguments: Sequence[Tensor], run: Run, made: list[Storage] | None,
     numbers: Any = (), known: dict[int, Tensor] | None = None,
@@ -54,14 +66,9 @@ def deliver(
     n = len(what.written)
     outputs = run.outputs
     cells = targets_of(what, arguments)
-    if mixed_operands.installed.delivered is not None:
-        mixed_operands.installed.delivered(cells, outputs)
-    for storage, array in zip(cells, outputs, strict=False):
-        if storage.host is None:
-            storage.cell = array
-        else:
-            storage._write_host(array)
-        storage.version += 1
+    write(cells, outputs)
+    if program.words is not None and made is None:
+        program.words.add(outputs[n + what.n_made])
     if made is None:
         made = [Storage(a) for a in outputs[n : n + what.n_made]]
     else:
@@ -74,7 +81,8 @@ def deliver(
     _switch(what, arguments, True)
     give = once_each(build, known) if what.repeats or known else build
     if gradient.cotangent_avals:
-        residuals = (tuple(outputs[n + what.n_made :]), tuple(run.kept))
+        first = n + what.n_made + (program.words is not None)
+        residuals = (tuple(outputs[first:]), tuple(run.kept))
         edges = [
             gradient_edge(give(b, arguments, made, None)) if type(b) is Template
             else _edge(b, arguments)

@@ -134,13 +134,15 @@ class _Call(Source):
         arrays += [f"d{i}" for i in program.inputs.drawn]
         arrays += [f"numbers[{i}]" for i in program.inputs.numbers]
         arrays += [f"arguments[{i}]._view.dynamic[{k}]" for i, k in program.inputs.offsets]
-        n, made = len(targets), program.outputs.n_made
-        outputs = "".join(f"o{i}, " for i in range(n + made))
+        n, made, words = len(targets), program.outputs.n_made, program.words
+        outputs = "".join(f"o{i}, " for i in range(n + made + (words is not None)))
         self.line(f"{outputs}= forward({', '.join(arrays)})" if outputs else "")
         for i, storage in enumerate(targets):
             self.line(f"{storage}.cell = o{i}; {storage}.version += 1")
         for i in range(made):
             self.line(f"m{i} = Storage(o{n + i})")
+        if words is not None:
+            self.line(f"{self.name(words.add)}(o{n + made})")
         self._bind_and_return()
         return self.function("call(arguments, numbers)")
 

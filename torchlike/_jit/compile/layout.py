@@ -11,6 +11,7 @@ import jax
 from torchlike._core.storage import Storage
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.compile.output_templates import Template
+from torchlike._runtime.late_checks import Words
 from torchlike.autograd.partial import When
 from torchlike.tensor import Tensor
 
@@ -54,7 +55,8 @@ class Inputs:
 @dataclass(frozen=True, slots=True, eq=False)
 class Outputs:
     """What a call does with the arrays that the executable gives: first those that are written to
-    cells, then those of ``n_made`` new storages, then what is kept for backward."""
+    cells, then those of ``n_made`` new storages, then the word of the checks of values (where
+    there are any), then what is kept for backward."""
 
     #: The places whose cells are written.
     written: list[tuple[str, Any]]
@@ -104,6 +106,8 @@ class Gradient:
     residual_avals: list[Any]
     #: ``executable((residuals, inputs), cotangents)``.
     executable: Any
+    #: What becomes of the word that it gives behind the gradients; None where it gives none.
+    words: Words | None
 
 
 def abstract(array: Any) -> Any:

@@ -43,11 +43,19 @@ class CompiledNode(Node):
         if modes.current.levels and boxes.top(filled) is not None:
             flat, structure = jax.tree_util.tree_flatten((self.residuals, tuple(filled)))
             backward = self.program.gradient.executable
-            return placed(double.on_boxes(
+            given = double.on_boxes(
                 self.program.state,
                 lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat, "backward",
-            ), whens)  # fmt: skip
-        found = self.program.gradient.executable(self.residuals, tuple(filled))
+            )  # fmt: skip
+            return placed(given[: len(given) - (self.program.gradient.words is not None)], whens)
+        gradient = self.program.gradient
+        if self.program.words is not None:
+            self.program.words.look()
+        found = gradient.executable(self.residuals, tuple(filled))
+        if gradient.words is not None:
+            *found, word = found
+            gradient.words.look()
+            gradient.words.add(word)
         if len(found) == len(whens) == n and all(c is not None for c in cotangents):
             return found
         conditions = [with_flags(when, found[n:]) for when in whens]

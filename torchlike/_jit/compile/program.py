@@ -27,6 +27,7 @@ from torchlike._jit.compile.generated_call import generate_call, generate_guard
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run, abstract
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._runtime import targets
+from torchlike._runtime.late_checks import Words
 from torchlike.tensor import Tensor
 
 
@@ -62,6 +63,8 @@ class Program:
     inputs: Inputs
     outputs: Outputs
     gradient: Gradient
+    #: What becomes of the words of its calls; None where it checks no values.
+    words: Words | None
     #: What it depends on besides the call's key.
     guards: GuardSet
     #: What gives the numbers of a call, of its arguments; None where there are none.

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import is_literal
+from torchlike._jit.compile.jaxprs import is_literal, kinds
 from torchlike._jit.rolling.wiring import Member
 
 
@@ -30,9 +30,16 @@ class Writer:
               for v in operands)
         )  # fmt: skip
         jaxpr = closed.jaxpr
-        self.constants += zip(jaxpr.constvars, closed.consts, strict=True)
         names = dict(zip(jaxpr.invars, operands, strict=True))
-        eqns = [with_operands(eqn, names) for eqn in jaxpr.eqns]
+        # JAX gives the same jaxpr for the same function again: each time with variables of its own.
+        for v in (*jaxpr.constvars, *(v for eqn in jaxpr.eqns for v in eqn.outvars)):
+            names[v] = kinds().Var(v.aval)
+        constants = [names[v] for v in jaxpr.constvars]
+        self.constants += zip(constants, closed.consts, strict=True)
+        eqns = [
+            with_operands(eqn, names).replace(outvars=[names[v] for v in eqn.outvars])
+            for eqn in jaxpr.eqns
+        ]
         return eqns, [renamed(v, names) for v in jaxpr.outvars]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._core import devices, dtypes, layouts, modes
 from torchlike._dispatch.registry import composite
+from torchlike._dispatch.value_checks import escaped, refuse_tensor
 from torchlike.tensor import Tensor
 
 _FAILED = (
@@ -18,19 +19,29 @@ _FAILED = (
 @composite("_assert", method=False)
 def assert_(condition: Any, message: Any) -> None:
     """AssertionError with the message unless the condition, a bool or a tensor of one, is true."""
-    if not condition:
+    if isinstance(condition, Tensor) and modes.current.capture is not None:
+        refuse_tensor(condition, _is_zero, AssertionError, escaped(str(message)))
+    elif not condition:
         raise AssertionError(message)
+
+
+def _is_zero(values: Any) -> Any:
+    return values == 0
 
 
 @composite("_assert_async", method=False)
 def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """RuntimeError unless a tensor's one value is not zero.
 
-    Differs from PyTorch: waits for the value; inside compiled functions nothing is raised, as with
-    all errors that depend on values.
+    Differs from PyTorch: eager code waits for the value.
     """
-    if modes.current.capture is None and not input.item():
-        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+    if input.numel() != 1:
+        raise RuntimeError(
+            f"Boolean value of Tensor with {input.numel()} values is ambiguous"
+            if input.numel() else "Boolean value of Tensor with no values is ambiguous"
+        )  # fmt: skip
+    words = assert_msg or "Expected Tensor with single nonzero value, but got zero"
+    refuse_tensor(input, _is_zero, RuntimeError, escaped(words))
 
 
 def _raise_unless(holds: bool, error: type[Exception], message: Any) -> None:
@@ -83,16 +94,16 @@ def check_is_size(i: int, message: Any = None, *, max: int | None = None) -> Non
 
 @composite("_check_tensor_all_with", method=False)
 def check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
-    """``error_type`` unless all elements of a tensor of bools are true.
-
-    Differs from PyTorch: inside compiled functions nothing is raised.
-    """
+    """``error_type`` unless all elements of a tensor of bools are true."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype is not dtypes.bool:
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     if modes.current.capture is None:
         _raise_unless(bool(cond.all().item()), error_type, message)
+    else:
+        words = _FAILED if message is None else str(message())
+        refuse_tensor(cond, _is_zero, error_type, escaped(words))
 
 
 @composite("_check_tensor_all", method=False)

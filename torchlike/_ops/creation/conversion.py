@@ -15,6 +15,7 @@ from torchlike._dispatch.memory_order import suggested_order
 from torchlike._dispatch.moving import moved
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Fill, Input, Static, require_tensor
+from torchlike._dispatch.value_checks import refuse_unfit_tensor
 from torchlike._ops.creation.finishing import finish, numpy_dtype, preserve_strides
 from torchlike.tensor import Tensor, wrap
 
@@ -287,7 +288,7 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
             raise TypeError(
                 "fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not Tensor"
             )
-        casts.check_element(fill_value._value_now(), input.dtype.numpy)
+        refuse_unfit_tensor(fill_value, input.dtype.numpy)
         fill_value = fill_value.to(input.dtype)
     if type(fill_value) in casts.NUMBERS:
         casts.check_fill(fill_value, input.dtype.numpy, min(input.shape))

@@ -30,6 +30,7 @@ from torchlike._core.sparse_array import CompressedArray
 from torchlike._core.storage import host_value
 from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._dispatch.registry import composite
+from torchlike._dispatch.value_checks import refuse_unfit_tensor
 from torchlike._ops.creation.finishing import (
     checked_size,
     finish,
@@ -173,7 +174,7 @@ def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -
             raise TypeError(
                 f"{name}(): argument 'fill_value' (position 2) must be Number, not Tensor"
             )
-        casts.check_element(value._value_now(), dtype)
+        refuse_unfit_tensor(value, dtype)
         return casts.convert(value._read(), dtype)
     _check_number(value, name)
     if (symbolic := casts.of_program(value)) is not None:

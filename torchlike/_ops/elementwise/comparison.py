@@ -11,6 +11,7 @@ from torchlike._core import dtypes, errors
 from torchlike._dispatch.inplace import twin_of
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Operand, Scalar, common_dtype
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import real_only
 from torchlike._ops.promotion import promoted, require_tensor
 from torchlike.tensor import Tensor
@@ -99,10 +100,9 @@ def logical_not(input: Input):
 
 def _check_tolerances(input: Any, other: Any, rtol: Any, atol: Any, equal_nan: Any) -> None:
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if float(value) < 0:
-            raise RuntimeError(
-                f"{name} must be greater than or equal to zero, but got {float(value):g}"
-            )
+        value = values_of(value)
+        words = f"{name} must be greater than or equal to zero, but got {{0:g}}"
+        refuse_where(value < 0, RuntimeError, words, value)
 
 
 @op(elementwise=True, differentiable=False, check=_check_tolerances)

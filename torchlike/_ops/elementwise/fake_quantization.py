@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes, errors, modes
+from torchlike._core import dtypes, errors
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Input, Int
+from torchlike._dispatch.value_checks import refuse_tensor
 from torchlike._ops.checks import floats_only
 from torchlike._ops.creation.from_data import as_tensor
 from torchlike._ops.linalg.dynamic_quantization import quantization_parameters
@@ -75,14 +76,14 @@ def fake_quantize_channels(
 def _check(zero_point: Any, quant_min: int, quant_max: int) -> None:
     if quant_min > quant_max:
         raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
+    words = "`zero_point` must be between `quant_min` and `quant_max`."
     if isinstance(zero_point, Tensor):
-        if modes.current.capture is not None or zero_point.is_meta:
-            return
-        values = np.asarray(zero_point._value("fake_quantize"))
-    else:
-        values = np.asarray(zero_point)
-    if values.size and (values.min() < quant_min or values.max() > quant_max):
-        raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
+        refuse_tensor(
+            zero_point, lambda x: (x < quant_min) | (x > quant_max), RuntimeError, words,
+            (quant_min, quant_max),
+        )  # fmt: skip
+    elif not quant_min <= zero_point <= quant_max:
+        raise RuntimeError(words)
 
 
 @composite(method=False)

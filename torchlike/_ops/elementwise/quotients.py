@@ -19,6 +19,7 @@ from jax import lax
 from torchlike._core.casts import NUMBERS
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, Operand, Str
+from torchlike._dispatch.value_checks import is_traced, refuse_where, values_of
 from torchlike._ops.checks import real_only, scalar_type_of
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.promotion import (
@@ -51,9 +52,10 @@ def _check_divisor(input: Any, other: Any, *mode: Any) -> None:
     # Of two bools the op itself says that there is none.
     if kinds == "bb" or set(kinds) - set("iub") or not np.size(input):
         return
-    if not np.asarray(other).all():
+    values = values_of(other)
+    if is_traced() or not values.all():
         check_broadcast(input, other)
-        raise RuntimeError(_BY_ZERO)
+        refuse_where(values == 0, RuntimeError, _BY_ZERO)
 
 
 def _refuse_zero(input: Any, zero: Any) -> None:

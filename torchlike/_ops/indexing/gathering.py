@@ -11,8 +11,8 @@ import numpy as np
 from torchlike._core import dtypes, errors
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int, require_tensor
+from torchlike._dispatch.value_checks import refuse_outside
 from torchlike._ops.promotion import in_float32
-from torchlike._runtime.mixed_operands import own_values
 from torchlike.tensor import Tensor
 
 
@@ -27,17 +27,6 @@ def require_index(index: Any, message: str, error: Any = RuntimeError) -> None:
         raise error(message)
 
 
-def first_outside(index: Any, low: int, high: int) -> int | None:
-    """The first value of an index array outside ``[low, high)``, or None."""
-    values = own_values(index)
-    if values.size == 0 or values.dtype.kind not in "iu":
-        return None
-    if values.min() >= low and values.max() < high:
-        return None
-    flat = values.reshape(-1)
-    return int(flat[(flat < low) | (flat >= high)][0])
-
-
 def extent(x: Any, dim: int) -> tuple[int, int]:
     """A dimension, counted from 0, and its size; of a 0-dim array as of one element. IndexError."""
     d = errors.wrap_dim(dim, x.ndim)
@@ -47,9 +36,12 @@ def extent(x: Any, dim: int) -> tuple[int, int]:
 def check_along(index: Any, input: Any, dim: int) -> None:
     """RuntimeError when an index of gather or scatter leaves ``[0, size)``: no wrapping there."""
     d, size = extent(input, dim)
-    bad = first_outside(index, 0, size)
-    if bad is not None:
-        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
+    refuse_outside(index, 0, size, RuntimeError, out_of_bounds(d, size))
+
+
+def out_of_bounds(dim: int, size: int) -> str:
+    """What an error says of the index ``{0}``."""
+    return f"index {{0}} is out of bounds for dimension {dim} with size {size}"
 
 
 def missing_value(x: Any) -> float | None:
@@ -96,11 +88,11 @@ def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
 
 def _check_select(input: Any, dim: int, index: Any) -> None:
     d, size = extent(input, dim)
-    bad = first_outside(index, 0, size)
-    if bad is not None:
-        if d:  # PyTorch has a kernel for each of the two
-            raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={size}")
-        raise IndexError("index out of range in self")
+    if d:  # PyTorch has a kernel for each of the two
+        words = f"INDICES element is out of DATA bounds, id={{0}} axis_dim={size}"
+        refuse_outside(index, 0, size, RuntimeError, words)
+    else:
+        refuse_outside(index, 0, size, IndexError, "index out of range in self")
 
 
 @op(needs={"input": ["index"]}, check=_check_select, reorders=True)
@@ -125,11 +117,9 @@ def index_select(input: Input, dim: Int, index: Input):
 
 def check_flat(input: Any, index: Any, *rest: Any) -> None:
     """IndexError when an index of take or put leaves the flattened tensor (negative ones wrap)."""
-    bad = first_outside(index, -input.size, input.size)
-    if bad is not None:
-        raise IndexError(
-            f"out of range: tried to access index {bad} on a tensor of {input.size} elements."
-        )
+    n = input.size
+    words = f"out of range: tried to access index {{0}} on a tensor of {n} elements."
+    refuse_outside(index, -n, n, IndexError, words)
 
 
 @op(needs={"input": ["index"]}, check=check_flat, reorders=True)
@@ -143,9 +133,7 @@ def take(input: Input, index: Input):
 
 def _check_take_along(input: Any, indices: Any, dim: int) -> None:
     d, size = extent(input, dim)
-    bad = first_outside(indices, -size, size)
-    if bad is not None:
-        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
+    refuse_outside(indices, -size, size, RuntimeError, out_of_bounds(d, size))
 
 
 @op("take_along_dim_op", namespaces=(), method=False, needs={"input": ["indices"]},

@@ -21,8 +21,10 @@ from torchlike._dispatch.inplace import update_with_sequences
 from torchlike._dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
+from torchlike._dispatch.value_checks import refuse_outside, refuse_unfit, refuse_unfit_tensor
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor
+from torchlike._ops.indexing.gathering import out_of_bounds
 from torchlike._ops.indexing.overwrite import accumulate as add_at
 from torchlike._ops.indexing.overwrite import overwrite
 from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze
@@ -47,15 +49,9 @@ def _check_put(input: Any, indices: Any, values: Any, layout: Any, accumulate: A
 
 def check_index(index: Any, size: int, dim: int) -> None:
     """IndexError in PyTorch's words when an index array leaves ``[-size, size)``."""
-    values = np.asarray(index)
-    if values.size == 0:
-        return
-    low, high = int(values.min()), int(values.max())
-    if high >= size or low < -size:
-        if not size:
-            raise IndexError("index is out of bounds for dimension with size 0")
-        bad = high if high >= size else low
-        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+    empty = "index is out of bounds for dimension with size 0"
+    words = out_of_bounds(dim, size) if size else empty
+    refuse_outside(index, -size, size, IndexError, words)
 
 
 def _as_numpy_index(indices: Any, layout: Any) -> tuple[Any, ...]:
@@ -410,7 +406,7 @@ def _fill_by_mask(self: Tensor, item: Any, value: Any) -> bool:
 
 
 def _check_mask_put(input: Any, mask: Any, value: Any, start: int) -> None:
-    casts.check_element(value, input.dtype)
+    refuse_unfit(value, input.dtype)
 
 
 @op("mask_put_op", namespaces=(), method=False, inplace=True, check=_check_mask_put,
@@ -470,7 +466,7 @@ def _to_fill_with(view: Tensor, indices: Any, value: Tensor) -> Tensor:
     masked = any(isinstance(i, Tensor) and i.dtype is dtypes.bool for i in indices)
     if value.dtype is view.dtype or value.numel() != 1 or not masked:
         return value
-    casts.check_element(value._value_now(), view.dtype.numpy)
+    refuse_unfit_tensor(value, view.dtype.numpy)
     return value.to(view.dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from torchlike._dispatch.call import NUMBERS
 from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Element, Input, require_tensor
+from torchlike._dispatch.value_checks import refuse_unfit, refuse_where, values_of
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.finishing import finish
 from torchlike._ops.elementwise.pointwise import where_op
@@ -72,7 +74,7 @@ def fill_value(value: Any, x: Any, name: str) -> jax.Array:
 
 
 def _check_value(input: Any, mask: Any, value: Any) -> None:
-    casts.check_element(value, input.dtype)
+    refuse_unfit(value, input.dtype)
 
 
 @op(inplace=True, check=_check_value, needs={
@@ -87,9 +89,10 @@ def masked_fill(input: Input, mask: Input, value: Element):
 def _check_enough(input: Any, mask: Any, source: Any) -> None:
     if mask.dtype == np.bool_ and jnp.ndim(source):
         shape = np.broadcast_shapes(mask.shape, input.shape)
-        wanted = int(np.count_nonzero(np.broadcast_to(np.asarray(mask), shape)))
-        if wanted > source.size:
-            raise RuntimeError("Number of elements of source < number of ones in mask")
+        copies = math.prod(shape) // max(mask.size, 1)
+        wanted = values_of(mask).sum() * copies
+        words = "Number of elements of source < number of ones in mask"
+        refuse_where(wanted > source.size, RuntimeError, words)
 
 
 @op(inplace=True, check=_check_enough, needs={"input": ["mask"], "source": ["mask"]})

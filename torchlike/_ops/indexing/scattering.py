@@ -12,12 +12,13 @@ from jax import core
 from torchlike._core import casts, dtypes, errors
 from torchlike._dispatch.registry import OPS, composite, op
 from torchlike._dispatch.schema import Bool, Element, Input, Int, Kind, OwnFactor, Str
+from torchlike._dispatch.value_checks import refuse_outside, refuse_unfit
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.indexing.gathering import (
     check_along,
     check_flat,
     extent,
-    first_outside,
+    out_of_bounds,
     require_index,
     type_name,
 )
@@ -333,11 +334,8 @@ def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: Own
 
 def _check_index_copy(input: Any, dim: int, index: Any, *rest: Any) -> None:
     d, size = extent(input, dim)
-    bad = first_outside(index, 0, size)
-    if bad is not None:
-        raise IndexError(
-            f"index_copy_(): index {bad} is out of bounds for dimension {d} with size {size}"
-        )
+    words = f"index_copy_(): {out_of_bounds(d, size)}"
+    refuse_outside(index, 0, size, IndexError, words)
 
 
 @op(inplace=True, check=_check_index_copy, needs={"input": ["index"], "source": ["index"]},
@@ -383,12 +381,13 @@ _FillOfKind = Annotated[
 
 
 def _check_index_fill(input: Any, dim: int, index: Any, value: Any) -> None:
-    if not isinstance(value, core.Tracer) and jnp.ndim(value) == 0 and hasattr(value, "item"):
-        _check_fill_of_kind(value.item(), input)
+    if jnp.ndim(value) == 0 and hasattr(value, "item"):
+        if isinstance(value, core.Tracer):
+            refuse_unfit(value, input.dtype)
+        else:
+            _check_fill_of_kind(value.item(), input)
     d, size = extent(input, dim)
-    bad = first_outside(index, -size, size)
-    if bad is not None:
-        raise IndexError(f"index {bad} is out of bounds for dimension {d} with size {size}")
+    refuse_outside(index, -size, size, IndexError, out_of_bounds(d, size))
 
 
 @op(inplace=True, check=_check_index_fill, needs={"input": ["index"], "value": ["index"]},
@@ -409,8 +408,8 @@ def index_fill(input: Input, dim: Int, index: Input, value: _FillOfKind):
 
 
 def _check_index_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
-    if first_outside(index, 0, extent(input, dim)[1]) is not None:
-        raise IndexError("index out of range in self")
+    size = extent(input, dim)[1]
+    refuse_outside(index, 0, size, IndexError, "index out of range in self")
 
 
 @op(inplace=True, check=_check_index_reduce, reorders=True)

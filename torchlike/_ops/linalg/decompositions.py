@@ -7,13 +7,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import core, lax
+from jax import lax
 
-from torchlike._core import boxes, dtypes, modes
+from torchlike._core import boxes, dtypes
 from torchlike._dispatch.memory_order import in_columns
 from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import Bool, Input, Str
+from torchlike._dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.linalg.partial_cholesky import completed
 from torchlike._ops.outputs import given
@@ -60,50 +60,41 @@ def adjoint(x: Any) -> jax.Array:
     return jnp.conj(jnp.swapaxes(x, -1, -2))
 
 
-def first_failure(info: Tensor) -> tuple[str, int] | None:
-    """(where in the batch, its code) of the first nonzero info; None when all is well, or while a
-    graph is captured or on the meta device, where there are no values to look at."""
-    if modes.current.capture is not None or info.is_meta:
-        return None
-    found = boxes.innermost(info)._read()
-    if isinstance(found, core.Tracer):  # inside jax.jit and the like
-        return None
-    codes = np.asarray(found)
-    if not codes.any():
-        return None
-    flat = codes.reshape(-1)
-    at = int(np.flatnonzero(flat)[0])
-    return (f"(Batch element {at}): " if codes.ndim else ""), int(flat[at])
+def batch_element(batch_dims: int) -> str:
+    """How an error says which matrix of a batch it is about, whose place is ``{at}``."""
+    return "(Batch element {at}): " if batch_dims else ""
 
 
 def raise_failure(info: Tensor, words: str, error: type[Exception] = LinAlgError) -> None:
     """Raise ``error`` for the first nonzero info: ``words`` with {batch} and {code} filled in."""
-    failure = first_failure(info)
-    if failure is not None:
-        raise error(words.format(batch=failure[0], code=failure[1]))
+    if not info.is_meta:
+        info = boxes.innermost(info)
+    words = words.format(batch=batch_element(info.dim()), code="{0}")
+    refuse_tensor(info, _is_not_zero, error, words)
 
 
-def not_finite(values: Any, found: Any) -> str | None:
-    """Where in a batch the first matrix is with an element that ``found`` says True of, or None."""
-    bad = found(np.asarray(values)).any((-2, -1)) if values.ndim > 1 else np.zeros(())
-    if not bad.any():
-        return None
-    return f"(Batch element {int(np.flatnonzero(bad)[0])}): " if bad.ndim else ""
+def _is_not_zero(codes: Any) -> Any:
+    return codes != 0
 
 
 def require_no_nan(input: Any, *_: Any) -> None:
     """LinAlgError for NaN, of which PyTorch's SVD does not converge; of infinities it is NaN."""
-    where = not_finite(input, np.isnan)
-    if where is not None:
-        raise LinAlgError(
-            f"linalg.svd: {where}The algorithm failed to converge because the input matrix "
-            "contained non-finite values."
-        )
+    if input.ndim < 2:
+        return  # of which the op itself speaks
+    values = values_of(input)
+    refuse_where(
+        (values != values).any((-2, -1)), LinAlgError,
+        f"linalg.svd: {batch_element(input.ndim - 2)}The algorithm failed to converge because the "
+        "input matrix contained non-finite values.",
+    )  # fmt: skip
 
 
 def _require_finite(input: Any) -> None:
-    if not np.isfinite(np.asarray(input)).all():
-        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    values = values_of(input)
+    refuse_where(
+        (values - values) != 0, RuntimeError,
+        "torch.linalg.eig: input tensor should not contain infs or NaNs.",
+    )  # fmt: skip
 
 
 # -- cholesky --------------------------------------------------------------------------------------

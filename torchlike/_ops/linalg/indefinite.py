@@ -95,8 +95,9 @@ def _solved(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) 
     x = np.array(b)
     trs = _routine("trs", hermitian, ld)
     for at in np.ndindex(x.shape[:-2]):
-        if pivots_of.outside(np.abs(pivots[at]), ld[at]):
-            x[at] = np.nan  # of a compiled program: the op's check has no values there
+        rows = np.abs(pivots[at])
+        if rows.size and (rows.min() < 1 or rows.max() > len(ld[at])):
+            x[at] = np.nan  # of a compiled program, whose check tells afterwards
         elif x[at].size:
             x[at] = trs(ld[at], pivots[at], x[at], lower=True)[0]
     return x

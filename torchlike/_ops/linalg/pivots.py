@@ -10,7 +10,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+
+from torchlike._dispatch.value_checks import refuse_where, values_of
 
 
 def require_shape(pivots: Any, shape: tuple[int, ...], name: str, matrix: str) -> None:
@@ -22,14 +23,12 @@ def require_shape(pivots: Any, shape: tuple[int, ...], name: str, matrix: str) -
         )
 
 
-def outside(pivots: Any, matrix: Any) -> str | None:
-    """ "low" where a pivot is below 1, "high" where one is beyond the matrix' rows, or None."""
-    values = np.asarray(pivots)
-    if values.dtype.kind not in "iu" or not values.size or matrix.ndim < 2:
-        return None  # what else is wrong, the op itself says
-    if values.min() < 1:
-        return "low"
-    return "high" if values.max() > matrix.shape[-2] else None
+def _refuse_outside(pivots: Any, matrix: Any, low: str, high: str) -> None:
+    """RuntimeError where a pivot is below 1, in the words ``low``, or beyond the matrix' rows."""
+    if pivots.dtype.kind not in "iu" or matrix.ndim < 2:
+        return  # what else is wrong, the op itself says
+    refuse_where(pivots < 1, RuntimeError, low)
+    refuse_where(pivots > matrix.shape[-2], RuntimeError, high)
 
 
 def or_nan(found: Any, pivots: Any, rows: int) -> jax.Array:
@@ -41,30 +40,28 @@ def or_nan(found: Any, pivots: Any, rows: int) -> jax.Array:
 
 def check_unpacked(lu: Any, pivots: Any) -> None:
     """The check of ``lu_unpack``."""
-    if outside(pivots, lu):
-        raise RuntimeError(
-            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
-            "Did you properly pass the result of lu_factor?"
-        )
+    words = (
+        "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+        "Did you properly pass the result of lu_factor?"
+    )
+    _refuse_outside(values_of(pivots), lu, words, words)
 
 
 def check_solved(lu: Any, pivots: Any, *_: Any) -> None:
     """The check of ``lu_solve``."""
-    where = outside(pivots, lu)
-    if where:
-        limit = "greater or equal to 1" if where == "low" else "smaller or equal to LU.size(-2)"
-        raise RuntimeError(
-            f"Pivots given to lu_solve must all be {limit}. "
-            "Did you properly pass the result of lu_factor?"
-        )
+    low, high = (
+        f"Pivots given to lu_solve must all be {limit}. "
+        "Did you properly pass the result of lu_factor?"
+        for limit in ("greater or equal to 1", "smaller or equal to LU.size(-2)")
+    )
+    _refuse_outside(values_of(pivots), lu, low, high)
 
 
 def check_indefinite(ld: Any, pivots: Any, *_: Any) -> None:
     """The check of ``ldl_solve``, where negative pivots stand for blocks of two."""
-    where = outside(np.abs(np.asarray(pivots)), ld)
-    if where:
-        limit = "|pivot| >= 1" if where == "low" else "|pivot| <= LD.size(-2)"
-        raise RuntimeError(
-            f"Pivots given to ldl_solve must all satisfy {limit}. "
-            "Did you properly pass the result of ldl_factor?"
-        )
+    low, high = (
+        f"Pivots given to ldl_solve must all satisfy {limit}. "
+        "Did you properly pass the result of ldl_factor?"
+        for limit in ("|pivot| >= 1", "|pivot| <= LD.size(-2)")
+    )
+    _refuse_outside(abs(values_of(pivots)), ld, low, high)

@@ -15,10 +15,12 @@ from torchlike._core import dtypes, errors, layouts
 from torchlike._dispatch.memory_order import in_columns, solution_from_left, solution_in_columns
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, OptFloat, OptInput, require_tensor
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.linalg.decompositions import (
     LinAlgError,
     adjoint,
+    batch_element,
     raise_failure,
     require_matrix,
     require_no_nan,
@@ -272,16 +274,15 @@ def _require_no_zero(input: Any, _: Any) -> None:
     """LinAlgError for a factor with a zero on its diagonal."""
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
         return  # of which the op itself speaks
-    zero = np.diagonal(np.asarray(input), axis1=-2, axis2=-1) == 0
-    if not zero.any():
+    zero = values_of(input).diagonal(0, -2, -1) == 0
+    if not zero.size:
         return
-    rows = zero.reshape(-1, zero.shape[-1])
-    at = int(np.flatnonzero(rows.any(-1))[0])
-    where = f"(Batch element {at}): " if zero.ndim > 1 else ""
-    raise LinAlgError(
-        f"cholesky_inverse: {where}The diagonal element {int(np.argmax(rows[at])) + 1} is zero, "
-        "the inversion could not be completed because the input matrix is singular."
-    )
+    refuse_where(
+        zero.any(-1), LinAlgError,
+        f"cholesky_inverse: {batch_element(input.ndim - 2)}The diagonal element {{0}} is zero, "
+        "the inversion could not be completed because the input matrix is singular.",
+        zero.argmax(-1) + 1,
+    )  # fmt: skip
 
 
 @op(

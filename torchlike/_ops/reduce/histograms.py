@@ -13,6 +13,7 @@ from jax import lax
 from torchlike._core import dtypes
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, Scalar, require_tensor
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.indexing.gathering import type_name
@@ -23,20 +24,26 @@ from torchlike.tensor import Tensor
 # -- of numbers, by arithmetic ---------------------------------------------------------------------
 
 
-def _ends(values: Any) -> tuple[float, float]:
+def _ends(values: Any) -> tuple[Any, Any]:
     """The smallest and the largest of a dimension's data; 0 and 1 where there are none."""
-    values = np.asarray(values, dtype=np.float64)
-    return (values.min(), values.max()) if values.size else (0.0, 1.0)
+    values = values_of(values).astype(np.float64)
+    return (values.min(), values.max()) if values.size else (np.float64(0), np.float64(1))
+
+
+def _is_no_range(low: Any, high: Any) -> Any:
+    return ((low - low) != 0) | ((high - high) != 0)
 
 
 def _check_histc(input: Any, bins: int, low: Any, high: Any) -> None:
-    low, high = float(low), float(high)
-    if low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
-    if low == high:
-        low, high = _ends(input)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+    low, high = (values_of(x).astype(np.float64) for x in (low, high))
+    refuse_where(low > high, RuntimeError, "torch.histc: max must be larger than min")
+    if dtypes.kind_of(input.dtype) != "f":
+        return  # of which the op itself speaks
+    least, most = _ends(input)
+    same = low == high
+    low, high = low + same * (least - low), high + same * (most - high)
+    words = "torch.histc: range of [{0:g}, {1:g}] is not finite"
+    refuse_where(_is_no_range(low, high), RuntimeError, words, low, high)
 
 
 def _limits(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
@@ -85,18 +92,17 @@ def _check_bins(bins: int, dim: int) -> None:
 
 def _check_range(input: Any, dim: int, bins: int, range: Any) -> None:
     if range is None:
-        low, high = _ends(np.asarray(input)[..., dim])
+        low, high = _ends(values_of(input)[..., dim])
     else:
-        low, high = (float(v) for v in np.asarray(range)[2 * dim : 2 * dim + 2])
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(
-            f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite"
-        )
-    if low > high:
-        raise RuntimeError(
-            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for "
-            f"dimension {dim}"
-        )
+        ends = values_of(range).astype(np.float64)
+        low, high = ends[2 * dim], ends[2 * dim + 1]
+    words = f"torch.histogramdd: dimension {dim}'s range [{{0:g}}, {{1:g}}] is not finite"
+    refuse_where(_is_no_range(low, high), RuntimeError, words, low, high)
+    refuse_where(
+        low > high, RuntimeError,
+        "torch.histogramdd: min should not exceed max, but got min {0:g} max {1:g} for "
+        f"dimension {dim}", low, high,
+    )  # fmt: skip
 
 
 def _evenly(low: Any, high: Any, bins: int) -> jax.Array:

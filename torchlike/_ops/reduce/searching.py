@@ -13,8 +13,8 @@ from jax import lax
 from torchlike._core import dtypes
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, OptInput, require_tensor
+from torchlike._dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import real_only
-from torchlike._ops.indexing.gathering import first_outside
 from torchlike._ops.promotion import result_dtype
 from torchlike.tensor import Tensor, wrap
 
@@ -45,8 +45,9 @@ def _insertion_points(rows: Any, values: Any, right: bool) -> jax.Array:
 
 
 def _check_sorter(sequence: Any, input: Any, sorter: Any, *_: Any) -> None:
-    if sorter is not None and first_outside(sorter, 0, sequence.shape[-1]) is not None:
-        raise RuntimeError("torch.searchsorted(): sorter index out of range")
+    if sorter is not None:
+        words = "torch.searchsorted(): sorter index out of range"
+        refuse_outside(sorter, 0, sequence.shape[-1], RuntimeError, words)
 
 
 def _check_shapes(sequence: Any, input: Any, sorter: Any) -> None:

@@ -12,6 +12,7 @@ from jax import lax
 from torchlike._core import errors
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int, OptFloat, Str
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike.tensor import Tensor
 
@@ -85,17 +86,17 @@ def _row(x: Any, lengths: Any, reduce: str, initial: float | None) -> jax.Array:
 
 
 def _check(data: Any, lengths: Any, reduce: str, axis: int, initial: Any, unsafe: bool) -> None:
-    values = np.asarray(lengths)
+    values = values_of(lengths)
     if unsafe:
         return
-    if values.size and values.min() < 0:
-        raise RuntimeError("lengths contains negative value!")
+    refuse_where(values < 0, RuntimeError, "lengths contains negative value!")
     at = axis % max(data.ndim, 1)
-    if values.ndim and (values.sum(-1) != data.shape[at]).any():
-        raise RuntimeError(
+    if values.ndim:
+        refuse_where(
+            values.sum(-1) != data.shape[at], RuntimeError,
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size"
-            "(lengths.dim()-1) when !unsafe."
-        )
+            "(lengths.dim()-1) when !unsafe.",
+        )  # fmt: skip
 
 
 @op("segment_reduce_op", namespaces=(), method=False, grad_name="SegmentReduceBackward0",

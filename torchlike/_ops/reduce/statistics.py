@@ -21,6 +21,7 @@ from torchlike._dispatch.schema import (
     Str,
     require_tensor,
 )
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.promotion import in_float32, promoted, result_dtype
 from torchlike._ops.reduce.sorting import sorted_with_index
@@ -33,11 +34,10 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _check_q(input: Any, q: Any, *rest: Any) -> None:
-    values = np.asarray(q)
-    floats = dtypes.kind_of(values.dtype) == "f"
-    if values.size and floats and not ((values >= 0) & (values <= 1)).all():
-        bad = values.reshape(-1)[((values < 0) | (values > 1)).reshape(-1)][0]
-        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {bad:g}")
+    values = values_of(q)
+    if dtypes.kind_of(values.dtype) == "f":
+        words = "quantile() q must be in the range [0, 1] but got {0:g}"
+        refuse_where(~((values >= 0) & (values <= 1)), RuntimeError, words, values)
 
 
 @op("quantile_op", namespaces=(), method=False, check=_check_q, residuals=True,
@@ -120,8 +120,9 @@ _quantile("nanquantile", True)
 def _check_weights(input: Any, correction: int, fweights: Any, aweights: Any) -> None:
     for name, weights, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
         fits = weights is not None and dtypes.kind_of(weights.dtype) in kinds
-        if fits and (np.asarray(weights) < 0).any():
-            raise RuntimeError(f"cov(): {name} cannot be negative")
+        if fits:
+            words = f"cov(): {name} cannot be negative"
+            refuse_where(values_of(weights) < 0, RuntimeError, words)
 
 
 @op("cov_op", check=_check_weights, namespaces=(), method=False, grad_name="CovBackward0")

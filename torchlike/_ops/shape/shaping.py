@@ -14,6 +14,7 @@ from torchlike._dispatch.memory_order import of_first
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Dims, Input, Int, Shape, index_of, require_tensor
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.indexing.gathering import index_select, type_name
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32
@@ -56,10 +57,10 @@ def repeat_interleave_op(input: Input, repeats: Int, dim: Int):
 
 
 def _check_total(input: Any, repeats: Any, dim: int, output_size: int) -> None:
-    if (np.asarray(repeats) < 0).any():
-        raise RuntimeError("repeats can not be negative")
-    if np.sum(repeats) != output_size:
-        raise RuntimeError("allocated size does not match required size")
+    counts = values_of(repeats)
+    refuse_where(counts < 0, RuntimeError, "repeats can not be negative")
+    total = counts.sum()
+    refuse_where(total != output_size, RuntimeError, "allocated size does not match required size")
 
 
 @op("repeat_interleave_sized", namespaces=(), method=False, needs={"input": ["repeats"]},

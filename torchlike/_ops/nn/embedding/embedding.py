@@ -13,6 +13,7 @@ from jax import lax
 from torchlike._core import dtypes, modes
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Float, Input, OptInput, OptInt, Str
+from torchlike._dispatch.value_checks import refuse_outside, refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.nn.embedding import sparse_rows
 from torchlike._ops.reduce.reduction import vector_norm
@@ -23,9 +24,7 @@ _F = ("nn.functional",)
 
 
 def _check_range(indices: Any, rows: int) -> None:
-    values = np.asarray(indices)
-    if values.size and (values.min() < 0 or values.max() >= rows):
-        raise IndexError("index out of range in self")
+    refuse_outside(indices, 0, rows, IndexError, "index out of range in self")
 
 
 def _check_indices(indices: Any, name: str) -> None:
@@ -166,34 +165,32 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 
 def _check_offsets(offsets: Any, count: int) -> None:
     """RuntimeError unless bags begin at the first index and follow one another within them."""
-    starts = np.asarray(offsets)
+    starts = values_of(offsets)
     if not starts.size or starts.dtype.kind not in "iu":
         return
-    if starts[0] != 0:
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-            f"position 0. However, got {starts[0]}"
-        )
-    if starts[-1] > count:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
-            f"{starts[-1]}"
-        )
-    if (np.diff(starts) < 0).any():
-        raise RuntimeError("offsets must not decrease: each bag begins where the one before ends")
+    first, last = starts[0], starts[-1]
+    refuse_where(
+        first != 0, RuntimeError,
+        "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+        "position 0. However, got {0}", first,
+    )  # fmt: skip
+    refuse_where(
+        last > count, RuntimeError,
+        f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {{0}}",
+        last,
+    )  # fmt: skip
+    words = "offsets must not decrease: each bag begins where the one before ends"
+    refuse_where(starts[1:] < starts[:-1], RuntimeError, words)
 
 
 def _check_bag(input: Any, weight: Any, offsets: Any, *rest: Any) -> None:
-    values = np.asarray(input)
-    _check_offsets(offsets, values.size)
-    if weight.ndim != 2 or values.dtype.kind not in "iu":
-        return
-    bad = np.flatnonzero((values < 0) | (values >= weight.shape[0]))
-    if bad.size:
-        raise RuntimeError(
-            f"Index {bad[0]} of input takes value {values[bad[0]]} which is not in the valid range "
-            f"[0, {weight.shape[0]})"
-        )
+    _check_offsets(offsets, input.size)
+    if weight.ndim == 2:
+        refuse_outside(
+            input, 0, weight.shape[0], RuntimeError,
+            "Index {at} of input takes value {0} which is not in the valid range "
+            f"[0, {weight.shape[0]})",
+        )  # fmt: skip
 
 
 def _places(indices: Any) -> jax.Array:

@@ -18,6 +18,7 @@ from jax import lax
 from torchlike._core import dtypes, modes
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int, require_tensor
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import scalar_type_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.creation.sequences import arange
@@ -111,22 +112,20 @@ def _losses_jvp(blank: int, zero_infinity: bool, primals: Any, tangents: Any) ->
     return loss, jnp.sum(slope * tangents[0], (0, 2))
 
 
+_WHILE = " (while checking arguments for ctc_loss_cpu)"
+
+
 def _check(log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: int,
            zero_infinity: bool) -> None:  # fmt: skip
     steps = log_probs.shape[0]
     for name, values, most in (("input_lengths", lengths, steps), ("target_lengths",
                                target_lengths, None)):  # fmt: skip
-        for value in np.asarray(values).tolist():
-            if most is not None and value > most:
-                raise RuntimeError(
-                    f"Expected {name} to have value at most {most}, but got value {value} (while "
-                    "checking arguments for ctc_loss_cpu)"
-                )
-            if value < 0:
-                raise RuntimeError(
-                    f"Expected {name} to have value at least 0, but got value {value} (while "
-                    "checking arguments for ctc_loss_cpu)"
-                )
+        values = values_of(values)
+        if most is not None:
+            words = f"Expected {name} to have value at most {most}, but got value {{0}}{_WHILE}"
+            refuse_where(values > most, RuntimeError, words, values)
+        words = f"Expected {name} to have value at least 0, but got value {{0}}{_WHILE}"
+        refuse_where(values < 0, RuntimeError, words, values)
 
 
 @op("ctc_loss_op", namespaces=(), method=False, residuals=True, grad_name="CtcLossBackward0",

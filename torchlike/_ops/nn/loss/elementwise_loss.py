@@ -8,12 +8,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from torchlike._core import errors
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Float, Input, Operand, OptInput, Str
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import subgradients
 from torchlike._ops.nn.loss.loss import reduced
@@ -176,9 +176,10 @@ def _bce_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 def _check_probabilities(input: Any, target: Any, *rest: Any) -> None:
     for name, value in (("input", input), ("target", target)):
-        values = np.asarray(value)
-        if values.dtype.kind not in "iub" and not ((values >= 0) & (values <= 1)).all():
-            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+        values = values_of(value)
+        if values.dtype.kind not in "iub":
+            outside = ~((values >= 0) & (values <= 1))
+            refuse_where(outside, RuntimeError, f"all elements of {name} should be between 0 and 1")
 
 
 @op("binary_cross_entropy_op", namespaces=(), method=False, check=_check_probabilities,
@@ -320,8 +321,7 @@ def poisson_nll_loss(
 
 
 def _check_variance(input: Any, target: Any, var: Any, *rest: Any) -> None:
-    if (np.asarray(var) < 0).any():
-        raise ValueError("var has negative entry/entries")
+    refuse_where(values_of(var) < 0, ValueError, "var has negative entry/entries")
 
 
 @op("gaussian_nll_loss_op", namespaces=(), method=False, check=_check_variance,

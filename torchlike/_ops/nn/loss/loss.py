@@ -15,10 +15,10 @@ from jax import lax
 
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Float, Input, Int, OptInput, Str, require_tensor
+from torchlike._dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
-from torchlike._runtime.mixed_operands import own_values
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -101,12 +101,8 @@ def _check_targets(input: Any, target: Any, weight: Any, ignore_index: int, *res
     dim = 0 if input.ndim == 1 else 1
     if dim and target.shape != (*input.shape[:1], *input.shape[2:]):
         return  # the shapes' own error comes first
-    values, classes = own_values(target), input.shape[dim]
-    if not values.size or (values.min() >= 0 and values.max() < classes):
-        return
-    bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
-    if bad.size:
-        raise IndexError(f"Target {bad.flat[0]} is out of bounds.")
+    words = "Target {0} is out of bounds."
+    refuse_outside(target, 0, input.shape[dim], IndexError, words, besides=ignore_index)
 
 
 # -- class indices ---------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from jax import lax
 
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Float, Input, Int, OptInput, Str
+from torchlike._dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.loss.loss import reduced
 from torchlike._ops.nn.loss.reductions import check_reduction, reduction_of
@@ -194,10 +195,8 @@ def _check_scores(input: Any) -> None:
 
 def _check_classes(input: Any, target: Any, *rest: Any) -> None:
     _check_scores(input)
-    values = np.asarray(target)
     classes = input.shape[-1] if input.ndim else 1
-    if values.dtype.kind in "iu" and values.size and (values.min() < 0 or values.max() >= classes):
-        raise RuntimeError("target out of range")
+    refuse_outside(target, 0, classes, RuntimeError, "target out of range")
 
 
 @op("multi_margin_loss_op", namespaces=(), method=False, check=_check_classes,
@@ -253,12 +252,10 @@ def multi_margin_loss(
 
 
 def _check_labels(input: Any, target: Any, *rest: Any) -> None:
-    values = np.asarray(target)
     classes = input.shape[-1] if input.ndim else 1
     check_reduction(rest[-1])
     _check_scores(input)
-    if values.size and (values.min() < -1 or values.max() >= classes):
-        raise RuntimeError("argument #2 'target' is out of range")
+    refuse_outside(target, -1, classes, RuntimeError, "argument #2 'target' is out of range")
 
 
 @op("multilabel_margin_loss_op", namespaces=(), method=False, check=_check_labels,

@@ -16,6 +16,7 @@ from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import Bool, Dims, DType, Float, Input, Int, require_tensor
 from torchlike._dispatch.synonyms import with_synonyms
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
 from torchlike._ops.promotion import in_float32, promoted, promoted_float
@@ -196,13 +197,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 def _check_classes(values: Any, num_classes: int | None) -> None:
-    values = np.asarray(values)
-    if values.size == 0:
-        return
-    if values.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes is not None and values.max() >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+    values = values_of(values)
+    refuse_where(values < 0, RuntimeError, "Class values must be non-negative.")
+    if num_classes is not None:
+        words = "Class values must be smaller than num_classes."
+        refuse_where(values >= num_classes, RuntimeError, words)
 
 
 @op("one_hot_op", namespaces=(), method=False, differentiable=False, check=_check_classes)

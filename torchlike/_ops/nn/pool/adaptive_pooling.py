@@ -14,6 +14,7 @@ from torchlike._core.memory_size import check_bytes
 from torchlike._dispatch.memory_order import of_first, of_first_row
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, IntOrInts, Kind
+from torchlike._dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only
 from torchlike._ops.elementwise import division
 from torchlike._ops.nn.conv.ops import int_or_ints
@@ -183,13 +184,11 @@ for _n in (1, 2, 3):
 
 
 def _check_places(input: Any, indices: Any, size: tuple[int, ...]) -> None:
-    values = np.asarray(indices)
-    area = math.prod(size)
-    bad = values[(values < 0) | (values >= area)]
-    if bad.size:
-        shape = "x".join(map(str, size))
-        raise RuntimeError(f"Found an invalid max index: {bad.flat[0]} (output volumes are of size "
-                           f"{shape})")  # fmt: skip
+    shape = "x".join(map(str, size))
+    refuse_outside(
+        indices, 0, math.prod(size), RuntimeError,
+        f"Found an invalid max index: {{0}} (output volumes are of size {shape})",
+    )  # fmt: skip
 
 
 @op("max_unpool_op", namespaces=(), method=False, check=_check_places,
