@@ -173,7 +173,7 @@ class Storage:
         """Move the contents into a host buffer, and give that buffer (logical shape)."""
         if self.host is None:
             self._become_host_buffer(np.array(self._contents(".numpy()", "jax.pure_callback")))
-            if late_checks.waiting:
+            if late_checks.queue:
                 late_checks.look()
         assert self.host is not None
         return self.host

@@ -74,8 +74,16 @@ def refuse_outside(
         return
     if _found.flags is None and values.min() >= low and values.max() < high:
         return
-    bad = (values < low) | (values >= high)
+    bad = _outside(values, low, high)
     refuse_where(bad if besides is None else bad & (values != besides), error, words, values)
+
+
+def _outside(values: Any, low: int, high: int) -> Any:
+    """Where integers leave ``[low, high)``; in a trace by one comparison, of unsigned numbers."""
+    if _found.flags is None or values.dtype.itemsize < 4:
+        return (values < low) | (values >= high)
+    unsigned = np.dtype(f"uint{8 * values.dtype.itemsize}")
+    return lax.bitcast_convert_type(values - low if low else values, unsigned) >= high - low
 
 
 def is_traced() -> bool:

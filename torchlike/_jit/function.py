@@ -28,6 +28,7 @@ from torchlike._jit.guards.keys import NoKey, static_key
 from torchlike._jit.guards.signatures import signature
 from torchlike._jit.program_cache import ProgramCache
 from torchlike._jit.warmup import Ready, WarmUp, Way, checked
+from torchlike._runtime import late_checks
 from torchlike._runtime.environment_variables import CHECKS
 from torchlike.tensor import Tensor
 
@@ -399,8 +400,8 @@ class JitFunction:
 
     def _run(self, program: Program, tensors: Sequence[Tensor], numbers: Any) -> Any:
         state = program.state
-        if program.words is not None:
-            program.words.look()
+        if late_checks.queue:
+            late_checks.look()
         self._calls = state.used = self._calls + 1
         self._cache.latest, self.ran_eagerly = program, False
         if program.effects:

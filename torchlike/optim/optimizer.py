@@ -13,6 +13,7 @@ from typing import Any
 from torchlike._core import modes, shared_hooks
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tape import RemovableHandle
+from torchlike._runtime import late_checks
 from torchlike.autograd.backward import zero_gradient
 from torchlike.autograd.grad_mode import enable_grad, no_grad
 from torchlike.optim.helpers import *  # noqa: F403 - PyTorch's optimizers stand in this file
@@ -313,7 +314,9 @@ def _cast_state(p: Tensor, value: Any, name: Any = None) -> Any:
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A wrapper around an optimizer, which never called __init__, has no state of its own.
-        if modes.current.capture is not None and "state" in vars(self):
+        if modes.current.capture is None:
+            late_checks.settle()
+        elif "state" in vars(self):
             modes.current.capture.enter_optimizer(self)
         self._opt_called = True
         for hook in [*_everywhere["step_pre"].values(), *self._hooks["step_pre"].values()]:

@@ -6,6 +6,7 @@ a state can be carried over in both directions. A draw of n words costs about 1.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 import secrets
@@ -68,6 +69,29 @@ class Engine:
         self._bits = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bits)
         self.seed(seed)
+
+    # -- marks -------------------------------------------------------------------------------------
+
+    def mark(self) -> tuple[Any, ...]:
+        """Return where the stream is, for `is_at` and `go_back`: a copy of 2.5 KB, 0.5 us."""
+        return self._memory().copy(), self._seed, self.cached_normal, self._normal32, (
+            self._spent_next)  # fmt: skip
+
+    def is_at(self, mark: tuple[Any, ...]) -> bool:
+        """Return whether nobody has drawn or seeded since a mark was taken."""
+        normals = self.cached_normal, self._normal32
+        return np.array_equal(self._memory(), mark[0]) and normals == mark[2:4]
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        """Go back to a mark."""
+        with self.lock:
+            self._memory()[:] = mark[0]
+            _, self._seed, self.cached_normal, self._normal32, self._spent_next = mark
+
+    def _memory(self) -> np.ndarray:
+        """NumPy's state of the stream, as it lies in memory: the words, and the place in them."""
+        words = ctypes.c_uint32 * (_WORDS + 1)
+        return np.ctypeslib.as_array(words.from_address(self._bits.ctypes.state_address))
 
     # -- seeding -----------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ from torchlike._jit.guards.numbers import values_of
 from torchlike._jit.guards.values import MISSING
 from torchlike._runtime import value_check
 from torchlike.autograd.partial import GIVEN, When
+from torchlike.random.generator import Generator
 from torchlike.tensor import Tensor
 
 #: The module whose frames stand around a body that is captured.
@@ -106,7 +107,7 @@ class Capture:
         self.unrepeatable = ""
         #: What chex had counted before: a body that is run once more is no second trace.
         self._traces = dict(trace_counts())
-        self._undo: dict[int, Callable[[], None]] = {}
+        self._undo: dict[int, tuple[Any, Callable[[], None]]] = {}
         #: Tensors from outside whose autograd history an in-place op changed, as they were.
         self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
         #: Tensors on cells from outside whose own fields changed, as they were, and by what.
@@ -175,16 +176,16 @@ class Capture:
 
     def results(self) -> list[Any]:
         """What the cells written are to hold: what they held, where a check of values fails."""
-        found = []
-        for storage, (cell, host, _) in self.written.items():
-            new, old = self.values[storage], cell if host is None else host
-            if (
-                self.has_checks and isinstance(new, jax.Array)
-                and (new.shape, new.dtype) == (old.shape, old.dtype)
-            ):  # fmt: skip
-                new = value_check.kept.bind(new, self._input(storage))
-            found.append(new)
-        return found
+        if not self.has_checks:
+            return [self.values[storage] for storage in self.written]
+        return [self.or_before(self.values[storage], storage) for storage in self.written]
+
+    def or_before(self, new: Any, storage: Storage) -> Any:
+        """A value; where a check of values fails, what a cell from outside held before."""
+        old = self._input(storage)
+        if not isinstance(new, jax.Array) or (new.shape, new.dtype) != (old.shape, old.dtype):
+            return new
+        return value_check.kept.bind(new, old)
 
     def traced(self, storage: Storage, array: Any) -> Any:
         """An array as JAX's own functions and the user's may have it: one of a cell from outside
@@ -465,12 +466,16 @@ class Capture:
 
     def undo_on_failure(self, owner: Any, undo: Callable[[], None]) -> None:
         """Call ``undo`` if the capture fails; the first one given for an owner counts."""
-        self._undo.setdefault(id(owner), undo)
+        self._undo.setdefault(id(owner), (owner, undo))
 
     def fail(self) -> None:
         """Put back what drawing host values changed (the states of random generators)."""
-        for undo in self._undo.values():
+        for _, undo in self._undo.values():
             undo()
+
+    def generators(self) -> list[Generator]:
+        """The random generators that the body draws from."""
+        return [owner for owner, _ in self._undo.values() if isinstance(owner, Generator)]
 
     @contextlib.contextmanager
     def outside(self) -> Iterator[None]:

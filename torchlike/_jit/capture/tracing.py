@@ -342,6 +342,8 @@ class Tracing:
         forget_examples(structure)
         builder.result = (templates, structure)
         builder.written = returned.places(capture.written)
+        if capture.has_checks:
+            returned.keep_slots(slots)
         outputs = capture.results() + [s.read() for s in returned.made]
         if meta.involved(outputs):
             capture.refuse("a result on the meta device", "a tensor with values")

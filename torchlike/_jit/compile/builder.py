@@ -17,6 +17,7 @@ from torchlike._jit.capture.slots import Slot, rebound_slots
 from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.checks import checked, unchecked
 from torchlike._jit.compile.donation import each_in_its_memory, updates_last
+from torchlike._jit.compile.generators import Generators
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run
 from torchlike._jit.compile.output_templates import Template
 from torchlike._jit.compile.program import Program
@@ -138,6 +139,7 @@ class ProgramBuilder:
                 words=of_backward,
             ),
             words=of_call,
+            generators=Generators(found) if of_call and (found := capture.generators()) else None,
             guards=self._guards(capture, inputs, arguments, as_themselves),
             numbers=self.numbers, effects=self.effects,
             updates=bool(self.written or self.slot_outputs), retrace=self.retrace,

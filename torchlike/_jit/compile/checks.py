@@ -108,24 +108,37 @@ class _Rewriting:
         for eqn in first:
             self._add(eqn)
         early = self._states[False]
-        by_new: dict[Any, list[Any]] = {}
+        if early is not None:
+            self._keep(first, rest, early)
+        else:
+            for eqn in rest:
+                if eqn.primitive is value_check.kept:
+                    self.names[eqn.outvars[0]] = renamed(eqn.invars[0], self.names)
+                else:
+                    self._add(eqn)
+        return self._eqns, early, self._states[True]
+
+    def _keep(self, first: Sequence[Any], rest: Sequence[Any], state: State) -> None:
+        """Add the equations behind the checks; where ``state`` says that one has failed, what is
+        kept stays what it was."""
+        waiting: dict[Any, list[Any]] = {}
         for eqn in rest:
             if eqn.primitive is value_check.kept and not is_literal(eqn.invars[0]):
-                by_new.setdefault(eqn.invars[0], []).append(eqn)
-        made = {v for eqn in first for v in eqn.outvars}
-        for v in [v for v in by_new if v in made and early is not None]:
-            self._choose(by_new.pop(v), early)
+                waiting.setdefault(eqn.invars[0], []).append(eqn)
+
+        def choose(made: Sequence[Any]) -> None:
+            for new in made:
+                if new in waiting:
+                    self._choose(waiting.pop(new), state)
+
+        for eqn in first:
+            choose(eqn.outvars)
         for eqn in rest:
             if eqn.primitive is not value_check.kept:
                 self._add(eqn)
-            elif early is None:
-                self.names[eqn.outvars[0]] = renamed(eqn.invars[0], self.names)
-            elif eqn.outvars[0] not in self.names:  # not chosen yet: a number, or an input
-                self._choose([eqn], early, is_made=False)
-            for v in eqn.outvars:
-                if v in by_new and early is not None:
-                    self._choose(by_new.pop(v), early)
-        return self._eqns, early, self._states[True]
+                choose(eqn.outvars)
+            elif eqn.outvars[0] not in self.names:  # a number, or what was there before
+                self._choose([eqn], state, is_made=False)
 
     def _in_order(self) -> tuple[list[Any], list[Any]]:
         """The checks that no cotangent reaches, with all that they are computed from, and the other
@@ -206,7 +219,8 @@ class _Rewriting:
         (``is_made``) an equation has just made."""
         for eqn in eqns:
             new, old = eqn.invars
-            more, (found,) = self.writer.equations(_chosen, [state[0], new, old])
+            operands = [state[0], renamed(new, self.names), old]
+            more, (found,) = self.writer.equations(_chosen, operands)
             self._eqns += more
             self.names[eqn.outvars[0]] = found
         if is_made and len(eqns) == 1:

@@ -68,7 +68,7 @@ def deliver(
     cells = targets_of(what, arguments)
     write(cells, outputs)
     if program.words is not None and made is None:
-        program.words.add(outputs[n + what.n_made])
+        program.words.add(outputs[n + what.n_made], run.undo)
     if made is None:
         made = [Storage(a) for a in outputs[n : n + what.n_made]]
     else:

@@ -26,6 +26,7 @@ from torchlike._jit.compile.output_templates import (
     build,
 )
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
+from torchlike._runtime.late_checks import queue
 from torchlike.tensor import Tensor
 
 #: What the function gives where the general way is to be taken, before anything has happened: a
@@ -129,8 +130,13 @@ class _Call(Source):
         refused += [f"getrefcount(a{i}) != {_SOLE}" for i in program.inputs.donated]
         if refused:
             self.line(f"if {' or '.join(refused)}: return UNFIT")
+        generators = program.generators
+        if generators is not None:
+            self.line(f"before = {self.name(generators.marks)}()")
         for i, getter in enumerate(program.inputs.getters):
             self.line(f"d{i} = {self.name(getter)}()")
+        undo = "None" if generators is None else f"{self.name(generators.undo)}(before)"
+        self.line(f"undo = {undo}")
         arrays += [f"d{i}" for i in program.inputs.drawn]
         arrays += [f"numbers[{i}]" for i in program.inputs.numbers]
         arrays += [f"arguments[{i}]._view.dynamic[{k}]" for i, k in program.inputs.offsets]
@@ -142,7 +148,7 @@ class _Call(Source):
         for i in range(made):
             self.line(f"m{i} = Storage(o{n + i})")
         if words is not None:
-            self.line(f"{self.name(words.add)}(o{n + made})")
+            self.line(f"{self.name(queue.append)}((o{n + made}, {self.name(words)}, undo))")
         self._bind_and_return()
         return self.function("call(arguments, numbers)")
 

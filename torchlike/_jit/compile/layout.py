@@ -26,6 +26,8 @@ class Run(NamedTuple):
     arguments: Sequence[Tensor]
     #: All host values of the call, used or not.
     drawn: Sequence[Any]
+    #: Puts random generators back, where a check of values may fail.
+    undo: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

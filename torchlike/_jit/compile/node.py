@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from torchlike._core import boxes, errors, modes
 from torchlike._core.tape import Edge, Node, saving
 from torchlike._jit.compile import double
+from torchlike._runtime import late_checks
 from torchlike.autograd import saved
 from torchlike.autograd.partial import arriving, placed, with_flags
 
@@ -49,12 +50,10 @@ class CompiledNode(Node):
             )  # fmt: skip
             return placed(given[: len(given) - (self.program.gradient.words is not None)], whens)
         gradient = self.program.gradient
-        if self.program.words is not None:
-            self.program.words.look()
+        late_checks.settle()
         found = gradient.executable(self.residuals, tuple(filled))
         if gradient.words is not None:
             *found, word = found
-            gradient.words.look()
             gradient.words.add(word)
         if len(found) == len(whens) == n and all(c is not None for c in cotangents):
             return found

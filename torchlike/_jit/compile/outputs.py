@@ -138,6 +138,18 @@ class CapturedOutputs:
                 self.roots.append((t, edge))
         return template
 
+    def keep_slots(self, bound: Iterable[tuple[Slot, Any]]) -> None:
+        """Let slots that each call reads and binds anew keep what they hold where a check of values
+        fails."""
+        for slot, t in bound:
+            before = slot.initial
+            if (
+                isinstance(t, Tensor) and isinstance(before, Tensor) and t._storage in self
+                and slot.is_read and self._capture.is_rebound(slot)
+                and before._view is None and before._storage is not t._storage
+            ):  # fmt: skip
+                t._storage.cell = self._capture.or_before(t._storage.cell, before._storage)
+
     def template_of_made(self, t: Tensor) -> Template | None:
         """By which each call makes a tensor like this one, which was made inside; None where none
         does."""

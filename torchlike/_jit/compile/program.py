@@ -24,6 +24,7 @@ from torchlike._jit.capture.scalars import Table
 from torchlike._jit.compile import outside_memory
 from torchlike._jit.compile.delivery import deliver, targets_of
 from torchlike._jit.compile.generated_call import generate_call, generate_guard
+from torchlike._jit.compile.generators import Generators
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run, abstract
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._runtime import targets
@@ -65,6 +66,8 @@ class Program:
     gradient: Gradient
     #: What becomes of the words of its calls; None where it checks no values.
     words: Words | None
+    #: The random generators that a call draws from, where a check of values may undo it.
+    generators: Generators | None
     #: What it depends on besides the call's key.
     guards: GuardSet
     #: What gives the numbers of a call, of its arguments; None where there are none.
@@ -130,9 +133,14 @@ class Program:
         # Held by anything else than its cell and this list (a node, a view, a handle)?
         for i in [i for i in inputs.donated if getrefcount(arrays[i]) != _SOLE]:
             arrays[i] = _copied(arrays[i])
+        undo = None
         if inputs.getters:
             if drawn is None:  # the first run uses what the capture itself drew
+                if self.generators is not None:
+                    before = self.generators.marks()
                 drawn = [getter() for getter in inputs.getters]
+                if self.generators is not None:
+                    undo = self.generators.undo(before)
             arrays += [drawn[i] for i in inputs.drawn]
         if inputs.numbers:
             arrays += [numbers[i] for i in inputs.numbers]
@@ -140,7 +148,7 @@ class Program:
             arrays += self._numbers_of_offsets(arguments)
         outputs = self.forward(*arrays)
         kept = [arrays[i] for i in self.gradient.kept_inputs]
-        return Run(outputs, kept, arrays, arguments, drawn or ())
+        return Run(outputs, kept, arrays, arguments, drawn or (), undo)
 
     def _numbers_of_offsets(self, arguments: Sequence[Tensor]) -> list[int]:
         """Where the views among the arguments begin whose offset is no part of the key."""
