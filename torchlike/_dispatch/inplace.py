@@ -101,7 +101,7 @@ def update(
         _update_cell(spec, exe, target, operands, statics, lengths)
         return target
     arrays, _, _, on_host = call.gather_operands(spec, operands)
-    if spec.check is not None and modes.current.capture is None:
+    if spec.check is not None:
         call.check_values(spec, arrays, statics, lengths)
     try:
         if sparse_array.involved(arrays):

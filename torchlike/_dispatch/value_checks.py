@@ -54,7 +54,8 @@ def refuse_where(bad: Any, error: type[Exception], words: str, *picked: Any) -> 
     of the first True, and ``{at}`` is that place, in row-major order.
     """
     if _found.flags is not None:
-        _found.flags.append(_flag(bad, error, words, picked))
+        if np.size(bad):
+            _found.flags.append(_flag(bad, error, words, picked))
         return
     flags = np.asarray(bad)
     if flags.any():
@@ -151,11 +152,6 @@ def refuse_unfit(value: Any, dtype: Any) -> None:
         refuse_where(~casts.traced_fits(value, np.dtype(dtype)), RuntimeError, words)
 
 
-def escaped(text: str) -> str:
-    """Return the template that says ``text``."""
-    return text.replace("{", "{{").replace("}", "}}")
-
-
 # -- of composites and modules ---------------------------------------------------------------------
 
 
@@ -176,7 +172,17 @@ def refuse_tensor(
         return
     if modes.current.levels:
         t = boxes.innermost(t)  # all examples
-    run(check, [t._value_now()], (bad.__module__, bad.__qualname__, key, error, words))
+    of = getattr(bad, "func", bad)
+    run(check, [t._value_now()], (of.__module__, of.__qualname__, key, error, words))
+
+
+def require(holds: Tensor, error: type[Exception], message: str) -> None:
+    """Raise ``error(message)`` unless all elements of a tensor are true, or not zero."""
+    refuse_tensor(holds, _is_zero, error, message.replace("{", "{{").replace("}", "}}"))
+
+
+def _is_zero(values: Any) -> Any:
+    return values == 0
 
 
 def refuse_unfit_tensor(t: Tensor, dtype: Any) -> None:

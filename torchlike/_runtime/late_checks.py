@@ -55,10 +55,11 @@ class Words:
         if undo is not None:
             undo()
         site = self._sites[numbers[0] - 1]
+        found = f"\n  Found by a check inside {self._name}{site.line}, which is compiled: "
         raise site.raised(
             numbers[1:].tolist(),
-            f"\n  Found by a check inside {self._name}{site.line}, which is compiled: it ran to its "
-            "end before anybody looked. Parameters, buffers and optimizers are as before that call.",
+            f"{found}it had run to its end. Parameters, buffers and optimizers are as they were "
+            "before that call.",
         )
 
 

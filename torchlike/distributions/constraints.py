@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core import modes
 from torchlike._core.dtypes import finfo
 from torchlike.tensor import Tensor
 
@@ -320,17 +321,25 @@ class _Symmetric(_Square):
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
-        if not symmetric.all():
+        if _is_settled(symmetric, value):
             return symmetric
-        return f.linalg.eigvalsh(value).ge(0).all(-1)
+        return symmetric & f.linalg.eigvalsh(value).ge(0).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
-        if not symmetric.all():
+        if _is_settled(symmetric, value):
             return symmetric
-        return f.linalg.cholesky_ex(value).info.eq(0)
+        return symmetric & f.linalg.cholesky_ex(value).info.eq(0)
+
+
+def _is_settled(symmetric: Tensor, value: Tensor) -> bool:
+    """Whether matrices need no further look: they are not symmetric. A compiled program, which has
+    no values, looks at the rest too."""
+    if value.shape[-2] != value.shape[-1]:
+        return True
+    return modes.current.capture is None and not symmetric.all()
 
 
 class _Joined(Constraint):

@@ -8,6 +8,7 @@ from typing import Any
 from torchlike._compat import functions as f
 from torchlike._core import modes
 from torchlike._core.size import Size
+from torchlike._dispatch.value_checks import require
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import broadcast_all, lazy_property
@@ -58,7 +59,7 @@ class Distribution:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if self._validate_args and modes.current.capture is None:
+        if self._validate_args:
             self._check_parameters()
         super().__init__()
 
@@ -84,12 +85,14 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # made from another parameter, which is checked
             value = getattr(self, name)
-            if not constraint.check(value).all():
-                raise ValueError(
-                    f"Expected parameter {name} ({type(value).__name__} of shape "
-                    f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
-                    f"{constraint!r}, but found invalid values:\n{value}"
-                )
+            holds = constraint.check(value).all()
+            said = f"Expected parameter {name} ({type(value).__name__} of shape "
+            said += f"{tuple(value.shape)}) of distribution "
+            wants = f"to satisfy the constraint {constraint!r}, but found invalid values"
+            if modes.current.capture is not None:
+                require(holds, ValueError, f"{said}{type(self).__name__} {wants}")
+            elif not holds:
+                raise ValueError(f"{said}{self!r} {wants}:\n{value}")
 
     # -- shapes ------------------------------------------------------------------------------------
 
@@ -228,8 +231,6 @@ class Distribution:
                     "Value is not broadcastable with batch_shape+event_shape: "
                     f"{value.size()} vs {Size(own)}."
                 )
-        if modes.current.capture is not None:
-            return
         try:
             support = self.support
         except NotImplementedError:
@@ -240,12 +241,13 @@ class Distribution:
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")
-        if not support.check(value).all():
-            raise ValueError(
-                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
-                f"to be within the support ({support!r}) of the distribution {self!r}, but found "
-                f"invalid values:\n{value}"
-            )
+        holds = support.check(value).all()
+        said = f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
+        said += f"to be within the support ({support!r}) of the distribution "
+        if modes.current.capture is not None:
+            require(holds, ValueError, f"{said}{type(self).__name__}, but found invalid values")
+        elif not holds:
+            raise ValueError(f"{said}{self!r}, but found invalid values:\n{value}")
 
     def _valid(self, value: Any) -> Tensor:
         """The value, checked where arguments are."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import devices, dtypes, layouts, modes
 from torchlike._dispatch.registry import composite
-from torchlike._dispatch.value_checks import escaped, refuse_tensor
+from torchlike._dispatch.value_checks import require
 from torchlike.tensor import Tensor
 
 _FAILED = (
@@ -20,13 +20,9 @@ _FAILED = (
 def assert_(condition: Any, message: Any) -> None:
     """AssertionError with the message unless the condition, a bool or a tensor of one, is true."""
     if isinstance(condition, Tensor) and modes.current.capture is not None:
-        refuse_tensor(condition, _is_zero, AssertionError, escaped(str(message)))
+        require(condition, AssertionError, str(message))
     elif not condition:
         raise AssertionError(message)
-
-
-def _is_zero(values: Any) -> Any:
-    return values == 0
 
 
 @composite("_assert_async", method=False)
@@ -41,7 +37,7 @@ def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
             if input.numel() else "Boolean value of Tensor with no values is ambiguous"
         )  # fmt: skip
     words = assert_msg or "Expected Tensor with single nonzero value, but got zero"
-    refuse_tensor(input, _is_zero, RuntimeError, escaped(words))
+    require(input, RuntimeError, words)
 
 
 def _raise_unless(holds: bool, error: type[Exception], message: Any) -> None:
@@ -103,7 +99,7 @@ def check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any =
         _raise_unless(bool(cond.all().item()), error_type, message)
     else:
         words = _FAILED if message is None else str(message())
-        refuse_tensor(cond, _is_zero, error_type, escaped(words))
+        require(cond, error_type, words)
 
 
 @composite("_check_tensor_all", method=False)

@@ -6,6 +6,7 @@ where index tensors or masks remain, one gather on that view.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -21,7 +22,12 @@ from torchlike._dispatch.inplace import update_with_sequences
 from torchlike._dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
-from torchlike._dispatch.value_checks import refuse_outside, refuse_unfit, refuse_unfit_tensor
+from torchlike._dispatch.value_checks import (
+    refuse_outside,
+    refuse_tensor,
+    refuse_unfit,
+    refuse_unfit_tensor,
+)
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.indexing.gathering import out_of_bounds
@@ -236,6 +242,9 @@ def take_apart(
                 raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
             parts.view = select(parts.view, parts.at, i)
         elif _selects(i) and not boxes.involved((i._value_now(),)):  # while a graph is captured
+            n, at = parts.size(), _as_written(k, written, len(items))
+            outside = f"index {{0}} is out of bounds for dimension {at} with size {n}"
+            refuse_tensor(i, functools.partial(_leaves, n), IndexError, outside, n)
             kind = step(SelectAt, parts.at)
             parts.view = make_view(parts.view, kind, (i._read(),), "SelectBackward0")
         elif i.dtype.name in ("bool", "uint8"):
@@ -255,6 +264,10 @@ def take_apart(
             + ", ".join(str(list(s)) for s in shapes)
         ) from None
     return parts.view, parts.indices
+
+
+def _leaves(n: int, index: Any) -> Any:
+    return (index < -n) | (index >= n)
 
 
 class _Parts:

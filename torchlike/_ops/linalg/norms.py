@@ -21,6 +21,7 @@ from torchlike._dispatch.schema import (
     plain_number,
     require_tensor,
 )
+from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.elementwise.subgradients import absolute
 from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.linalg.decompositions import require_matrix, require_matrix_shape, svdvals_op
@@ -263,10 +264,9 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
 
 
 def _check_renorm(input: Any, p: Any, dim: int, maxnorm: Any) -> None:
-    if float(p) <= 0:
-        raise RuntimeError("renorm: non-positive-norm not supported")
-    if float(maxnorm) < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {float(maxnorm):g}")
+    refuse_where(values_of(p) <= 0, RuntimeError, "renorm: non-positive-norm not supported")
+    limit, words = values_of(maxnorm), "renorm: expected maxnorm to be >= 0 but got {0:g}"
+    refuse_where(limit < 0, RuntimeError, words, limit)
 
 
 renorm.spec.check = _check_renorm

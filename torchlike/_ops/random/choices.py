@@ -14,11 +14,13 @@ from torchlike._core.layouts import contiguous_format
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
 from torchlike._core.tape import check_in_place
+from torchlike._dispatch import value_checks
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.moving import beside
 from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import require_tensor
+from torchlike._dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._ops.outputs import given
 from torchlike._ops.random.drawing import (
     by_values,
@@ -62,6 +64,13 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     )  # fmt: skip
 
 
+_NO_PROBABILITY = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+
+
+def _is_no_probability(values: Any) -> Any:
+    return ~((values >= 0) & (values <= 1))
+
+
 def _bernoulli_each(
     p: Tensor, generator: Any, dtype: np.dtype, stride: tuple[int, ...] | None = None
 ) -> Any:
@@ -75,10 +84,10 @@ def _bernoulli_each(
         raise RuntimeError("expected probabilities tensor to have floating type, got "
                            f"{dtypes.scalar_type(p.dtype)}")  # fmt: skip
     values = None
-    if modes.current.capture is None and p.numel():
-        values = boxes.innermost(p.detach())._value("bernoulli")
-        if not ((values >= 0) & (values <= 1)).all():
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    if p.numel():
+        refuse_tensor(p, _is_no_probability, RuntimeError, _NO_PROBABILITY)
+        if modes.current.capture is None:
+            values = boxes.innermost(p.detach())._value("bernoulli")
     n, shape = p.numel(), tuple(p.shape)
     along = stride if stride is not None and n else views.contiguous_strides(shape)
     wide = p.dtype.name == "float64"
@@ -147,8 +156,7 @@ def multinomial(
 
     def sample(input: Tensor) -> Tensor:
         weights = input.detach()._value_now()
-        if modes.current.capture is None:
-            _check_weights(np.asarray(weights))
+        value_checks.run(_check_weights, [weights], "multinomial")
         if not replacement or num_samples == 1:
             size, kind = tuple(input.shape), input.dtype.numpy
             along = strides_like(input._geometry)
@@ -176,12 +184,12 @@ def _by_race(weights: Any, q: Any, k: int) -> Any:
     return lax.top_k(weights / q, k)[1]
 
 
-def _check_weights(weights: np.ndarray) -> None:
-    w = weights.astype(np.float64)
-    if not (np.isfinite(w) & (w >= 0)).all():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if (w.sum(-1) <= 0).any():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+def _check_weights(weights: Any) -> None:
+    w = values_of(weights).astype(np.float64)
+    words = "probability tensor contains either `inf`, `nan` or element < 0"
+    refuse_where(~((w >= 0) & (w < np.inf)), RuntimeError, words)
+    words = "invalid multinomial distribution (sum of probabilities <= 0)"
+    refuse_where(w.sum(-1) <= 0, RuntimeError, words)
 
 
 def _with_replacement(weights: Any, k: int, generator: Any) -> Any:

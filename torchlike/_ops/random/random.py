@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes, dtypes, modes
+from torchlike._core import dtypes, modes
 from torchlike._core.meta import MetaArray
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import plain_number, require_tensor
+from torchlike._dispatch.value_checks import refuse_tensor
 from torchlike._ops.creation.filled import sized
 from torchlike._ops.creation.finishing import checked_size, numpy_dtype, out_dtype
 from torchlike._ops.outputs import given
@@ -113,6 +114,10 @@ def _check_std(std: Any) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
+def _is_negative(values: Any) -> Any:
+    return values < 0
+
+
 @composite(method=False)
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
@@ -138,10 +143,9 @@ def normal(
     if any(t.is_meta for t in tensors):
         shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
         return given(out, wrap(MetaArray(shape, tensors[0].dtype.numpy)), cast=True)
-    if isinstance(std, Tensor) and modes.current.capture is None and (
-        std.numel() and float(boxes.innermost(std).detach().min()) < 0
-    ):  # fmt: skip
-        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if isinstance(std, Tensor) and std.numel():
+        words = "normal expects all elements of std >= 0.0"
+        refuse_tensor(std, _is_negative, RuntimeError, words)
     check_broadcast(*tensors)
     check_parameters(*tensors)
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))

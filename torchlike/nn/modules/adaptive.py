@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import modes
+from torchlike._dispatch.value_checks import refuse_tensor
 from torchlike._ops.indexing.masking import where
 from torchlike._ops.shape.joining import cat
 from torchlike.nn import functional as F
@@ -114,6 +115,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         chosen = within.gather(1, (target - low).clamp(0, high - low - 1)[:, None])[:, 0]
         return head[:, self.shortlist_size + i] + chosen
 
+    def _is_no_class(self, values: Any) -> Any:
+        return (values < 0) | (values >= self.n_classes)
+
     def _check(self, input: Tensor, target: Tensor) -> None:
         if target.dim() > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -124,7 +128,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but "
                 f"found inputs with size {input.shape}"
             )
-        if modes.current.capture is None and target.numel():
+        if modes.current.capture is not None:
+            words = f"Target values should be in [0, {self.n_classes - 1}], but one is {{0}}"
+            refuse_tensor(target, self._is_no_class, RuntimeError, words, self.n_classes)
+        elif target.numel():
             least, most = int(target.min().item()), int(target.max().item())
             if least < 0 or most >= self.n_classes:
                 raise RuntimeError(
