@@ -63,7 +63,7 @@ def test_another_index_is_no_other_program():
 
 
 def test_out_of_range_it_reads_nan_and_writes_nothing():
-    x, row = torch.jit(written_through)(X.clone(), torch.tensor(3))
+    x, row = torch.jit(written_through, checks=False)(X.clone(), torch.tensor(3))
     assert x.tolist() == X.tolist()
     assert row.isnan().all()
 

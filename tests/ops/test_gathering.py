@@ -47,6 +47,6 @@ def test_an_index_out_of_range_is_an_error_not_a_clamp(function, error, words) -
         function()
 
 
-def test_a_compiled_program_shows_an_index_out_of_range_as_nan() -> None:
-    found = torch.jit(lambda x, i: x.index_select(0, i))(X, torch.tensor([5]))
+def test_a_program_without_checks_shows_an_index_out_of_range_as_nan() -> None:
+    found = torch.jit(lambda x, i: x.index_select(0, i), checks=False)(X, torch.tensor([5]))
     assert torch.isnan(found).all()

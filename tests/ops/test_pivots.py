@@ -1,4 +1,4 @@
-"""Pivots that name no row: an error, and NaN in a compiled program."""
+"""Pivots that name no row: an error, and NaN in a program that checks no values."""
 
 import pytest
 
@@ -17,19 +17,18 @@ SOLVERS = {
 @pytest.mark.sampled(every=9)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("bad", [[0, 2], [3, 2], [-3, 2]])
-def test_rows_that_there_are_not(run, solver, bad, request) -> None:
+def test_rows_that_there_are_not(run, solver, bad) -> None:
     pivots = torch.tensor(bad, dtype=torch.int32)
-    if "eager" in request.node.name:
-        with pytest.raises(RuntimeError, match=r"Did you properly pass the result of l.*_factor"):
-            run(SOLVERS[solver], pivots)
-    else:
-        assert run(SOLVERS[solver], pivots).isnan().all()
+    with pytest.raises(RuntimeError, match=r"Did you properly pass the result of l.*_factor"):
+        run(SOLVERS[solver], pivots).tolist()
+    assert torch.jit(SOLVERS[solver], checks=False)(pivots).isnan().all()
 
 
 def test_a_batch_is_nan_where_its_pivots_are_bad() -> None:
     pivots = torch.tensor([[1, 2], [1, 0], [2, 2]], dtype=torch.int32)
     matrices = GOOD.expand(3, 2, 2)
-    solved = torch.jit(lambda p: torch.linalg.lu_solve(matrices, p, matrices))(pivots)
+    solver = torch.jit(lambda p: torch.linalg.lu_solve(matrices, p, matrices), checks=False)
+    solved = solver(pivots)
     assert solved.isnan().any(-1).any(-1).tolist() == [False, True, False]
 
 

@@ -31,7 +31,7 @@ def _ends(values: Any) -> tuple[Any, Any]:
 
 
 def _is_no_range(low: Any, high: Any) -> Any:
-    return ((low - low) != 0) | ((high - high) != 0)
+    return ~((abs(low) < np.inf) & (abs(high) < np.inf))
 
 
 def _check_histc(input: Any, bins: int, low: Any, high: Any) -> None:

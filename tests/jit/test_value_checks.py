@@ -1,0 +1,45 @@
+"""What eager code refuses for a value, compiled code refuses: the same error, later."""
+
+import pytest
+
+import torchlike as torch
+from tests.jit.value_check_cases import CASES
+from torchlike._dispatch import value_checks
+from torchlike._dispatch.registry import OPS
+from torchlike._runtime import late_checks
+
+
+def said(function, *arguments):
+    """The error of a call and of reading its results: class and words."""
+    with pytest.raises(Exception) as raised:
+        result = function(*arguments)
+        for t in result if isinstance(result, (tuple, list)) else (result,):
+            t.tolist()
+        torch.cpu.synchronize()
+    return raised.type, str(raised.value).partition("\n  Found by")[0]
+
+
+@pytest.mark.sampled(every=3)
+@pytest.mark.parametrize("case", CASES)
+def test_the_error_is_that_of_eager_code(case):
+    function, *arguments = CASES[case]
+    compiled = torch.jit(function)
+    wanted = said(function, *arguments)
+    assert said(compiled, *arguments) == wanted
+    assert not late_checks.queue
+
+
+def test_every_check_of_an_op_has_a_case(monkeypatch):
+    seen = set()
+
+    def seeing(check, arrays, key):
+        if isinstance(key, tuple) and key[0] in specs:
+            seen.add(key[0])
+        return run(check, arrays, key)
+
+    specs = {spec for spec in OPS.values() if spec.check is not None}
+    run = value_checks.run
+    monkeypatch.setattr(value_checks, "run", seeing)
+    for function, *arguments in CASES.values():
+        said(function, *arguments)
+    assert sorted(spec.name for spec in specs - seen) == []
