@@ -44,13 +44,13 @@ def test_what_they_may_say(variable, text, said):
             LOGS,
             "recompile",
             "TORCHLIKE_LOGS is 'recompile'; it must be one of recompiles, first_calls, "
-            "kernels, rolled",
+            "kernels, rolled, checks",
         ),
         (
             LOGS,
             "recompiles,graph",
             "TORCHLIKE_LOGS is 'recompiles,graph'; it must be one of recompiles, first_calls, "
-            "kernels, rolled",
+            "kernels, rolled, checks",
         ),
         (ALLOCATOR, "System", "TORCHLIKE_ALLOCATOR is 'System'; it must be system"),
     ],

@@ -11,11 +11,15 @@ from torchlike._runtime import late_checks
 
 def said(function, *arguments):
     """The error of a call and of reading its results: class and words."""
-    with pytest.raises(Exception) as raised:
+
+    def read():
         result = function(*arguments)
         for t in result if isinstance(result, (tuple, list)) else (result,):
             t.tolist()
         torch.cpu.synchronize()
+
+    with pytest.raises(Exception) as raised:
+        read()
     return raised.type, str(raised.value).partition("\n  Found by")[0]
 
 

@@ -9,6 +9,7 @@ the process ends. The error is that of the eager operation, with the line where 
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import traceback
 from collections import deque
@@ -25,6 +26,7 @@ queue: deque[tuple[Any, Words, Callable[[], None] | None]] = deque()
 #: For the first of more words than these a call on the CPU waits: its error is that late at most.
 #: With 2, XLA has not always something to do (1.08 to 1.16 of an MLP's step).
 _MOST = 8
+_asarray = np.asarray
 
 
 class Words:
@@ -43,20 +45,18 @@ class Words:
         """Take the word of a call."""
         queue.append((word, self, undo))
 
-    def is_due(self, word: Any) -> bool:
-        """Return whether a word, the first of the queue, is there or to be waited for."""
-        return word.is_ready() or (self.waits and len(queue) > _MOST)
-
     def read(self, word: Any, undo: Callable[[], None] | None = None) -> None:
         """Raise the error that a word stands for, if any; ``undo`` is called before."""
-        numbers = np.asarray(word)
-        if not numbers[0]:
-            return
-        if undo is not None:
-            undo()
+        numbers = _asarray(word)
+        if numbers[0]:
+            if undo is not None:
+                undo()
+            raise self._error(numbers)
+
+    def _error(self, numbers: np.ndarray) -> Exception:
         site = self._sites[numbers[0] - 1]
         found = f"\n  Found by a check inside {self._name}{site.line}, which is compiled: "
-        raise site.raised(
+        return site.raised(
             numbers[1:].tolist(),
             f"{found}it had run to its end. Parameters, buffers and optimizers are as they were "
             "before that call.",
@@ -73,13 +73,14 @@ def look(wait: bool = False) -> None:
     """Raise the error of a word that is there; with ``wait``, of any that a call was asked for."""
     while queue:
         word, words, _ = queue[0]
-        if not (wait or words.is_due(word)):
+        if not (wait or word.is_ready() or (words.waits and len(queue) > _MOST)):
             return
         try:
             word, words, undo = queue.popleft()
         except IndexError:  # another thread was faster
             return
-        words.read(word, undo)
+        if _asarray(word)[0]:
+            words.read(word, undo)
 
 
 def _look_at_the_end() -> None:
@@ -91,3 +92,4 @@ def _look_at_the_end() -> None:
 
 
 atexit.register(_look_at_the_end)
+os.register_at_fork(after_in_child=queue.clear)  # a child would wait for ever

@@ -135,8 +135,8 @@ class _Call(Source):
             self.line(f"before = {self.name(generators.marks)}()")
         for i, getter in enumerate(program.inputs.getters):
             self.line(f"d{i} = {self.name(getter)}()")
-        undo = "None" if generators is None else f"{self.name(generators.undo)}(before)"
-        self.line(f"undo = {undo}")
+        if generators is not None:
+            self.line(f"undo = {self.name(generators.undo)}(before)")
         arrays += [f"d{i}" for i in program.inputs.drawn]
         arrays += [f"numbers[{i}]" for i in program.inputs.numbers]
         arrays += [f"arguments[{i}]._view.dynamic[{k}]" for i, k in program.inputs.offsets]
@@ -148,7 +148,8 @@ class _Call(Source):
         for i in range(made):
             self.line(f"m{i} = Storage(o{n + i})")
         if words is not None:
-            self.line(f"{self.name(queue.append)}((o{n + made}, {self.name(words)}, undo))")
+            undo = "None" if generators is None else "undo"
+            self.line(f"{self.name(queue.append)}((o{n + made}, {self.name(words)}, {undo}))")
         self._bind_and_return()
         return self.function("call(arguments, numbers)")
 
