@@ -161,7 +161,7 @@ def test_help_names_the_environment_variables(arguments, capsys):
     output = capsys.readouterr().out
     for variable in environment_variables.ALL:
         assert f"{variable.name}=" in output
-    assert "TORCHLIKE_LOGS=recompiles|first_calls|kernels|rolled\n" in output
+    assert "TORCHLIKE_LOGS=recompiles|first_calls|kernels|rolled|checks\n" in output
     assert max(map(len, output.splitlines())) <= 100
 
 
