@@ -689,3 +689,30 @@ def case_an_optimizer_of_both_kinds():
     assert cut.detach().full_tensor().equal(torch.full((4, 2), 0.5))
     assert not isinstance(own, DTensor)
     assert own.tolist() == [1 - 0.5 * rank] * 3
+
+
+def case_a_check_of_values_fails_on_one_rank():
+    """All ranks are told, and none has taken the step."""
+    torch.manual_seed(0)
+    net, rank = DDP(nn.Linear(3, 2)), dist.get_rank()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+
+    @torch.compile
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    good = torch.tensor([0, 1])
+    x = torch.full((2, 3), float(rank + 1))
+    for _ in range(2):
+        step(x, good).item()
+    before = [p.tolist() for p in net.parameters()]
+    wrong = torch.tensor([0, 2]) if rank == 1 else good
+    with pytest.raises(IndexError, match="Target 2 is out of bounds"):
+        step(x, wrong).item()
+    assert [p.tolist() for p in net.parameters()] == before
+    assert torch.isfinite(step(x, good))
+    assert [p.tolist() for p in net.parameters()] != before

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import core, lax
 from jax._src.core import extend_axis_env_nd
@@ -115,6 +116,25 @@ class RanksOfCapture:
     def take_part_in(self, eqns: Sequence[Any]) -> bool:
         """Whether equations of a program are collectives (or ask for the rank)."""
         return any(e.primitive is crossing or speaks_of_ranks(e) for e in eqns)
+
+    def agreement(self, eqns: Sequence[Any]) -> Callable[[Any], Any] | None:
+        """What makes of each rank's word of checks of values (`_jit/compile/checks.py`) the one of
+        all: the first that says something. None where the ranks are on a grid.
+
+        A program without collectives of its own gets none for it.
+        """
+        if self._is_on_grid():
+            return None
+        if not self.take_part_in(eqns):
+            return lambda word: word
+        size = self.group.size()
+
+        def agreed(word: Any) -> Any:
+            with extend_axis_env_nd([(AXIS, size)]):
+                rows = lax.all_gather(_traced(word), AXIS)
+            return rows[jnp.argmax(rows[:, 0] != 0)]
+
+        return agreed
 
     def compiled(
         self, name: str, function: Callable[..., Any], outputs: Sequence[Any],

@@ -84,12 +84,15 @@ class ProgramBuilder:
         """
         sites: list[Any] = []
         words = False, False
-        if capture.ranks is None:  # what the ranks compare stays as it is
-            outside = _outside(closed, sources)
-            closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents)
-            closed = rolled(closed, outside, capture.name)
+        outside, ranks = _outside(closed, sources), capture.ranks
+        if ranks is None or (agreed := ranks.agreement(closed.jaxpr.eqns)) is not None:
+            closed, n_forward, sites, *words = checked(
+                closed, n_forward, outside.cotangents, None if ranks is None else agreed
+            )
         else:
             closed = unchecked(closed)
+        if ranks is None:  # what the ranks compare stays as it is
+            closed = rolled(closed, outside, capture.name)
         constants = _Constants(closed, sources)
         split = partitioner.partition(
             closed.jaxpr, n_forward, constants.variables(*_INPUTS), constants.variables("constant"),
@@ -107,7 +110,6 @@ class ProgramBuilder:
         forward = split.forward.replace(
             outvars=[*(outputs[o] for o in order), *outputs[len(order) :]]
         )
-        ranks = capture.ranks
         bound = [what for what, _ in constants.of["constant"]]
         if ranks is not None:  # a part of the text that the ranks compare
             bound = [np.asarray(x) for x in bound]

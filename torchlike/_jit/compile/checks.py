@@ -14,7 +14,7 @@ and 73.7 where the gradient is computed in the same loop).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -46,11 +46,17 @@ class Checked(NamedTuple):
     has_backward_word: bool
 
 
-def checked(closed: Any, n_forward: int, cotangents: frozenset[Any]) -> Checked:
-    """Return a traced program, its first ``n_forward`` outputs those of the forward, with words."""
+def checked(
+    closed: Any, n_forward: int, cotangents: frozenset[Any],
+    agreed: Callable[[Any], Any] | None = None,
+) -> Checked:  # fmt: skip
+    """Return a traced program, its first ``n_forward`` outputs those of the forward, with words.
+
+    ``agreed``, a function of a traced word, gives that of all ranks that run the program.
+    """
     if not has_checks(closed.jaxpr):
         return Checked(closed, n_forward, [], False, False)
-    rewriting = _Rewriting(closed, [], cotangents)
+    rewriting = _Rewriting(closed, [], cotangents, agreed)
     eqns, early, late = rewriting.run()
     outvars = list(closed.jaxpr.outvars)
     atoms = rewriting.names
@@ -90,9 +96,11 @@ class _Rewriting:
     """The equations of one jaxpr, its checks written out."""
 
     def __init__(
-        self, closed: Any, sites: list[Site], cotangents: frozenset[Any] = frozenset()
-    ) -> None:
+        self, closed: Any, sites: list[Site], cotangents: frozenset[Any] = frozenset(),
+        agreed: Callable[[Any], Any] | None = None,
+    ) -> None:  # fmt: skip
         self._given = closed
+        self._agreed = agreed
         self.sites = sites
         self.writer = Writer()
         #: Variables, and what is read in their place.
@@ -108,6 +116,13 @@ class _Rewriting:
         for eqn in first:
             self._add(eqn)
         early = self._states[False]
+        if early is not None and self._agreed is not None:
+            agreed = self._agreed
+            more, early = self.writer.equations(
+                lambda *numbers: list(agreed(jnp.stack(numbers))), list(early)
+            )
+            self._eqns += more
+            self._states[False] = early
         if early is not None:
             self._keep(first, rest, early)
         else:
