@@ -336,3 +336,58 @@ def test_many_turns_that_are_rolled_into_a_loop():
     ids[77] = 5
     with pytest.raises(IndexError, match="index out of range in self"):
         f(ids).item()
+
+
+def _at(cache, position, k):
+    cache[:, position] = k
+
+
+def _at_many(cache, position, k):
+    cache[:, position[None]] = k[:, None]
+
+
+def _sliced(cache, position, k):
+    cache[:, 3:4] = k[:, None]
+    cache[:, 7] = k
+
+
+def _copied(cache, position, k):
+    cache.index_copy_(1, position[None], k[:, None])
+
+
+def _added(cache, position, k):
+    cache.index_add_(1, position[None], k[:, None])
+
+
+def _whole(cache, position, k):
+    cache.mul_(2).add_(1)
+
+
+@pytest.mark.parametrize(
+    "write", [_at, _at_many, _sliced, _copied, _added, _whole], ids=lambda f: f.__name__
+)
+def test_large_state_of_which_a_part_is_written(write):
+    cache = torch.arange(4 * 600 * 32.0).reshape(4, 600, 32)
+    table = torch.arange(40.0).reshape(10, 4)[:, :1].expand(10, 32).contiguous()
+
+    def step(ids, position):
+        write(cache, position, F.embedding(ids, table))
+        return cache[:, position].sum()
+
+    f = torch.jit(step)
+    position = torch.tensor(5)
+    for ids in ([1, 2, 3, 4], [9, 9, 0, 1]):
+        before = cache.clone()
+        expected = step(torch.tensor(ids), position)
+        after = cache.clone()
+        cache.copy_(before)
+        assert f(torch.tensor(ids), position).equal(expected)
+        assert cache.equal(after)
+    with pytest.raises(IndexError):
+        f(torch.tensor([1, 2, 3, 10]), position).item()
+    assert cache.equal(after)
+    if write is not _whole:
+        (programs,) = f._programs.values()
+        text = programs[0].forward.lower(*programs[0].inputs.avals).compile().as_text()
+        assert "f32[4,600,32]{2,1,0} select(" not in text
+        assert "f32[4,600,32]{2,1,0} copy(" not in text

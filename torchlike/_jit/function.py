@@ -261,7 +261,7 @@ class JitFunction:
         ran = program.run(call.tensors, run.first_values, numbers)
         made, known = run.outputs.made, run.outputs.cut()
         if program.words is not None:
-            self._look_at_first(program, run, call.tensors, ran.outputs)
+            self._look_at_first(traced, ran.outputs)
         result = deliver(program, call.tensors, ran, made, numbers, known)
         del made, known
         if run.modes_left is not None:
@@ -275,21 +275,21 @@ class JitFunction:
                 self._count_unkept(program, asked)
         return result
 
-    def _look_at_first(
-        self, program: Program, run: Any, tensors: Sequence[Tensor], outputs: Sequence[Any]
-    ) -> None:
+    def _look_at_first(self, traced: Traced, outputs: Sequence[Any]) -> None:
         """Raise where a check of values has failed in a program's first run: all that the body did
-        is undone, and what it made is nobody's."""
-        what = program.outputs
-        word = outputs[len(what.written) + what.n_made]
+        is undone, and what it made is nobody's. Later calls may use the program."""
+        call, key, run, program = traced
+        what, n = program.outputs, len(program.outputs.written)
 
         def undo() -> None:
-            write(targets_of(what, tensors), outputs[: len(what.written)])
+            write(targets_of(what, call.tensors), outputs[:n])
             run.capture.fail()
             run.capture.undo_python()
+            if program.cacheable and not run.capture.unrepeatable:
+                self._cache.keep(key, program)
 
         assert program.words is not None
-        program.words.read(word, undo)
+        program.words.read(outputs[n + what.n_made], undo)
 
     def _count_unkept(self, program: Program, asked: Any) -> None:
         """A program is for one call alone: so may be those of later calls."""

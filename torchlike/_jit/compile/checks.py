@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import core, lax
 
+from torchlike._jit.compile import partial_writes
 from torchlike._jit.compile.jaxprs import is_literal, kinds
 from torchlike._jit.rolling.writing import Writer, renamed, with_operands
 from torchlike._runtime import logs, value_check
@@ -136,9 +137,18 @@ class _Rewriting:
     def _keep(self, first: Sequence[Any], rest: Sequence[Any], state: State) -> None:
         """Add the equations behind the checks; where ``state`` says that one has failed, what is
         kept stays what it was."""
+        marked = [eqn for eqn in rest if eqn.primitive is value_check.kept]
+        rest = partial_writes.taken_apart(rest, marked)
+        makers = {v: eqn for eqn in rest for v in eqn.outvars}
         waiting: dict[Any, list[Any]] = {}
-        for eqn in rest:
-            if eqn.primitive is value_check.kept and not is_literal(eqn.invars[0]):
+        writers: set[int] = set()
+        by_parts: set[int] = set()
+        for eqn in marked:
+            parts = partial_writes.writers(eqn, makers)
+            if parts is not None:
+                writers.update(map(id, parts))
+                by_parts.add(id(eqn))
+            elif not is_literal(eqn.invars[0]):
                 waiting.setdefault(eqn.invars[0], []).append(eqn)
 
         def choose(made: Sequence[Any]) -> None:
@@ -149,11 +159,25 @@ class _Rewriting:
         for eqn in first:
             choose(eqn.outvars)
         for eqn in rest:
-            if eqn.primitive is not value_check.kept:
+            if id(eqn) in writers:
+                self._write(eqn, state)
+            elif eqn.primitive is not value_check.kept:
                 self._add(eqn)
                 choose(eqn.outvars)
+            elif id(eqn) in by_parts:
+                self.names[eqn.outvars[0]] = renamed(eqn.invars[0], self.names)
             elif eqn.outvars[0] not in self.names:  # a number, or what was there before
                 self._choose([eqn], state, is_made=False)
+
+    def _write(self, eqn: Any, state: State) -> None:
+        """Add an equation that writes a part, and nothing where a check has failed."""
+        write = partial_writes.undone(eqn)
+        operands = [renamed(v, self.names) for v in eqn.invars]
+        more, (found,) = self.writer.equations(
+            lambda code, *operands: write(code == 0, *operands), [state[0], *operands]
+        )
+        self._eqns += more
+        self.names[eqn.outvars[0]] = found
 
     def _in_order(self) -> tuple[list[Any], list[Any]]:
         """The checks that no cotangent reaches, with all that they are computed from, and the other
@@ -197,7 +221,7 @@ class _Rewriting:
         if eqn.primitive is value_check.check:
             failed, *details = eqn.invars
             code = self._code(eqn.params["site"])
-            self._join(lambda f, *d: (jnp.where(f, code, 0), *d), [failed, *details], is_late)
+            self._join(lambda f, *d: (lax.select(f, code, _ZERO), *d), [failed, *details], is_late)
         elif has_checks(eqn):
             rebuilt = _rebuilding(eqn, self.sites)
             if rebuilt is None:
@@ -242,6 +266,9 @@ class _Rewriting:
             self.names[eqns[0].invars[0]] = self.names[eqns[0].outvars[0]]
 
 
+_ZERO = np.int64(0)
+
+
 def _chosen(code: Any, new: Any, old: Any) -> Any:
     return lax.select(jnp.broadcast_to(code == 0, old.shape), new, old)
 
@@ -249,7 +276,7 @@ def _chosen(code: Any, new: Any, old: Any) -> Any:
 def _first_of(a: State, b: State) -> list[Any]:
     """The state after two checks."""
     is_due = a[0] == 0
-    return [jnp.where(is_due, y, x) for x, y in zip(a, b, strict=True)]
+    return [lax.select(is_due, y, x) for x, y in zip(a, b, strict=True)]
 
 
 def _nothing() -> list[Any]:
