@@ -41,8 +41,10 @@ def taken_apart(eqns: Sequence[Any], marked: Sequence[Any]) -> list[Any]:
             continue
         inner = _inlined(eqn) if eqn.primitive.name in _CALLS else [eqn]
         for each in reversed(inner):
-            if not wanted.isdisjoint(each.outvars) and _writes(each):
-                wanted.add(each.invars[0])
+            if not wanted.isdisjoint(each.outvars):
+                at = each.invars[0] if _writes(each) else _passed_on(each)
+                if at is not None and not is_literal(at):
+                    wanted.add(at)
         found += reversed(inner)
     return found[::-1]
 
@@ -69,7 +71,10 @@ def writers(eqn: Any, makers: dict[Any, Any]) -> list[Any] | None:
 
 
 def _passed_on(eqn: Any) -> Any:
-    """The operand that a call gives back as its one result; None where it does not."""
+    """The operand whose elements an equation gives in their order, as its one result; None where it
+    does anything else."""
+    if eqn.primitive.name in ("reshape", "squeeze"):
+        return eqn.invars[0]
     if eqn.primitive.name not in _CALLS:
         return None
     jaxpr = _inside(eqn)
