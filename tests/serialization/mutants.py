@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import resource
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 
@@ -52,18 +55,44 @@ def _overwrite(content: bytearray, draw: random.Random) -> None:
 _CHANGES = (_flip, _flip, _cut, _insert, _delete, _double, _overwrite)
 
 
+@contextlib.contextmanager
+def _a_gigabyte_more() -> Iterator[None]:
+    """Inside, the process gets a gigabyte of memory and no more: MemoryError. On Linux alone."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 30), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _is_of_memory(error: BaseException | None) -> bool:
+    """Whether an error began as a MemoryError."""
+    while error is not None:
+        if isinstance(error, MemoryError) or "MemoryError" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def outcomes(
     files: Iterator[bytes], read: Callable[[bytes], Any], is_clear: Callable[[Exception], bool]
 ) -> tuple[Counter[str], list[str]]:
     """How often a reader gave something (``harmless``), a clear error, or a raw one; and what the
-    raw ones were."""
+    raw ones were. One that asks for a gigabyte of memory is raw, whatever became of it."""
     counts: Counter[str] = Counter()
     raw: list[str] = []
     for i, content in enumerate(files):
         try:
-            read(content)
+            with _a_gigabyte_more():
+                read(content)
         except Exception as error:
-            kind = "clear" if is_clear(error) else "raw"
+            kind = "clear" if is_clear(error) and not _is_of_memory(error) else "raw"
             if kind == "raw":
                 raw.append(f"mutant {i}: {type(error).__name__}: {error}")
         else:

@@ -9,10 +9,13 @@ import warnings
 import zipfile
 
 import pytest
+from safetensors import SafetensorError
 
 import torchlike as torch
 from tests.serialization import pickles as p
 from tests.serialization.mutants import mutants, outcomes
+from torchlike.serialization.safe import load_safetensors, save_safetensors
+from torchlike.utils import _pytree as pytree
 
 STATE = p.dictionary
 ATTRIBUTED = "torch._tensor._rebuild_from_type_v2"
@@ -291,5 +294,37 @@ def test_damaged_checkpoints_say_so(kind, count):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         counts, raw = outcomes(mutants(whole, count), read, is_clear)
+    assert not raw
+    assert counts["clear"] > count // 2, counts
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_damaged_safetensors_say_so(count, tmp_path):
+    path = tmp_path / "a.safetensors"
+    save_safetensors({"a": torch.ones(3, 4), "b": torch.arange(5)}, path)
+
+    def read(content):
+        path.write_bytes(content)
+        return load_safetensors(path)
+
+    def says_so(error):
+        return isinstance(error, (RuntimeError, SafetensorError))
+
+    counts, raw = outcomes(mutants(path.read_bytes(), count), read, says_so)
+    assert not raw
+    assert counts["clear"] > count // 2, counts
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_damaged_texts_of_trees_say_so(count):
+    _, spec = pytree.tree_flatten({"a": [1, (2, 3)], "b": {"c": None}})
+
+    def says_so(error):
+        return isinstance(error, (ValueError, NotImplementedError))
+
+    counts, raw = outcomes(
+        mutants(pytree.treespec_dumps(spec).encode(), count),
+        lambda content: pytree.treespec_loads(content.decode("latin1")), says_so,
+    )  # fmt: skip
     assert not raw
     assert counts["clear"] > count // 2, counts

@@ -173,8 +173,14 @@ def dumps(spec: Any, protocol: int | None) -> str:
 
 def loads(text: str, spec: Callable[..., Any], leaf: Callable[[], Any]) -> Any:
     """The spec of a text; ``spec(type, context, children)`` and ``leaf()`` make it. ValueError for
-    another protocol; NotImplementedError for a class whose name nobody registered."""
-    protocol, written = json.loads(text)
-    if protocol != PROTOCOL:
-        raise _unknown(protocol)
-    return _load(written, spec, leaf)
+    another protocol, and for a text that is no spec; NotImplementedError for a class whose name
+    nobody registered."""
+    try:
+        protocol, written = json.loads(text)
+        if protocol != PROTOCOL:
+            raise _unknown(protocol)
+        return _load(written, spec, leaf)
+    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"The text of a TreeSpec is damaged: {type(error).__name__}: {error}"
+        ) from error
