@@ -244,6 +244,19 @@ def test_a_branch_that_is_not_taken_says_nothing():
     assert torch.jit(branch)(-torch.ones(4), torch.tensor([4])).tolist() == [-1.0]
 
 
+def test_a_branch_that_gives_nothing_is_checked():
+    def f(x):
+        if x.sum() > 0:
+            torch._assert_async((x < 2).all(), "too large")
+        return x
+
+    compiled = torch.jit(f)
+    assert compiled(torch.ones(2)).tolist() == [1, 1]
+    assert compiled(-3 * torch.ones(2)).tolist() == [-3, -3]
+    with pytest.raises(RuntimeError, match="too large"):
+        compiled(torch.full((2,), 3.0)).tolist()
+
+
 def test_a_backward_that_runs_later_is_checked_too():
     f = torch.jit(lambda x, i: Gathered.apply(x, i).sum())
     x = torch.ones(3, requires_grad=True)

@@ -57,11 +57,17 @@ def test_as_pytorch(line):
     compare(function, exact=True)
 
 
-def test_compiled_functions_do_not_look_at_values():
-    @torchlike.jit
+def test_compiled_functions_look_at_values_too():
     def f(x):
         torchlike._check_tensor_all(x > 0)
+        return x + 1
+
+    def g(x):
         torchlike._assert_async(x)
         return x + 1
 
-    assert f(torchlike.zeros(1)).item() == 1
+    zero = torchlike.zeros(1)
+    for function, words in ((f, "Expected cond to be True"), (g, "single nonzero value")):
+        with pytest.raises(RuntimeError, match=words):
+            torchlike.jit(function)(zero)
+        assert torchlike.jit(function, checks=False)(zero).item() == 1

@@ -10,6 +10,7 @@ from torchlike._jit.capture.scalars import Number
 from torchlike._jit.control_flow import cond_lowering
 from torchlike._jit.control_flow.subgraph import Leaf, Subgraph
 from torchlike._jit.guards.values import same
+from torchlike._runtime.value_check import has_checks
 from torchlike.tensor import Tensor
 
 #: ``mismatch(part, leaf, a, b)`` raises; leaf -1 for parts of different structure.
@@ -92,7 +93,9 @@ def choose(
         results.append((a_structure, leaves))
     for subgraph in subgraphs:
         subgraph.aux = None  # the tape will hold the subgraphs: not the user's tensors as well
-    picked = cond_lowering.select(test, subgraphs, outputs) if outputs else []
+    picked: list[Any] = []
+    if outputs or any(has_checks(subgraph.forward) for subgraph in subgraphs):
+        picked = cond_lowering.select(test, subgraphs, outputs)
     return tuple(
         ABSENT if leaves == [ABSENT] else unflatten(
             structure, [picked[x] if is_picked else x for is_picked, x in leaves]
