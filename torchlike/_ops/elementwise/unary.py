@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Input, OptOperand, Scalar
+from torchlike._dispatch.schema import Input, OptInexact, OptOperand, Scalar
 from torchlike._ops.checks import floats_only, real_only
 from torchlike._ops.elementwise import accurate, complex_edges, subgradients, trigonometry
 from torchlike._ops.elementwise.branch_cuts import along_imaginaries, along_reals
@@ -107,7 +107,7 @@ _unary_float("reciprocal", _reciprocal, from_output=_via_output(lambda y: -(y * 
 
 @op(inplace=True, elementwise=True)
 @real_only("logit_cpu")
-def logit(input: Input, eps: OptOperand = None):
+def logit(input: Input, eps: OptInexact = None):
     """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
     (x,) = promoted_float(input)
     if eps is not None:

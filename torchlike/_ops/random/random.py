@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes, dtypes, modes
+from torchlike._core import boxes, casts, dtypes, modes
 from torchlike._core.meta import MetaArray
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import plain_number, require_tensor
@@ -138,6 +138,8 @@ def normal(
     if any(t.is_meta for t in tensors):
         shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
         return given(out, wrap(MetaArray(shape, tensors[0].dtype.numpy)), cast=True)
+    if type(mean) in casts.NUMBERS and not dtypes.is_half(std.dtype.numpy):
+        casts.check_fits(mean, std.dtype.numpy)
     if isinstance(std, Tensor) and modes.current.capture is None and (
         std.numel() and float(boxes.innermost(std).detach().min()) < 0
     ):  # fmt: skip
