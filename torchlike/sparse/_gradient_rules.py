@@ -232,7 +232,7 @@ _PULLS: dict[str, Pull] = {
     "neg": lambda g: -g, "conj_physical": lambda g: g.conj(),
     "deg2rad": lambda g: NAMESPACES[""]["deg2rad"](g),
     "rad2deg": lambda g: NAMESPACES[""]["rad2deg"](g),
-    "clone_op": as_it_is, "cast_op": as_it_is, "positive": as_it_is,
+    "clone_op": as_it_is, "cast_op": as_it_is,
 }  # fmt: skip
 
 
