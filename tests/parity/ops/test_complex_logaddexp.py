@@ -32,7 +32,7 @@ def test_values(dtype: str) -> None:
 def test_gradients() -> None:
     def found(t: Any) -> Any:
         x = t.tensor([1 + 2j, 3 - 1j, 0.5j, -2 + 0j], requires_grad=True)
-        y = t.tensor([1 - 1j, -3 + 0j, 0.5j, 700 + 1j], requires_grad=True)
+        y = t.tensor([1 - 1j, -3 + 0j, 0.5j, 20 + 1j], requires_grad=True)
         return t.autograd.grad(t.logaddexp(x, y).abs().sum(), (x, y))
 
     compare(found)
