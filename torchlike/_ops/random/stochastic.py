@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes
+from torchlike._core import boxes, modes
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.elementwise.activation import leaky_relu
@@ -91,7 +91,10 @@ def gumbel_softmax(
     require_tensor(logits, "gumbel_softmax", "logits")
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.")
-    noise = -logits.new_empty(logits.shape).exponential_().log()
+    # A mapped tensor of logits has noise for each example.
+    mapped = modes.current.levels
+    held = logits.detach().clone() if mapped else logits.new_empty(logits.shape)
+    noise = -held.exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
