@@ -647,7 +647,7 @@ def _scaled_mm_v2(self: Tensor, mat2: Tensor, scale_a: _list[Tensor], recipe_a: 
 and column (1). NotImplementedError for scales of blocks, which PyTorch's CPU build refuses too."""
 
 def _segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
-    """"max", "mean", "min", "sum" or "prod" of consecutive segments of ``axis``."""
+    """"amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``."""
 
 def _shape_as_tensor(input: Tensor) -> Tensor:
     """The sizes of a tensor's dimensions as integers, (ndim,)."""
@@ -2110,7 +2110,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
     """The ``n``-th derivative of digamma. RuntimeError for a negative n."""
 
-def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def positive(input: Tensor) -> Tensor:
     """``input`` itself. RuntimeError for bool tensors."""
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
@@ -2319,7 +2319,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: Any =
     """Where values would be inserted to keep the last dimension of ``sorted_sequence`` sorted."""
 
 def segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
-    """"max", "mean", "min", "sum" or "prod" of consecutive segments of ``axis``."""
+    """"amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``."""
 
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One index of a dimension; the dimension goes. IndexError when out of range."""

@@ -27,6 +27,12 @@ def matrix(layout, dtype=torch.float32):
     )
 
 
+def of_values(layout, dtype=torch.float32):
+    """A matrix of values that require gradients."""
+    m = matrix(layout, dtype)
+    return m._with(m._held.requires_grad_())
+
+
 def close(a, b):
     # Sums of 33 terms that cancel.
     torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
@@ -53,7 +59,7 @@ def test_as_the_dense_product(layout, dtype, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gradients(layout, shape):
     """Of the elements and the dense factor, and theirs."""
-    m = matrix(layout, torch.float64).requires_grad_()
+    m = of_values(layout, torch.float64)
     x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
     g = torch.randn(70, *shape[1:], dtype=torch.float64, requires_grad=True)
     out = m @ x
@@ -86,7 +92,7 @@ def test_one_gradient_alone(layout):
     m = matrix(layout)
     (m @ x).sum().backward()
     close(x.grad, m.to_dense().sum(0))
-    m = m.requires_grad_()
+    m = of_values(layout)
     (m @ x.detach()).sum().backward()
     assert m._held.grad.shape == m._held.shape
     with torch.no_grad():
@@ -105,13 +111,16 @@ def test_written_indices_and_values_are_read_again():
 
 
 def test_what_was_saved_stays_as_it_was():
-    m, x = matrix("csr").requires_grad_(), torch.randn(60)
+    m, leaf, x = of_values("csr"), matrix("csr").requires_grad_(), torch.randn(60)
     kept = x.clone()
-    out = m @ x
+    out, other = m @ x, leaf @ x
     x.zero_()
     out.sum().backward()
-    columns = m.col_indices()
-    close(m._held.grad, kept[columns])
+    other.sum().backward()
+    close(m._held.grad, kept[m.col_indices()])
+    close(leaf.grad, kept.expand(70, 60))
+    with pytest.raises(RuntimeError, match="second time"):
+        other.sum().backward()
 
 
 def test_a_batch_of_cotangents():

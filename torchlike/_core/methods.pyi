@@ -1326,7 +1326,7 @@ reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do 
     def polygamma_(self, n: _int) -> Tensor:
         """The ``n``-th derivative of digamma, in place."""
 
-    def positive(self, *, out: Tensor | None = None) -> Tensor:
+    def positive(self) -> Tensor:
         """``input`` itself. RuntimeError for bool tensors."""
 
     def pow(self, exponent: Any, *, out: Any = None) -> Tensor:

@@ -23,12 +23,14 @@ COMPRESSED_RULES: dict[str, Callable[..., Any]] = {}
 
 class SparseArray(StandIn):
     """``at`` (sparse_dim, nnz) and ``held`` (nnz, …), tensors; whether sorted and without
-    duplicates, which otherwise add up."""
+    duplicates, which otherwise add up; what takes gradients at other places, or None
+    (torchlike/sparse/_elsewhere.py)."""
 
-    __slots__ = ("at", "coalesced", "held")
+    __slots__ = ("at", "coalesced", "elsewhere", "held")
 
     def __init__(self, at: Any, held: Any, shape: Iterable[int], coalesced: bool) -> None:
         self.at, self.held = at, held
+        self.elsewhere: Any = None
         self.coalesced = coalesced or held.shape[0] < 2
         self.shape = tuple(shape)
 
@@ -58,15 +60,17 @@ class CompressedArray(StandIn):
 
     Rows are compressed in CSR and BSR, columns in CSC and BSC: ``compressed`` (*batch, n + 1) says
     where the elements of each begin. ``plain`` (*batch, nnz) has their indices in the other
-    dimension, and ``held`` (*batch, nnz, …) the values: blocks in BSR and BSC.
+    dimension, and ``held`` (*batch, nnz, …) the values: blocks in BSR and BSC. ``elsewhere`` as
+    above.
     """
 
-    __slots__ = ("compressed", "held", "layout", "plain")
+    __slots__ = ("compressed", "elsewhere", "held", "layout", "plain")
 
     def __init__(
         self, compressed: Any, plain: Any, held: Any, shape: Iterable[int], layout: Any
     ) -> None:
         self.compressed, self.plain, self.held = compressed, plain, held
+        self.elsewhere: Any = None
         self.shape = tuple(shape)
         self.layout = layout
 

@@ -21,6 +21,8 @@ class TensorOfParts(Tensor):
     #: What messages call it, and what to call first for a dense tensor.
     _called = "a sparse tensor"
     _instead = "to_dense()"
+    #: What takes gradients that are not of the values (sparse/_elsewhere.py).
+    _elsewhere: Any = None
 
     @property
     def _held(self) -> Tensor:
@@ -145,26 +147,32 @@ class TensorOfParts(Tensor):
     @property
     def grad(self) -> Any:  # type: ignore[override]
         """The gradient, at the same places."""
-        found = self._held.grad
-        return None if found is None else self._gradient_of(found)
+        elsewhere = self._elsewhere
+        return self._whole_gradient(self._held.grad, None if elsewhere is None else elsewhere.grad)
+
+    def _whole_gradient(self, values: Any, elsewhere: Any) -> Any:
+        """This tensor's gradient, from those of its values and of its elsewhere; None for none."""
+        return None if values is None else self._gradient_of(values)
 
     def _gradient_of(self, values: Tensor) -> Tensor:
         """This tensor's gradient, from that of its values."""
         return self._with(values)
 
-    def _values_of_gradient(self, gradient: Any) -> Any:
-        """The gradient of this tensor's values, from its own: the other way round."""
-        return gradient._held if isinstance(gradient, TensorOfParts) else gradient
+    def _start(self, gradient: Any) -> tuple[Any, Any]:
+        """Where backward starts with a gradient of this tensor, and with what: at its values."""
+        return self._held, gradient._held if isinstance(gradient, TensorOfParts) else gradient
 
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
             raise NotImplementedError(f".grad of {self._called} can only be set to None")
-        self._held.grad = None
+        del self.grad
 
     @grad.deleter
     def grad(self) -> None:
         self._held.grad = None
+        if self._elsewhere is not None:
+            self._elsewhere.grad = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if not self.is_leaf:

@@ -87,6 +87,8 @@ class VmapLevel(BoxLevel, Mapped):
             return tuple([
                 Batched(self, o, batched and i >= own.unmapped) for i, o in enumerate(out)
             ])  # fmt: skip
+        if exe.name == "CloneBackward0" and batched:
+            out._storage.strides = operands[0]._storage.strides
         return Batched(self, out, batched)
 
     def _batched(self, exe: Executable, axes: tuple[Any, ...], operands: list[Any]) -> Executable:

@@ -36,7 +36,7 @@ class Kind:
         exact: type | None = None,
         varargs: bool = False,
         scalar: bool = False,
-        factor: bool = False,
+        factor: Any = False,
         element: bool = False,
         check: Callable[[Any, Any], None] | None = None,
     ) -> None:
@@ -50,11 +50,13 @@ class Kind:
         self.exact = exact
         self.varargs = varargs
         self.scalar = scalar or factor
-        #: A number of the dtype that the operands before it promote to, which it must fit.
+        #: A number of the dtype that the operands before it promote to, which it must fit; or that
+        #: of what is computed in ("computed").
         self.factor = factor
         #: One value is read of it, before anything is written.
         self.element = element
-        #: check(number, array of the first operand): errors of a number that does not fit.
+        #: check(number, array of the first operand): errors of a number that does not fit. Of an
+        #: operand it is asked at each call, of a static number when its program is made.
         self.check = check
 
     def canonical(self, value: Any, name: str, op: str, position: int) -> Any:
@@ -96,6 +98,14 @@ def _float(value: Any) -> float:
     if isinstance(value, (str, bytes)) or (isinstance(value, Tensor) and value.requires_grad):
         raise TypeError
     return float(value)
+
+
+def _real(value: Any) -> Any:
+    """``_float`` of what PyTorch takes as a number of any kind: a complex one has no imaginary
+    part, or is found not to fit."""
+    if isinstance(value, complex):
+        return value if value.imag else value.real
+    return _float(value)
 
 
 def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) -> Tensor:
@@ -219,6 +229,53 @@ def _check_bound(value: Any, limited: Any) -> None:
     casts.check_bound(value, limited.dtype)
 
 
+def _check_computed(value: Any, among: Any) -> None:
+    """``_check_element`` where floats of 16 bits or fewer are computed with in float32."""
+    casts.check_fits(value, _computed(np.dtype(among.dtype)))
+
+
+def _computed(dtype: np.dtype) -> np.dtype:
+    narrow = dtypes.kind_of(dtype) == "f" and dtype.itemsize < 4
+    return np.dtype(np.float32) if narrow else dtype
+
+
+def _check_weight(value: Any, among: Any) -> None:
+    """``_check_computed`` of a real number: for a complex one there are other words."""
+    if type(value) is not complex:
+        _check_computed(value, among)
+
+
+def _check_inexact(value: Any, among: Any) -> None:
+    """``_check_element`` where integers become floats."""
+    dtype = among.dtype
+    casts.check_fits(
+        value, dtype if dtypes.kind_of(dtype) in "fc" else dtypes.get_default_dtype().numpy
+    )
+
+
+def _check_float(value: Any, among: Any) -> None:
+    """``_check_element`` of floats and complex numbers alone."""
+    if dtypes.kind_of(among.dtype) in "fc":
+        casts.check_fits(value, among.dtype)
+
+
+def _check_static(number: StaticNumber, among: Any) -> None:
+    _check_element(number.value, among)
+
+
+def _check_static_computed(number: StaticNumber, among: Any) -> None:
+    _check_computed(number.value, among)
+
+
+def _check_static_limit(number: StaticNumber, among: Any) -> None:
+    """For integers, first as one of 64 bits; bytes have no negative limits anyway."""
+    value, kind = number.value, dtypes.kind_of(among.dtype)
+    if kind in "iu":
+        casts.check_fits(value, np.int64)
+    if kind != "u" or isinstance(value, complex) or value > 0:
+        casts.check_fits(value, among.dtype)
+
+
 # Operands: arrays (or Python numbers) that enter the compiled function.
 Input = Annotated[jax.Array, Kind("Tensor", operand=True)]
 OptInput = Annotated[jax.Array | None, Kind("Tensor", operand=True, optional=True)]
@@ -241,10 +298,18 @@ Scalar = Annotated[Any, Kind("Number", operand=True, number=True, scalar=True)]
 OptScalar = Annotated[Any, Kind("Number", operand=True, number=True, optional=True, scalar=True)]
 #: One that operands are multiplied by, keyword-only (alpha, beta, value).
 Factor = Annotated[Any, Kind("Number", operand=True, number=True, factor=True)]
+ComputedFactor = Annotated[Any, Kind("Number", operand=True, number=True, factor="computed")]
 #: One of the dtype of the first operand, whatever stands between them (an index).
 OwnFactor = Annotated[
     Any, Kind("Number", operand=True, number=True, scalar=True, check=_check_element)
 ]
+
+#: Numbers of the dtype that is computed in: an operand or None; a factor between tensors.
+OptInexact = Annotated[
+    Any,
+    Kind("Tensor or Number", operand=True, number=True, optional=True, check=_check_inexact),
+]
+Weight = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_weight)]
 
 # Statics: part of the executable's key.
 Int = Annotated[int, Kind("int", _int, exact=int)]
@@ -252,6 +317,10 @@ OptInt = Annotated[int | None, Kind("int", _int, exact=int, optional=True)]
 Bool = Annotated[bool, Kind("bool", _bool, exact=bool)]
 OptBool = Annotated[bool | None, Kind("bool", _bool, exact=bool, optional=True)]
 Float = Annotated[float, Kind("float", _float, exact=float)]
+#: Those that must fit the first operand's dtype, if that is a float's, or what is computed in.
+OwnFloat = Annotated[float, Kind("float", _real, exact=float, check=_check_element)]
+FloatBound = Annotated[float, Kind("float", _real, exact=float, check=_check_float)]
+ComputedFloat = Annotated[float, Kind("float", _real, exact=float, check=_check_computed)]
 OptFloat = Annotated[float | None, Kind("float", _float, exact=float, optional=True)]
 Str = Annotated[str, Kind("str", _str, exact=str)]
 OptStr = Annotated[str | None, Kind("str", _str, exact=str, optional=True)]
@@ -262,6 +331,10 @@ OptShape = Annotated[tuple[int, ...] | None, Kind("tuple of ints", _shape, optio
 DType = Annotated[Any, Kind("torch.dtype", _dtype, optional=True)]
 Number = Annotated[Any, Kind("Number", _number)]
 OptNumber = Annotated[Any, Kind("Number", _number, optional=True)]
+#: The same as above.
+OwnNumber = Annotated[Any, Kind("Number", _number, check=_check_static)]
+ComputedNumber = Annotated[Any, Kind("Number", _number, check=_check_static_computed)]
+NumberLimit = Annotated[Any, Kind("Number", _number, check=_check_static_limit)]
 Static = Annotated[Any, Kind("a hashable value", _hashable, optional=True)]
 
 
@@ -319,6 +392,10 @@ class Schema:
         #: Operands (counted among operands) that are scalars: kept for backward, they cost nothing.
         self.scalar_operands = tuple(
             bit for bit, i in enumerate(self.operand_positions) if self.kinds[i].scalar
+        )
+        #: Static numbers that must fit the first operand: (position, check).
+        self.limits = tuple(
+            (i, check) for i in self.static_positions if (check := self.kinds[i].check) is not None
         )
         self.factors = tuple(i for i in range(n) if self.kinds[i].factor)
         self.has_sequence = any(k.sequence for k in self.kinds)
@@ -389,7 +466,9 @@ class Schema:
                 type(factor) in casts.NUMBERS and factor is not self.defaults[i]
                 and any(isinstance(x, Tensor) for x in operands)
             ):  # fmt: skip
-                casts.check_fits(factor, common_dtype(operands).numpy)
+                dtype = common_dtype(operands).numpy
+                narrow = self.kinds[i].factor == "computed"
+                casts.check_fits(factor, _computed(dtype) if narrow else dtype)
 
     def _pack_varargs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """``x.flip(0, 1)`` is ``x.flip((0, 1))``: fold surplus ints into a varargs parameter, which

@@ -92,10 +92,13 @@ class OpSpec:
         fn, combine = self.fn, self.combine
         positional = self.schema.positional
         keywords = self.schema.names[positional:]
+        limits = self.schema.limits
 
         def pure(*operands: Any) -> Any:
             grouped = group(operands, lengths) if lengths else operands
             args = combine(grouped, statics)
+            for i, check in limits:
+                check(args[i], args[0])
             return fn(*args[:positional], **dict(zip(keywords, args[positional:], strict=True)))
 
         return pure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core import modes
+from torchlike._core import modes, views
 from torchlike._core.boxes import Batched, Mapped
 from torchlike._core.storage import Storage
 from torchlike._dispatch.record import still
@@ -37,7 +37,11 @@ def one_example(tensor: Tensor, batch_dim: int, level: int) -> Tensor:
 def _box(of: Mapped, tensor: Tensor, batch_dim: int) -> Batched:
     moved = tensor.movedim(batch_dim, 0)
     of.reordered = of.reordered or not moved.is_contiguous()
-    return Batched(of, still(moved))
+    rows = still(moved)
+    geometry = moved._geometry
+    if views.is_dense(geometry) and not views.is_contiguous(geometry.size, geometry.stride):
+        rows._storage.strides = geometry.stride  # the order in which random numbers are drawn
+    return Batched(of, rows)
 
 
 def _add_batch_dim(tensor: Tensor, batch_dim: int, level: int) -> Tensor:

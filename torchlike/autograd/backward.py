@@ -42,16 +42,18 @@ def _with_values(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(t._held if isinstance(t, TensorOfParts) else t for t in tensors)
 
 
-def _starts(roots: tuple[Any, ...], gradients: Any) -> tuple[Any, ...]:
-    """What the roots' values start from; None where nothing is given for a root."""
-    given = (None,) * len(roots) if gradients is None else _as_tuple(gradients)
-    if len(given) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
-    return tuple(
-        t._values_of_gradient(g) if isinstance(t, TensorOfParts)
-        else g.to_dense() if isinstance(g, TensorOfParts) and g.layout is not strided else g
-        for t, g in zip(roots, given, strict=True)
-    )  # fmt: skip
+def _starts(asked: tuple[Any, ...], gradients: Any) -> tuple[list[Any], list[Any]]:
+    """The tensors that backward starts at, of those made of parts what has the history, and with
+    what; None where nothing is given."""
+    given = (None,) * len(asked) if gradients is None else _as_tuple(gradients)
+    if len(given) != len(asked):
+        raise RuntimeError(f"got {len(asked)} tensors and {len(given)} gradients")
+    pairs = [
+        t._start(g) if isinstance(t, TensorOfParts)
+        else (t, g.to_dense() if isinstance(g, TensorOfParts) and g.layout is not strided else g)
+        for t, g in zip(asked, given, strict=True)
+    ]  # fmt: skip
+    return [t for t, _ in pairs], [g for _, g in pairs]
 
 
 def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Edge], list[Any]]:
@@ -124,11 +126,12 @@ def backward(
     if grad_tensors is None:
         grad_tensors = grad_variables
     asked = _as_tuple(tensors)
-    roots, given = _with_values(asked), _starts(asked, grad_tensors)
+    roots, given = _starts(asked, grad_tensors)
     edges, cotangents = _roots(roots, given)
     targets = None
     if inputs is not None:
-        wanted = _with_values(_as_tuple(inputs))
+        chosen = _as_tuple(inputs)
+        wanted = (*_with_values(chosen), *_elsewheres(chosen).values())
         if not wanted:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         given_tensors = {i: t for i, t in enumerate(wanted) if not isinstance(t, GradientEdge)}
@@ -156,6 +159,18 @@ def _edge_of_input(t: Any) -> Edge:
         return t.node, t.output_nr
     # A view made under no_grad says requires_grad after its base, but no gradient leads to it.
     return gradient_edge(t) or (Node("Unreachable", []), 0)
+
+
+def _elsewheres(inputs: Sequence[Any]) -> dict[int, Tensor]:
+    """What takes gradients of sparse ones among the inputs beside their values, by position."""
+    return {
+        i: t._elsewhere for i, t in enumerate(inputs)
+        if isinstance(t, TensorOfParts) and t._elsewhere is not None
+    }  # fmt: skip
+
+
+def _as_tensor(gradient: Any) -> Any:
+    return gradient if gradient is None or isinstance(gradient, Tensor) else wrap(gradient)
 
 
 @asks(
@@ -187,9 +202,15 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when "
                          "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
     wanted = _as_tuple(inputs)
-    found = gradients(outputs, wanted, grad_outputs, retain_graph, create_graph)
+    elsewhere = _elsewheres(wanted)
+    both = (*wanted, *elsewhere.values())
+    found = gradients(outputs, both, grad_outputs, retain_graph, create_graph)
+    there = dict(zip(elsewhere, found[len(wanted) :], strict=True))
     results: list[Tensor | None] = []
-    for i, (t, g) in enumerate(zip(wanted, found, strict=True)):
+    for i, (t, g) in enumerate(zip(wanted, found[: len(wanted)], strict=True)):
+        if there.get(i) is not None:
+            results.append(t._whole_gradient(*map(_as_tensor, (g, there[i]))))
+            continue
         if type(g) is Partial and not materialize_grads:
             modes.the_capture().refuse_value(
                 "autograd.grad by a tensor that only one branch on a value used",
@@ -221,7 +242,7 @@ def gradients(
     asked, wanted = _as_tuple(outputs), _with_values(_as_tuple(inputs))
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    roots, given = _with_values(asked), _starts(asked, grad_outputs)
+    roots, given = _starts(asked, grad_outputs)
     edges, cotangents = _roots(roots, given)
     for t in wanted:
         if not isinstance(t, GradientEdge) and not t.requires_grad:

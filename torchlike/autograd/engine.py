@@ -54,6 +54,8 @@ def _sum(present: Any, gradient: Any) -> Any:
 def _sum_of_tensors(present: Any, gradient: Any) -> Any:
     if partial.any_partial((present, gradient)):
         return partial.total(present, gradient, operator.add)
+    if present.is_sparse and not gradient.is_sparse:  # the other way round is not defined
+        return gradient + present
     return present + gradient
 
 

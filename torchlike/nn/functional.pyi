@@ -194,7 +194,7 @@ def hardswish(input: Any, inplace: Any = False) -> Any:
 def hardswish_(input: Tensor) -> Tensor:
     """``input * hardsigmoid(input)`` (Howard et al. 2019)."""
 
-def hardtanh(input: Any, min_val: Number = -1.0, max_val: Number = 1.0, inplace: Any = False) -> Any:
+def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: Any = False) -> Any:
     """``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val."""
 
 def hardtanh_(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
@@ -409,7 +409,7 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
 
-def threshold(input: Any, threshold: Number, value: Number, inplace: Any = False) -> Any:
+def threshold(input: Any, threshold: Any, value: Any, inplace: Any = False) -> Any:
     """``input`` where it exceeds ``threshold``, else ``value``."""
 
 def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:

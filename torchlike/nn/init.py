@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import protocol
+from torchlike._core import casts, protocol
 from torchlike._core.meta import MetaArray
 from torchlike._dispatch.asking import asks
 from torchlike._dispatch.memory_order import strides_like
@@ -99,6 +99,8 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
     if _is_handled(tensor):
         return tensor.fill_(val)
+    if type(val) in casts.NUMBERS:
+        val = casts.number(val, tensor.dtype.numpy, tensor.numel())
     return _put(tensor, np.full(tuple(tensor.shape), val))
 
 

@@ -10,6 +10,8 @@ from torchlike.sparse._checks import as_sparse_gradcheck, check_sparse_tensor_in
 from torchlike.sparse._compressed import CompressedTensor as _CompressedTensor
 from torchlike.sparse._compressed_rules import same_layout
 from torchlike.sparse._diagonals import spdiags
+from torchlike.sparse._elsewhere import values_alone as _values_alone
+from torchlike.sparse._gradient_rules import RULES as _RULES
 from torchlike.sparse._products import weighted as _weighted
 from torchlike.sparse._softmax import log_softmax, softmax
 from torchlike.sparse._tensor import SparseTensor
@@ -39,7 +41,9 @@ def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
     RuntimeError for shapes that do not fit; ValueError for another reduction.
     """
     if not isinstance(mat1, (SparseTensor, _CompressedTensor)):
-        return mat1 @ _require_sparse(mat2, "mm")
+        return mat1 @ _values_alone(_require_sparse(mat2, "mm"))
+    mat1 = _values_alone(mat1)
+    mat2 = _values_alone(mat2) if isinstance(mat2, SparseTensor) else mat2
     if reduce is None:
         return mat1 @ mat2
     if reduce not in _REDUCTIONS:
@@ -83,7 +87,8 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
     """The sum over all dimensions (dense) or over some (sparse, unless no sparse one is left)."""
     if isinstance(input, _CompressedTensor):
         input.coalesce()  # PyTorch's refusal
-    return _require_sparse(input, "sum").sum(dim, dtype=dtype)
+    values: Any = _require_sparse(input, "sum")
+    return (_values_alone(values) if dim is None else values).sum(dim, dtype=dtype)
 
 
 globals().update(_SPARSE_TENSOR_TYPES)

@@ -22,6 +22,14 @@ from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
+from torchlike.sparse._elsewhere import (
+    as_it_is,
+    following,
+    in_coordinates,
+    mark_of,
+    marked,
+    through,
+)
 from torchlike.sparse._geometry import WithoutMemory
 from torchlike.sparse._invariants import check_indices, check_shapes
 from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
@@ -188,6 +196,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         at, _ = self.coordinates()
         return self._with(dense[tuple(at)].reshape(self._held.shape))
 
+    @following(in_coordinates)
     def to_coordinates(self) -> SparseTensor:
         """The same in coordinate form; indices are sorted where rows of elements are."""
         at, values = self.coordinates()
@@ -227,6 +236,10 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
             held.new_empty((*held.shape[:n], 0, *held.shape[n + 1 :])), self.shape, self.layout,
         )  # fmt: skip
 
+    def _in_own_layout(self, gradient: Any) -> Any:
+        return compressing[self.layout](gradient, self.blocksize(), None)
+
+    @following(as_it_is)
     def clone(self, *, memory_format: Any = None) -> CompressedTensor:
         """A copy."""
         return self._of([part.clone() for part in self._storage.cell.tensors()], self.shape)
@@ -248,6 +261,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
 
     # -- geometry ----------------------------------------------------------------------------------
 
+    @following(lambda g, _, dims: g.permute(tuple(np.argsort(dims).tolist())))
     def _permuted(self, dims: tuple[int, ...]) -> CompressedTensor:
         """Rows and columns swapped: the same indices in the other layout."""
         n = self.n_batch()
@@ -270,6 +284,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         """Each matrix of a batch transposed."""
         return self.transpose(self.n_batch(), self.n_batch() + 1)
 
+    @following(lambda g, size, dim, index: through(lambda x: x.select(dim, index), size)(g))
     def _selected(self, dim: int, index: int) -> Tensor:
         """One row, column or matrix."""
         if dim < self.n_batch():
@@ -287,8 +302,8 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
 # As an argument or a result of a jitted function it is its indices and values.
 trees.register(
     CompressedTensor,
-    lambda t: ([*t._storage.cell.tensors()], (t.shape, t.layout)),
-    lambda parts, context: CompressedTensor(*parts, *context),
+    lambda t: ([*t._storage.cell.tensors()], (t.shape, t.layout, mark_of(t))),
+    lambda parts, context: marked(CompressedTensor(*parts, *context[:-1]), context[-1]),
 )
 
 
@@ -335,7 +350,8 @@ def sparse_compressed_tensor(
         known = [index._value(kind.function) for index in (outer, inner)]
         check_indices(kind, known[0], known[1], n_inner)
     held = own_values(held, requires_grad)
-    return CompressedTensor(outer, inner, held, shape, layout)
+    made = CompressedTensor(outer, inner, held, shape, layout)
+    return made._become_leaf() if requires_grad else made
 
 
 def _least_size(kind: Kind, outer: Tensor, inner: Tensor, held: Tensor) -> tuple[int, ...]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes, errors, modes
-from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_csc, sparse_csr
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema import common_dtype, ints
@@ -260,7 +259,3 @@ def same_layout(found: SparseTensor, like: CompressedTensor) -> CompressedTensor
     if modes.current.capture is not None:
         modes.current.capture.refuse("a change of layout", _INSTEAD)
     return compressed(found, like.layout, like.blocksize())
-
-
-for _name in ("__matmul__", "matmul", "mv"):
-    add_method(_name, scipy_products.directly(_product), CompressedTensor)

@@ -13,6 +13,7 @@ from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
 from torchlike.sparse._compressed import CompressedTensor
+from torchlike.sparse._elsewhere import converted, follow, in_coordinates
 from torchlike.sparse._kinds import KINDS, Kind
 from torchlike.sparse._tensor import SparseTensor, compressing
 from torchlike.tensor import Tensor
@@ -121,7 +122,8 @@ def compressed(
                 f"sparse_compressed_to_{str(layout).removeprefix('torch.')}: expected SparseCsr or "
                 f"SparseCsc layout but got {t.kind.name}"
             )
-        return of_coordinates(*t.coordinates(), tuple(t.shape), kind, block)
+        found = of_coordinates(*t.coordinates(), tuple(t.shape), kind, block)
+        return follow(found, [t], lambda _: in_coordinates)
     if isinstance(t, SparseTensor):
         tidy = t.coalesce()
         if tidy.sparse_dim() != 2:
@@ -129,8 +131,9 @@ def compressed(
                 f"sparse_to_{str(layout).removeprefix('torch.')}: expected 2 sparse dimensions but "
                 f"got {tidy.sparse_dim()}"
             )
-        return of_coordinates(tidy._indices(), tidy._values(), tuple(t.shape), kind, block)
-    return of_dense(t, kind, block, dense_dim or 0)
+        found = of_coordinates(tidy._indices(), tidy._values(), tuple(t.shape), kind, block)
+        return follow(found, [tidy], lambda _: in_coordinates)
+    return converted(of_dense(t, kind, block, dense_dim or 0), t)
 
 
 def _conversion(kind: Kind) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._core.views import Alias, Conj, Permute, Select, SizeAlone, Step
+from torchlike.sparse._elsewhere import as_it_is, follow, in_coordinates, joined, leaf_of
 from torchlike.tensor import Tensor
 
 _VIEW = "an operation that makes a view"
@@ -30,6 +31,41 @@ class WithoutMemory(TensorOfParts):
     __module__ = "torchlike.sparse._geometry"
 
     @property
+    def _elsewhere(self) -> Any:  # type: ignore[override]
+        return self._storage.cell.elsewhere
+
+    def requires_grad_(self, requires_grad: Any = True) -> Any:
+        """Let the values require gradients, and the places where there are none."""
+        was = self.requires_grad
+        super().requires_grad_(requires_grad)
+        if not self.requires_grad:
+            self._storage.cell.elsewhere = None
+        elif not was:
+            self._become_leaf()
+        return self
+
+    def _become_leaf(self) -> Any:
+        """Take gradients of the whole size: not for values that are a leaf of the user's."""
+        if self.dtype.is_floating_point or self.dtype.is_complex:
+            self._storage.cell.elsewhere = leaf_of(self)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """With another dtype or on another device."""
+        return follow(super().to(*args, **kwargs), [self], lambda _: as_it_is)
+
+    def _whole_gradient(self, values: Any, elsewhere: Any) -> Any:
+        return joined(self, values, elsewhere)
+
+    def _in_own_layout(self, gradient: Any) -> Any:
+        """A gradient in coordinates in this tensor's layout."""
+        return gradient
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        copy: Any = super().__deepcopy__(memo)
+        return copy if self._elsewhere is None else copy._become_leaf()
+
+    @property
     def _geometry(self) -> Any:
         return SizeAlone(tuple(self.shape), self._refusal(_VIEW))
 
@@ -41,9 +77,10 @@ class WithoutMemory(TensorOfParts):
         if type(kind) is Select:
             return self._selected(kind.params[0], *dynamic)
         if type(kind) is Alias:
-            return self._with(self._held)
+            return follow(self._with(self._held), [self], lambda _: as_it_is)
         if type(kind) is Conj:
-            return self._with(self._held.conj())  # type: ignore[attr-defined]
+            conjugate: Any = self._held
+            return follow(self._with(conjugate.conj()), [self], lambda _: lambda g: g.conj())
         raise NotImplementedError(self._refusal(_VIEW))
 
     def _permuted(self, dims: tuple[int, ...]) -> Any:
@@ -54,34 +91,40 @@ class WithoutMemory(TensorOfParts):
         """Indices (sparse dimensions, n) and values (n, *dense sizes) of every element."""
         raise NotImplementedError
 
-    def _values_of_gradient(self, gradient: Any) -> Any:
-        """The gradient's values at the places of this tensor's, in their order.
+    def _start(self, gradient: Any) -> tuple[Any, Any]:
+        """Where backward starts with a gradient of this tensor: at its values with those of the
+        gradient, or elsewhere with all of it.
 
-        RuntimeError for another size. NotImplementedError for a dense gradient, or one that has
-        elements where this tensor has none.
+        RuntimeError for another size. NotImplementedError for what would be lost: a dense gradient,
+        or one that has elements where this tensor has none, and nothing that takes them.
         """
         if not isinstance(gradient, Tensor):
-            return gradient
+            return self._held, gradient
         if tuple(gradient.shape) != tuple(self.shape):
             raise RuntimeError(
                 f"Mismatch in shape: the gradient has a shape of {gradient.shape} and the sparse "
                 f"output has a shape of {self.shape}."
             )
-        if not isinstance(gradient, WithoutMemory):
+        is_dense = not isinstance(gradient, WithoutMemory)
+        if is_dense and self._elsewhere is not None:
+            return self._elsewhere, gradient
+        if is_dense:
             raise NotImplementedError(
                 "a dense gradient of a sparse output: use gradient.sparse_mask(output), or make "
                 "the output dense with to_dense() before"
             )
         mine, theirs = self.coordinates()[0], gradient.coordinates()[0]
         if mine is theirs and type(self) is type(gradient):
-            return gradient._held
+            return self._held, gradient._held
         if not _within(theirs, mine, self.shape):
+            if self._elsewhere is not None:
+                return self._elsewhere, in_coordinates(gradient)
             raise NotImplementedError(
                 "a gradient of a sparse output with elements where the output has none: they would "
                 "be lost. Make the output dense with to_dense() before"
             )
         at_my_places: Any = gradient.sparse_mask(self)  # type: ignore[attr-defined]
-        return at_my_places._held
+        return self._held, at_my_places._held
 
     def _selected(self, dim: int, index: int) -> Tensor:
         """One index of a dimension: sparse, or dense where no sparse dimension is left."""
@@ -118,10 +161,10 @@ class WithoutMemory(TensorOfParts):
         self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
         inputs: Any = None,
     ) -> None:  # fmt: skip
-        """From a gradient of this size, of which the places of this tensor count. RuntimeError
-        without one."""
-        if gradient is None:
-            super().backward()
+        """From a gradient of this size, of which the places of this tensor count where it is made
+        of values with a history. RuntimeError without one."""
+        if gradient is None or self._elsewhere is not None:
+            super().backward(gradient, retain_graph, create_graph, inputs)
             return
         held: Any = self._held
         held.backward(gradient.sparse_mask(self)._held, retain_graph, create_graph, inputs)

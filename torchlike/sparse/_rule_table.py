@@ -16,7 +16,7 @@ OF_ELEMENTS = (
     "relu", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 )  # fmt: skip
 #: Those of a sum that are the sum of its terms', so that duplicates need not be added before.
-OF_TERMS = "neg", "positive", "conj_physical"
+OF_TERMS = "neg", "conj_physical"
 
 
 def rule(name: str) -> Callable[[Rule], Rule]:

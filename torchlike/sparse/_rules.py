@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import errors, modes
-from torchlike._core.extension import add_method
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
@@ -334,7 +333,3 @@ def _(input: Any, exponent: Any) -> SparseTensor:
         raise NotImplementedError("pow() of a sparse tensor takes a positive number as exponent")
     tidy = input.coalesce()
     return tidy._with(tidy._held**exponent)
-
-
-for _name in ("__matmul__", "matmul", "mv"):
-    add_method(_name, scipy_products.directly(_product), SparseTensor)

@@ -21,6 +21,17 @@ from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
+from torchlike.sparse._elsewhere import (
+    as_it_is,
+    converted,
+    following,
+    mark_of,
+    marked,
+    of,
+    spill,
+    through,
+    without_history,
+)
 from torchlike.sparse._geometry import WithoutMemory, own_method
 from torchlike.tensor import Tensor
 
@@ -167,6 +178,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
             return self
         return compressing[layout](self, blocksize, dense_dim)
 
+    @following(as_it_is)
     def coalesce(self) -> SparseTensor:
         """Sorted by indices, duplicates added. JitCaptureError under a jit: how many remain
         depends on values."""
@@ -180,6 +192,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         )  # fmt: skip
         return SparseTensor(make_tensor(unique.astype(np.int64)), values, self.shape, True)
 
+    @following(as_it_is)
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy."""
         return SparseTensor(self._at.clone(), self._held.clone(), self.shape, self.is_coalesced())
@@ -208,6 +221,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 
     # -- geometry ----------------------------------------------------------------------------------
 
+    @following(lambda g, _, dims: g.permute(tuple(np.argsort(dims).tolist())))
     def _permuted(self, dims: tuple[int, ...]) -> SparseTensor:
         n = self.sparse_dim()
         order, dense = list(dims[:n]), [d - n + 1 for d in dims[n:]]
@@ -233,6 +247,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 
     T = property(t)
 
+    @following(lambda g, size, dim, index: through(lambda x: x.select(dim, index), size)(g))
     def _selected(self, dim: int, index: int) -> SparseTensor | Tensor:
         """JitCaptureError under a jit for a dimension with indices."""
         n, size = self.sparse_dim(), (*self.shape[:dim], *self.shape[dim + 1 :])
@@ -246,6 +261,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         at = self._at[[d for d in range(n) if d != dim]][:, chosen]
         return SparseTensor(at, self._held[chosen], size, self.is_coalesced())
 
+    @following(lambda g, _, dim: g.select(dim, 0))
     def _unsqueezed(self, dim: int) -> SparseTensor:
         """A dimension with indices up to the last of them, else a dense one."""
         n, size = self.sparse_dim(), (*self.shape[:dim], 1, *self.shape[dim:])
@@ -261,8 +277,8 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 # As an argument or a result of a jitted function it is its indices and values.
 trees.register(
     SparseTensor,
-    lambda t: ([t._at, t._held], (t.shape, t.is_coalesced())),
-    lambda parts, context: SparseTensor(*parts, *context),
+    lambda t: ([t._at, t._held], (t.shape, t.is_coalesced(), mark_of(t))),
+    lambda parts, context: marked(SparseTensor(*parts, *context[:-1]), context[-1]),
 )
 
 
@@ -296,7 +312,8 @@ def sparse_coo_tensor(
         shape = ints(size if size is not None else indices)
         at = make_tensor(np.zeros((len(shape), 0), np.int64))
         held = _torch["zeros"](0, dtype=dtype, device=device, requires_grad=requires_grad)
-        return SparseTensor(at, held, shape, True)
+        made = SparseTensor(at, held, shape, True)
+        return made._become_leaf() if requires_grad else made
     at = indices if isinstance(indices, Tensor) else make_tensor(indices, dtype=dtypes.int64)
     held = values if isinstance(values, Tensor) else make_tensor(values)
     at = at.detach().to(dtypes.int64)
@@ -344,7 +361,8 @@ def sparse_coo_tensor(
         raise RuntimeError(
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         )
-    return SparseTensor(at, held, shape, bool(is_coalesced))
+    made = SparseTensor(at, held, shape, bool(is_coalesced))
+    return made._become_leaf() if requires_grad else made
 
 
 def own_values(values: Any, requires_grad: bool) -> Tensor:
@@ -387,7 +405,7 @@ def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksiz
     at = np.stack(np.nonzero(there)) if n else np.zeros((0, int(there)), np.int64)
     indices = make_tensor(at.astype(np.int64))
     values = self[tuple(indices)] if n else self.reshape(1)[: int(there)]
-    return SparseTensor(indices, values, tuple(self.shape), True)
+    return converted(SparseTensor(indices, values, tuple(self.shape), True), self)
 
 
 @composite(namespaces=())
@@ -398,10 +416,15 @@ def sparse_mask(self: Any, mask: Any) -> Any:
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} "
             f"but mask has size {list(mask.shape)}"
         )
-    if not isinstance(mask, SparseTensor):
-        return mask.at_its_places(self)
-    dense = self.to_dense()
-    return mask._with(dense[tuple(mask._at)])
+    elsewhere = of(self)
+    given = self if elsewhere is None else without_history(self)
+    if isinstance(mask, SparseTensor):
+        found = mask._with(given.to_dense()[tuple(mask._at)])
+    else:
+        found = mask.at_its_places(given)
+    if elsewhere is None:
+        return found
+    return spill("SparseMaskBackward0", found, [(elsewhere, as_it_is)])
 
 
 def _to_dense(self: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:

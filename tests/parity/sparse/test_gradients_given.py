@@ -53,12 +53,31 @@ def test_a_sparse_gradient_of_a_dense_output() -> None:
     compare(gradient)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS[:2])
+@pytest.mark.parametrize("given", ["dense", "coo"])
+@pytest.mark.parametrize(
+    "act", [lambda x: x * 2, lambda x: x.t(), lambda x: x + x, lambda x: x.to_dense()]
+)
+def test_a_gradient_where_the_output_has_no_elements(act: Any, given: str, layout: str) -> None:
+    def gradients(t: Any) -> Any:
+        dense = t.tensor([[0.0, 1.0], [2.0, 0.0]])
+        x = _made(dense, layout).requires_grad_()
+        start = t.tensor([[10.0, 0.0], [0.0, 40.0]])
+        start = start.to_sparse() if given == "coo" else start
+        (found,) = t.autograd.grad(act(x), x, start)
+        act(x).backward(start)
+        return found.to_dense(), x.grad.to_dense()
+
+    compare(gradients)
+
+
 def test_what_would_be_lost_is_refused() -> None:
-    """PyTorch gives the gradient elements where the input has none; ours are of its values."""
-    x = _sparse(torchlike, [0, 1, 2], [1.0, 2.0, 3.0]).requires_grad_()
+    """PyTorch gives the gradient elements where the values have none."""
+    values = torchlike.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x = torchlike.sparse_coo_tensor(torchlike.tensor([[0, 1, 2]]), values, (4,))
     with pytest.raises(NotImplementedError, match="where the output has none"):
-        torchlike.autograd.grad(x * 2, x, _sparse(torchlike, [0, 3], [1.0, 1.0]))
+        torchlike.autograd.grad(x * 2, values, _sparse(torchlike, [0, 3], [1.0, 1.0]))
     with pytest.raises(NotImplementedError, match="sparse_mask"):
-        torchlike.autograd.grad(x * 2, x, torchlike.ones(4))
+        torchlike.autograd.grad(x * 2, values, torchlike.ones(4))
     with pytest.raises(RuntimeError, match="Mismatch in shape"):
-        torchlike.autograd.grad(x * 2, x, _sparse(torchlike, [0, 1, 2], [1.0, 1.0, 1.0], 3))
+        torchlike.autograd.grad(x * 2, values, _sparse(torchlike, [0, 1, 2], [1.0, 1.0, 1.0], 3))

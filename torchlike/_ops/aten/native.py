@@ -21,6 +21,7 @@ from torchlike._ops.nn.image.resampling import grid_sample, interpolate_op
 from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.norm.normalization import batch_norm_eval, batch_norm_train
 from torchlike._ops.outputs import given
+from torchlike._ops.random.drawing import order_of_examples
 from torchlike._ops.random.dropout import apply_noise, keep_mask
 from torchlike._ops.shape.joining import cat
 from torchlike.tensor import Tensor, wrap
@@ -141,7 +142,10 @@ def native_dropout(input: Tensor, p: float, train: Any) -> tuple[Tensor, Tensor]
     """Dropout and the mask of what was kept."""
     if train is not None and not train:
         return input.clone(), input.new_ones(input.shape, dtype=dtypes.bool)
-    mask = wrap(keep_mask(input, p))
+    if order_of_examples(input) is None:
+        mask = wrap(keep_mask(input, p))
+    else:
+        mask = input.detach().clone().bernoulli_(1 - p).to(dtypes.bool)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     return apply_noise(apply_noise(input, mask), scale), mask
 

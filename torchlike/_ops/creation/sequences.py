@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes
+from torchlike._core import casts, dtypes
 from torchlike._core.memory_size import allocating
 from torchlike._core.storage import host_value
 from torchlike._dispatch.registry import composite
@@ -53,6 +53,9 @@ def arange(
     inferred = dtypes.int64 if all(isinstance(b, int) for b in bounds) else None
     target = out_dtype(out, dtype, inferred)
     _refuse("arange", target, "bc")
+    if dtypes.is_half(target):  # computed in float32
+        for bound in bounds:
+            casts.check_fits(bound, np.dtype(np.float32))
     if target == np.int64 and not int(step):
         raise ValueError("step must be nonzero")
     if target == np.int64:  # PyTorch truncates the bounds first, but for int64 alone
@@ -119,10 +122,23 @@ def linspace(
         return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("linspace", start, end, out, dtype)
     _refuse("linspace", target, "b")
+    start, end = _ends(start, end, target)
     values = _spaced(start, end, steps, target)
     if isinstance(values, np.ndarray):
         values = host_value(values)
     return _sequence_into(out, values, device, requires_grad, layout)
+
+
+def _ends(start: Any, end: Any, target: np.dtype) -> list[Any]:
+    """Where a sequence of a dtype begins and ends: negative integers wrap to an unsigned dtype.
+    RuntimeError for a number that does not fit it."""
+    ends = [start, end]
+    for i, bound in enumerate(ends):
+        if type(bound) in casts.NUMBERS:
+            casts.check_fits(bound, target)
+            if target.kind == "u" and type(bound) is int:
+                ends[i] = bound % (1 << 8 * target.itemsize)
+    return ends
 
 
 def _refuse(name: str, target: np.dtype, kinds: str) -> None:
@@ -236,6 +252,7 @@ def logspace(
         return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("logspace", start, end, out, dtype)
     _refuse("logspace", target, "b")
+    start, end = _ends(start, end, target)
     if target.kind in "iu" and steps > 1:
         start, end = int(start), int(end)
     if target.itemsize == 2 and target.kind not in "iu" and steps > 1:

@@ -20,7 +20,17 @@ from jax import lax
 from torchlike._core import errors
 from torchlike._dispatch.memory_order import like_first, of_loop
 from torchlike._dispatch.registry import NAMESPACES, OPS, composite, export, op
-from torchlike._dispatch.schema import Float, Input, Int, Number, Str
+from torchlike._dispatch.schema import (
+    ComputedFloat,
+    ComputedNumber,
+    Float,
+    Input,
+    Int,
+    NumberLimit,
+    OwnFloat,
+    OwnNumber,
+    Str,
+)
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.promotion import in_float32
 from torchlike.tensor import Tensor
@@ -88,18 +98,20 @@ def relu6(input: Input):
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 @real_only(_CLAMPS)
-def hardtanh(input: Input, min_val: Number = -1.0, max_val: Number = 1.0):
+def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1.0):
     """``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
     if input.dtype.kind == "u" and min_val.value < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if min_val.value > max_val.value:
         raise ValueError("min_val cannot be greater than max_val")
+    if min_val.value != min_val.value or max_val.value != max_val.value:
+        return jnp.full_like(input, jnp.nan)
     return _between(input, min_val.value, max_val.value)
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
-def leaky_relu(input: Input, negative_slope: Float = 0.01):
+def leaky_relu(input: Input, negative_slope: ComputedFloat = 0.01):
     """``input`` where positive, else ``negative_slope * input``."""
     floats_only(input, "leaky_relu_cpu")
     return in_float32(lambda x: jnp.where(x > 0, x, x * negative_slope))(input)
@@ -134,7 +146,7 @@ def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> jax.Array:
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
-def elu(input: Input, alpha: Float = 1.0):
+def elu(input: Input, alpha: ComputedFloat = 1.0):
     """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
     return _elu(input, alpha, 1.0, 1.0)
 
@@ -146,7 +158,7 @@ def selu(input: Input):
 
 
 @op(method=False, inplace=True, elementwise=True, grad_name="EluBackward0")
-def celu(input: Input, alpha: Float = 1.0):
+def celu(input: Input, alpha: ComputedFloat = 1.0):
     """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -155,7 +167,7 @@ def celu(input: Input, alpha: Float = 1.0):
 
 @op(method=False, inplace=True, elementwise=True)
 @real_only("threshold_cpu")
-def threshold(input: Input, threshold: Number, value: Number):
+def threshold(input: Input, threshold: ComputedNumber, value: OwnNumber):
     """``input`` where it exceeds ``threshold``, else ``value``."""
     if input.dtype == np.bool_:
         raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
@@ -223,7 +235,7 @@ def mish(input: Input):
 
 
 @op(casts_out=False, namespaces=_F, method=False, elementwise=True)
-def softplus(input: Input, beta: Float = 1.0, threshold: Float = 20.0):
+def softplus(input: Input, beta: ComputedFloat = 1.0, threshold: ComputedFloat = 20.0):
     """``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input > threshold``."""
     floats_only(input, "softplus_cpu")
 
@@ -288,7 +300,7 @@ def hardswish(input: Input):
 
 
 @op(casts_out=False, elementwise=True, namespaces=("", *_F))
-def hardshrink(input: Input, lambd: Float = 0.5):
+def hardshrink(input: Input, lambd: OwnFloat = 0.5):
     """``input`` where ``|input| > lambd``, else 0."""
     floats_only(input, "hardshrink_cpu")
     return jnp.where((input >= -lambd) & (input <= lambd), 0, input)
@@ -298,9 +310,10 @@ def hardshrink(input: Input, lambd: Float = 0.5):
 def softshrink(input: Input, lambd: Float = 0.5):
     """``input`` moved toward 0 by ``lambd``, and 0 within it. RuntimeError when lambd < 0."""
     floats_only(input, "softshrink_check")
-    if lambd < 0:
+    largest = float(jnp.finfo(input.dtype).max)
+    if not 0 <= lambd <= largest:
         raise RuntimeError(
-            f"lambda must be in range [0, 3.40282e+38] for input dtype {scalar_type_of(input)}, "
+            f"lambda must be in range [0, {largest:g}] for input dtype {scalar_type_of(input)}, "
             f"but found {lambd:g}"
         )
 

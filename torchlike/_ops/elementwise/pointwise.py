@@ -12,7 +12,16 @@ from jax import lax
 
 from torchlike._core import absent_dtypes, casts, dtypes
 from torchlike._dispatch.registry import OPS, composite, op
-from torchlike._dispatch.schema import Bound, Factor, Input, Number, Operand, OptBound
+from torchlike._dispatch.schema import (
+    Bound,
+    ComputedFactor,
+    Factor,
+    Input,
+    Number,
+    Operand,
+    OptBound,
+    Weight,
+)
 from torchlike._ops.checks import integers_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import divisors, subgradients
 from torchlike._ops.elementwise.complex_edges import root
@@ -134,6 +143,8 @@ def pow_scalar(input: Input, exponent: Number):
         return lax.integer_pow(x, int(power)) if x.dtype != np.bool_ else x | (power == 0)
     if isinstance(power, complex) and power in (0, 1):
         power = power.real
+    if dtypes.is_half(x.dtype):
+        casts.check_fits(power, x.dtype)
     if x.dtype.kind != "c" and not isinstance(power, complex):
         return _real_power(x, float(power))
     if power in (-2, -1, -0.5):
@@ -374,7 +385,7 @@ def clamp_max(input: Input, max: Bound):
     inplace=True, elementwise=True, numbers_first=("value",),
     needs={"input": [], "tensor1": ["tensor2", "value"], "tensor2": ["tensor1", "value"]},
 )  # fmt: skip
-def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
+def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """``input + value * tensor1 * tensor2``."""
     return in_float32(lambda x, a, b: x + scalar_like(value, x) * a * b)(
         *promoted(input, tensor1, tensor2)
@@ -382,7 +393,7 @@ def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
 
 
 @op(inplace=True, elementwise=True, numbers_first=("value",))
-def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
+def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
     x, a, b = promoted(input, tensor1, tensor2)
     if x.dtype.kind in "iub":
@@ -419,7 +430,7 @@ def _ends_of_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any]:
 
 
 @op(casts_out=_lerp_casts, inplace=True, elementwise=True)
-def lerp(input: Input, end: Input, weight: Operand):
+def lerp(input: Input, end: Input, weight: Weight):
     """``input + weight * (end - input)``, computed from the nearer end as PyTorch does.
 
     RuntimeError unless ``end`` and a tensor of weights have the dtype of ``input``, which is no

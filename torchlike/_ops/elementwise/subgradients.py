@@ -198,10 +198,46 @@ def logaddexp(x: Any, y: Any) -> jax.Array:
     """``log(exp(x) + exp(y))``; for complex numbers by the one of larger real part."""
     if x.dtype.kind != "c":
         return _real_logaddexp(x, y)
-    x, y = jnp.broadcast_arrays(x, y)
-    high = jnp.where(x.real >= y.real, x, y)
-    low = jnp.where(x.real >= y.real, y, x)
-    return high + jnp.log1p(jnp.exp(low - high))
+    return _complex_logaddexp(*jnp.broadcast_arrays(x, y))
+
+
+def log_of_complex_sum(so_far: Any, x: Any) -> jax.Array:
+    """``log(exp(so_far) + exp(x))`` of complex numbers, without a derivative.
+
+    Where all were -inf no angle is known; two of +inf add their angles."""
+    below = x.real < so_far.real
+    high, low = jnp.where(below, so_far, x), jnp.where(below, x, so_far)
+    gone = (low.real == -jnp.inf) | (high.real == jnp.inf)  # beside the other one
+    share = jnp.where(gone, 0, jnp.exp(jnp.where(gone, 0, low - high)))
+    total = jnp.where(high.real == -jnp.inf, so_far, high + jnp.log1p(share))
+
+    def along(of_angle: Any) -> Any:
+        first, second = of_angle(low.imag), of_angle(high.imag)
+        return (jnp.where(first == 0, 0, jnp.inf * first)
+                + jnp.where(second == 0, 0, jnp.inf * second))  # fmt: skip
+
+    angle = jnp.arctan2(along(jnp.sin), along(jnp.cos))
+    endless = jax.lax.complex(jnp.full_like(angle, jnp.inf), angle)
+    total = jnp.where(low.real == jnp.inf, endless, total)
+    lost = jnp.isnan(so_far) | jnp.isnan(x)
+    return jnp.where(lost, complex(jnp.nan, jnp.nan), total).astype(x.dtype)
+
+
+@jax.custom_jvp
+def _complex_logaddexp(x: Any, y: Any) -> jax.Array:
+    return log_of_complex_sum(y, x)
+
+
+@_complex_logaddexp.defjvp
+def _complex_logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x, y), (dx, dy) = primals, tangents
+
+    def share(behind: Any) -> Any:
+        """Of the first of two, by how far the other is before it."""
+        gone = behind.real == -jnp.inf
+        return 1 / (1 + jnp.where(gone, 0, jnp.exp(jnp.where(gone, 0, behind))))
+
+    return _complex_logaddexp(x, y), share(y - x) * dx + share(x - y) * dy
 
 
 @jax.custom_jvp

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._dispatch.registry import op
-from torchlike._dispatch.schema import Input, OptOperand, Scalar
+from torchlike._core import dtypes
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Input, OptInexact, OptOperand, Scalar, require_tensor
 from torchlike._ops.checks import floats_only, real_only
 from torchlike._ops.elementwise import accurate, complex_edges, subgradients, trigonometry
 from torchlike._ops.elementwise.branch_cuts import along_imaginaries, along_reals
@@ -18,6 +19,7 @@ from torchlike._ops.elementwise.division import divide
 from torchlike._ops.promotion import in_float32, promoted_float, scalar_like
 from torchlike._ops.special import gamma
 from torchlike._runtime import targets
+from torchlike.tensor import Tensor
 
 
 def _unary_float(
@@ -107,7 +109,7 @@ _unary_float("reciprocal", _reciprocal, from_output=_via_output(lambda y: -(y * 
 
 @op(inplace=True, elementwise=True)
 @real_only("logit_cpu")
-def logit(input: Input, eps: OptOperand = None):
+def logit(input: Input, eps: OptInexact = None):
     """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
     (x,) = promoted_float(input)
     if eps is not None:
@@ -128,10 +130,10 @@ def neg(input: Input):
     return -input
 
 
-@op(elementwise=True, needs="nothing", inplace=False)
-def positive(input: Input):
+@composite()
+def positive(input: Tensor) -> Tensor:
     """``input`` itself. RuntimeError for bool tensors."""
-    if input.dtype == np.bool_:
+    if require_tensor(input, "positive").dtype is dtypes.bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 

@@ -50,8 +50,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
             "removed in a future version of PyTorch. Use a boolean condition instead."
         )
     for choice, beside in ((input, other), (other, input)):
-        if type(choice) in NUMBERS and isinstance(beside, Tensor):
-            casts.check_choice(choice, beside.dtype.numpy)
+        if type(choice) in NUMBERS:
+            tensor = isinstance(beside, Tensor)
+            dtype = beside.dtype if tensor else dtypes.scalar_dtype(choice)
+            casts.check_choice(choice, dtype.numpy)
     return where_op(condition, input, other, out=out)
 
 

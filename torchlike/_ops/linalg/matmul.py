@@ -13,6 +13,7 @@ from torchlike._core import dtypes, errors
 from torchlike._core.dtypes import c_name
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import (
+    ComputedFactor,
     Factor,
     Input,
     Inputs,
@@ -285,7 +286,9 @@ _NUMBERS = ("beta", "alpha")
     inplace=True, numbers_first=_NUMBERS,
     needs={"input": ["beta"], "mat1": ["mat2", "alpha"], "mat2": ["mat1", "alpha"]},
 )  # fmt: skip
-def addmm(input: Input, mat1: Input, mat2: Input, *, beta: Factor = 1, alpha: Factor = 1):
+def addmm(
+    input: Input, mat1: Input, mat2: Input, *, beta: ComputedFactor = 1, alpha: ComputedFactor = 1
+):
     """``beta * input + alpha * (mat1 @ mat2)``."""
     for name, x in (("mat1", mat1), ("mat2", mat2)):
         if x.ndim != 2:
@@ -331,7 +334,14 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Fac
     inplace=True, numbers_first=_NUMBERS,
     needs={"input": ["beta"], "batch1": ["batch2", "alpha"], "batch2": ["batch1", "alpha"]},
 )  # fmt: skip
-def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
+def baddbmm(
+    input: Input,
+    batch1: Input,
+    batch2: Input,
+    *,
+    beta: ComputedFactor = 1,
+    alpha: ComputedFactor = 1,
+):
     """``beta * input + alpha * (batch1 @ batch2)``."""
     if batch1.ndim == batch2.ndim == 3:
         _check_sum(input, (*batch1.shape[:2], batch2.shape[2]))
@@ -339,7 +349,14 @@ def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alp
 
 
 @op(inplace=True, numbers_first=_NUMBERS)
-def addbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
+def addbmm(
+    input: Input,
+    batch1: Input,
+    batch2: Input,
+    *,
+    beta: ComputedFactor = 1,
+    alpha: ComputedFactor = 1,
+):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
     if batch1.ndim == batch2.ndim == 3:
         _check_sum(input, (batch1.shape[1], batch2.shape[2]))

@@ -23,11 +23,14 @@ from torchlike._dispatch.schema import require_tensor
 from torchlike._dispatch.value_checks import refuse_tensor, refuse_where, values_of
 from torchlike._ops.outputs import given
 from torchlike._ops.random.drawing import (
+    Sized,
+    along_memory,
     by_values,
     check_parameters,
     draw,
     drawn,
     for_each_example,
+    in_a_row,
     in_memory_order,
     refill,
     replace,
@@ -53,7 +56,7 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones of probability ``p`` (a number, or a tensor of probabilities) and zeros."""
     dtype = input.dtype.numpy
     if isinstance(p, Tensor):
-        chosen = _bernoulli_each(p.expand(input.shape), generator, dtype, input._geometry.stride)
+        chosen = _bernoulli_each(p.expand(input.shape), generator, dtype, input)
         check_in_place(input)
         views.check_writable(input._geometry)
         return replace(input, chosen, "Bernoulli1")
@@ -72,12 +75,12 @@ def _is_no_probability(values: Any) -> Any:
 
 
 def _bernoulli_each(
-    p: Tensor, generator: Any, dtype: np.dtype, stride: tuple[int, ...] | None = None
+    p: Tensor, generator: Any, dtype: np.dtype, filled: Tensor | None = None
 ) -> Any:
     """Zeros and ones by each element's probability. The uniforms are drawn, the comparison is
     traced; where nothing is traced, NumPy compares what it has drawn.
 
-    They are drawn in the order in which what is filled lies in memory (``stride``).
+    They are drawn in the order in which what is ``filled`` lies in memory.
     """
     check_parameters(p)
     if p.dtype.category < 2:
@@ -89,15 +92,18 @@ def _bernoulli_each(
         if modes.current.capture is None:
             values = boxes.innermost(p.detach())._value("bernoulli")
     n, shape = p.numel(), tuple(p.shape)
-    along = stride if stride is not None and n else views.contiguous_strides(shape)
     wide = p.dtype.name == "float64"
 
     def units(size: tuple[int, ...]) -> Any:
+        count = math.prod(size)
         if wide:
-            return lambda e: uniforms.unit_doubles(e, n).reshape(size)
-        return lambda e: uniforms.unit_floats(e.words32(n)).reshape(size)
+            return lambda e: uniforms.unit_doubles(e, count).reshape(size)
+        return lambda e: uniforms.unit_floats(e.words32(count)).reshape(size)
 
-    fill = in_memory_order(shape, along, units)
+    if filled is not None and n:
+        fill = along_memory(filled, shape, filled._geometry.stride, units)
+    else:
+        fill = Sized(units, shape)
     if values is not None and not modes.current.levels:
         bounds = values if wide else values.astype(np.float32)
         return draw(generator, lambda e: np.asarray(fill(e) < bounds, dtype, order="C"))
@@ -110,9 +116,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
     require_tensor(input, "bernoulli")
     if p is not None:
-        return (
-            input.detach().clone(memory_format=contiguous_format).bernoulli_(p, generator=generator)
-        )
+        check_parameters(input)
+        held = in_a_row(input.detach().clone(memory_format=contiguous_format))
+        return held.bernoulli_(p, generator=generator)
     if input.is_meta:
         return given(out, wrap(MetaArray(input.shape, input.dtype.numpy)))
     kind = input.dtype if out is None else out.dtype

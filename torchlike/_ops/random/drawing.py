@@ -38,10 +38,24 @@ from torchlike.tensor import Tensor, wrap
 Fill = Callable[[Engine], np.ndarray]
 
 
+class Sized:
+    """A fill of a size. The examples of a ``vmap`` are filled together, as one tensor: how normal
+    numbers are made depends on how many there are."""
+
+    __slots__ = ("of", "size")
+
+    def __init__(self, of: Callable[[tuple[int, ...]], Fill], size: tuple[int, ...]) -> None:
+        self.of, self.size = of, size
+
+    def __call__(self, engine: Engine) -> np.ndarray:
+        return self.of(self.size)(engine)
+
+
 def draw(generator: Generator | None, fill: Fill) -> Any:
     """``fill(engine)`` as an array; while capturing, an input that is drawn anew for each run.
 
-    Inside a ``vmap`` with randomness="different" it is drawn once for each example, in order.
+    Inside a ``vmap`` with randomness="different" it is drawn for all examples at once where the
+    fill is `Sized`, else once for each, in order.
     """
     levels = boxes.drawing_levels()
     if not levels:
@@ -49,6 +63,8 @@ def draw(generator: Generator | None, fill: Fill) -> Any:
     sizes = tuple(level.size for level in levels)
 
     def rows(engine: Engine) -> np.ndarray:
+        if isinstance(fill, Sized):
+            return fill.of((*sizes, *fill.size))(engine)
         stacked = np.stack([fill(engine) for _ in range(math.prod(sizes))])
         return stacked.reshape(*sizes, *stacked.shape[1:])
 
@@ -146,14 +162,54 @@ def _drawn_at_each_run(numbers: Callable[[], np.ndarray], fill: Fill) -> Any:
 
 def in_memory_order(
     size: tuple[int, ...], stride: tuple[int, ...], fill: Callable[[tuple[int, ...]], Fill]
-) -> Fill:
+) -> Sized:
     """Elements are produced in memory order: a transposed tensor is filled along its memory."""
     if views.is_contiguous(size, stride):
-        return fill(size)
+        return Sized(fill, size)
     order = views.dense_order(size, stride)
-    inner = fill(tuple(size[d] for d in order))
-    back = np.argsort(order)
-    return lambda engine: inner(engine).transpose(back)
+
+    def reordered(whole: tuple[int, ...]) -> Fill:
+        lead = len(whole) - len(size)
+        inner = fill((*whole[:lead], *(size[d] for d in order)))
+        back = (*range(lead), *(lead + np.argsort(order)))
+        return lambda engine: inner(engine).transpose(back)
+
+    return Sized(reordered, size)
+
+
+def order_of_examples(t: Tensor) -> tuple[int, ...] | None:
+    """The strides of all examples of a mapped tensor; None where they lie in a row."""
+    cell = t._value_now()
+    mapped = type(cell) is boxes.Batched and cell.batched and cell.value._view is None
+    return cell.value._storage.strides if mapped else None
+
+
+def in_a_row(t: Tensor) -> Tensor:
+    """A new tensor, of which all examples lie in a row."""
+    if order_of_examples(t) is not None:
+        t._value_now().value._storage.strides = None
+    return t
+
+
+def along_memory(
+    t: Tensor,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    fill: Callable[[tuple[int, ...]], Fill],
+) -> Sized:
+    """``in_memory_order``, where a ``vmap`` maps ``t`` in the order of the memory of all examples,
+    which is another one where the mapped dimension was not the first."""
+    own = in_memory_order(size, stride, fill)
+    whole = order_of_examples(t)
+    if whole is None:
+        return own
+
+    def of(total: tuple[int, ...]) -> Fill:
+        if len(total) != len(whole):
+            return own.of(total)
+        return in_memory_order(total, whole, fill)
+
+    return Sized(of, size)
 
 
 def _overwriting(name: str, grad_name: str) -> Callable[..., Any]:
@@ -197,7 +253,7 @@ def refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill], n
         _check_mapped(t)
     if t.numel() and not t.is_meta:
         size, stride, _ = t._geometry
-        replace(t, draw(generator, in_memory_order(size, stride, fill)), node)
+        replace(t, draw(generator, along_memory(t, size, stride, fill)), node)
     return t
 
 
@@ -244,15 +300,16 @@ def make_like(
     dtype: np.dtype, device: Any, requires_grad: Any, memory_format: Any,
 ) -> Tensor:  # fmt: skip
     """Random numbers in the memory order of a model; ``fill_of(size, contiguous)``."""
-    if memory_format is None and model._view is None and model._storage.strides is None:
+    plain = not modes.current.levels and model._view is None
+    if plain and memory_format is None and model._storage.strides is None:
         size = model._storage.shape  # row-major, as most are: nothing to work out
-        fill = fill_of(size, True)
+        fill = Sized(lambda s: fill_of(s, True), size)
         made = make(fill, generator, size, dtype, None, device or model.device, requires_grad)
         return mixed_operands.installed.alike(made, model)
     size = model._geometry.size
     stride = strides_like(model._geometry, memory_format)
-    contiguous = views.is_contiguous(size, stride)
-    fill = in_memory_order(size, stride, lambda s: fill_of(s, contiguous))
+    contiguous = views.is_contiguous(size, stride) and order_of_examples(model) is None
+    fill = along_memory(model, size, stride, lambda s: fill_of(s, contiguous))
     made = make(fill, generator, size, dtype, None, device or model.device, requires_grad)
     if stride != views.contiguous_strides(size):
         made._storage.strides = stride

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, modes
+from torchlike._core import casts, dtypes, modes
 from torchlike._core.meta import MetaArray
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import plain_number, require_tensor
@@ -18,11 +18,13 @@ from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
 from torchlike._ops.random.drawing import (
     Fill,
+    Sized,
     check_parameters,
     draw,
     drawn,
     make,
     make_like,
+    order_of_examples,
     refill,
 )
 from torchlike.random import continuous, integers, permutation
@@ -50,8 +52,8 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
         _require_float(kind, kernel)
-        return make(fill_of(shape, kind, True), generator, shape, kind, out, device, requires_grad,
-                     layout)  # fmt: skip
+        return make(Sized(lambda s: fill_of(s, kind, True), shape), generator, shape, kind, out,
+                    device, requires_grad, layout)  # fmt: skip
 
     def like(
         input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
@@ -101,7 +103,7 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
     _check_std(plain_number(std, "normal_", "std", 2))
     dtype = input.dtype.numpy
     _require_float(dtype, "normal_kernel_cpu")
-    contiguous = input.is_contiguous()
+    contiguous = input.is_contiguous() and order_of_examples(input) is None
     return refill(
         input, generator,
         lambda s: lambda e: normals.normal(e, s, dtype, float(mean), float(std), contiguous),
@@ -131,7 +133,7 @@ def normal(
         shape = checked_size((size,), "normal")
         kind = out_dtype(out, dtype)
         return make(
-            lambda e: normals.normal(e, shape, kind, float(mean), float(std)),
+            Sized(lambda s: lambda e: normals.normal(e, s, kind, float(mean), float(std)), shape),
             generator,
             shape,
             kind,
@@ -143,6 +145,8 @@ def normal(
     if any(t.is_meta for t in tensors):
         shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
         return given(out, wrap(MetaArray(shape, tensors[0].dtype.numpy)), cast=True)
+    if type(mean) in casts.NUMBERS and not dtypes.is_half(std.dtype.numpy):
+        casts.check_fits(mean, std.dtype.numpy)
     if isinstance(std, Tensor) and std.numel():
         words = "normal expects all elements of std >= 0.0"
         refuse_tensor(std, _is_negative, RuntimeError, words)
@@ -157,7 +161,9 @@ def normal(
         shape = tuple(out.shape)
     if out is not None:
         _require_float(out.dtype.numpy, "normal_kernel_cpu")
-    z = wrap(draw(generator, lambda e: normals.normal(e, shape, kind, 0.0, scale)))
+    z = wrap(
+        draw(generator, Sized(lambda s: lambda e: normals.normal(e, s, kind, 0.0, scale), shape))
+    )
     with modes.unrecorded():
         # Detached: nothing of the parameters' tangents is in a sample either.
         mean, std = [v.detach() if isinstance(v, Tensor) else v for v in (mean, std)]
@@ -191,7 +197,7 @@ def randint(
     shape = checked_size((size,), "randint")
     kind = out_dtype(out, dtype, dtypes.int64)
     return make(
-        lambda e: integers.randint(e, shape, kind, low, high),
+        Sized(lambda s: lambda e: integers.randint(e, s, kind, low, high), shape),
         generator,
         shape,
         kind,

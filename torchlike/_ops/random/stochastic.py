@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 import numpy as np
 
-from torchlike._core import boxes
+from torchlike._core import boxes, modes
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import require_tensor
 from torchlike._ops.elementwise.activation import leaky_relu
@@ -32,6 +33,9 @@ def _rrelu(
     input: Tensor, lower: float, upper: float, training: bool, inplace: bool, generator: Any = None
 ) -> Tensor:
     lower, upper = float(lower), float(upper)
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
@@ -87,7 +91,10 @@ def gumbel_softmax(
     require_tensor(logits, "gumbel_softmax", "logits")
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.")
-    noise = -logits.new_empty(logits.shape).exponential_().log()
+    # A mapped tensor of logits has noise for each example.
+    mapped = modes.current.levels
+    held = logits.detach().clone() if mapped else logits.new_empty(logits.shape)
+    noise = -held.exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft

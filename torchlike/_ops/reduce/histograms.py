@@ -12,7 +12,7 @@ from jax import lax
 
 from torchlike._core import dtypes
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, Scalar, require_tensor
+from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, OwnFactor, require_tensor
 from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
@@ -64,7 +64,7 @@ def _rounds_to(dtype: Any) -> Any:
 
 
 @op(differentiable=False, check=_check_histc)
-def histc(input: Input, bins: Int = 100, min: Scalar = 0, max: Scalar = 0):
+def histc(input: Input, bins: Int = 100, min: OwnFactor = 0, max: OwnFactor = 0):
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
     data when they are equal); the last includes its end, what is outside does not count."""
     if dtypes.kind_of(input.dtype) != "f":

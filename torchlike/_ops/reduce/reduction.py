@@ -28,7 +28,7 @@ from torchlike._dispatch.schema import (
 )
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import division
-from torchlike._ops.elementwise.subgradients import absolute, logaddexp
+from torchlike._ops.elementwise.subgradients import absolute, log_of_complex_sum, logaddexp
 from torchlike._ops.loops import scan
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import in_float32, promoted_float
@@ -481,25 +481,7 @@ def _next_logsumexp(so_far: Any, x: Any) -> tuple[Any, Any]:
     return total, total
 
 
-@jax.custom_jvp
-def _complex_logaddexp(so_far: Any, x: Any) -> jax.Array:
-    """Of complex numbers. Where all were -inf no angle is known; two of +inf add their angles."""
-    below = x.real < so_far.real
-    high, low = jnp.where(below, so_far, x), jnp.where(below, x, so_far)
-    gone = (low.real == -jnp.inf) | (high.real == jnp.inf)  # beside the other one
-    share = jnp.where(gone, 0, jnp.exp(jnp.where(gone, 0, low - high)))
-    total = jnp.where(high.real == -jnp.inf, so_far, high + jnp.log1p(share))
-
-    def along(of_angle: Any) -> Any:
-        first, second = of_angle(low.imag), of_angle(high.imag)
-        return (jnp.where(first == 0, 0, jnp.inf * first)
-                + jnp.where(second == 0, 0, jnp.inf * second))  # fmt: skip
-
-    angle = jnp.arctan2(along(jnp.sin), along(jnp.cos))
-    endless = lax.complex(jnp.full_like(angle, jnp.inf), angle)
-    total = jnp.where(low.real == jnp.inf, endless, total)
-    lost = jnp.isnan(so_far) | jnp.isnan(x)
-    return jnp.where(lost, complex(jnp.nan, jnp.nan), total).astype(x.dtype)
+_complex_logaddexp = jax.custom_jvp(log_of_complex_sum)
 
 
 @_complex_logaddexp.defjvp

@@ -95,14 +95,18 @@ def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_
 
 
 def _as_values(value: Any, like: Tensor, function: str, position: int) -> Tensor:
-    """A number to search for, as a 0-dim tensor (of the sequence's dtype where that holds it).
-    TypeError for what is neither a number nor a tensor."""
+    """A number to search for, as a 0-dim tensor of the sequence's dtype, unless it is a float and
+    that an integer's; an integer wraps. TypeError for what is neither a number nor a tensor."""
     if isinstance(value, complex):
         raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'ComplexFloat'")
     if not isinstance(value, (int, float, np.number, np.bool_)):
         return require_tensor(value, function, "input", position)
-    fraction = isinstance(value, float) and like.dtype.category < 2
-    return wrap(jnp.asarray(value, np.float32 if fraction else like.dtype.numpy))
+    dtype = like.dtype.numpy
+    if isinstance(value, float) and like.dtype.category < 2:
+        dtype = np.dtype(np.float32)
+    elif dtype.kind in "iu":
+        value = np.array(int(value) % (1 << 8 * dtype.itemsize), f"u{dtype.itemsize}").view(dtype)
+    return wrap(jnp.asarray(value, dtype))
 
 
 @composite(method=False)

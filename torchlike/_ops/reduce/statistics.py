@@ -233,13 +233,15 @@ def _samples(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, A
 
 
 def _distance(x: Any, dx: Any, name: str) -> Any:
-    """``dx``, 1 unless it is given. TypeError where the points are given as well, or are none."""
+    """``dx`` as a float, 1 unless it is given. TypeError where points are given, or are none."""
     if x is not None and (dx is not None or not isinstance(x, Tensor)):
         given = f"x={type(x).__name__}" + ("" if dx is None else f", dx={type(dx).__name__}")
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got (Tensor, {given}), but "
             "expected either the sample points x, a Tensor, or their distance dx"
         )
+    if type(dx) in (int, bool):  # beside integers of fewer bits it would wrap
+        return float(dx)
     return 1 if dx is None else dx
 
 

@@ -29,6 +29,9 @@ class StridedNestedTensor(Nested):
     __module__ = "torchlike.nested._internal.strided"
     layout: Any = strided
     rules: ClassVar[Rules] = {"register_hook": hooked, "retain_grad": retained}
+    #: How to permute a part into the order in which its elements lie in PyTorch's memory, where
+    #: ``transpose`` makes views: random numbers are drawn in it. None for the order there is.
+    _drawn_along: tuple[int, ...] | None = None
 
     def __new__(cls, buffer: Tensor, sizes: Sequence[tuple[int, ...]]) -> StridedNestedTensor:
         known = tuple(map(tuple, sizes))
@@ -128,7 +131,13 @@ class StridedNestedTensor(Nested):
         return f"nested_tensor([\n{listed}\n]{said})"
 
     def _with(self, values: Tensor) -> StridedNestedTensor:
-        return StridedNestedTensor(values, self.sizes)
+        return StridedNestedTensor(values, self.sizes)._along(self._drawn_along)
+
+    def _along(self, order: tuple[int, ...] | None) -> StridedNestedTensor:
+        """Itself, with another order of PyTorch's memory."""
+        if order is not None and order != tuple(range(len(order))):
+            self._drawn_along = order
+        return self
 
     def _of(self, parts: Sequence[Tensor], size: Any) -> StridedNestedTensor:
         return StridedNestedTensor(parts[0], self.sizes)
@@ -158,6 +167,6 @@ def _rebuild(buffer: Tensor, sizes: Any, requires_grad: bool) -> StridedNestedTe
 # As an argument or a result of a jitted function it is its elements; sizes are part of the program.
 trees.register(
     StridedNestedTensor,
-    lambda t: ([t._held], t.sizes),
-    lambda parts, context: StridedNestedTensor(parts[0], context),
+    lambda t: ([t._held], (t.sizes, t._drawn_along)),
+    lambda parts, context: StridedNestedTensor(parts[0], context[0])._along(context[1]),
 )

@@ -69,7 +69,18 @@ def _otherwise(func: Any) -> Any:
 @_rule("dropout")
 def dropout(func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
             ) -> Tensor:  # fmt: skip
-    return pointwise(func, input, *args, **kwargs)
+    """On all elements in the order of PyTorch's memory: that of parts which were not transposed."""
+    order = input._drawn_along
+    if order is None:
+        return pointwise(func, input, *args, **kwargs)
+    back = tuple(order.index(d) for d in range(len(order)))
+    before = _mapped(input, lambda t: t.permute(order))
+    after: Any = _mapped(pointwise(func, before, *args, **kwargs), lambda t: t.permute(back))
+    made: Any = input._with(after._held)
+    if not kwargs.get("inplace"):
+        return made
+    input._held.copy_(made._held)  # type: ignore[attr-defined]
+    return input
 
 
 @_rule("unbind")
@@ -187,7 +198,11 @@ def transpose(func: Callable[..., Any], input: StridedNestedTensor, dim0: int, d
     if 0 in (errors.wrap_dim(d, input.dim()) for d in (dim0, dim1)):
         raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
     a, b = (_inner(input, d, "transpose") for d in (dim0, dim1))
-    return _mapped(input, lambda t: func(t, a, b))
+    swapped = list(range(input.dim() - 1))
+    swapped[a], swapped[b] = swapped[b], swapped[a]
+    before = input._drawn_along or range(len(swapped))
+    moved = _mapped(input, lambda t: func(t, a, b))
+    return moved._along(tuple(swapped[d] for d in before))
 
 
 @_rule("chunk")
@@ -279,7 +294,11 @@ def is_pinned(func: Callable[..., Any], input: StridedNestedTensor, *args: Any) 
 @_rule("clone", "contiguous")
 def clone(func: Callable[..., Any], input: StridedNestedTensor, memory_format: Any = None, **_: Any
           ) -> Tensor:  # fmt: skip
-    return input if name_of(func) == "contiguous" else input._with(func(input._held))
+    if name_of(func) != "contiguous":
+        return input._with(func(input._held))
+    if input._drawn_along is None:
+        return input
+    return StridedNestedTensor(input._held.clone(), input.sizes)  # type: ignore[attr-defined]
 
 
 @_rule("cat")

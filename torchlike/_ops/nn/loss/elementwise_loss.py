@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from torchlike._core import errors
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Float, Input, Operand, OptInput, Str
+from torchlike._dispatch.schema import Bool, Float, Input, Operand, OptInput, OwnFloat, Str
 from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, real_only, scalar_type_of
 from torchlike._ops.elementwise import subgradients
@@ -73,7 +73,7 @@ def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     grad_name="SmoothL1LossBackward0")  # fmt: skip
 def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     """Squared below ``beta``, linear above (Girshick 2015)."""
-    if beta < 0:
+    if not beta >= 0:  # NaN, too
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     x, y = promoted(input, target)
     floats_only(x, "smooth_l1_cpu")
@@ -90,7 +90,7 @@ def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     grad_name="HuberLossBackward0")  # fmt: skip
 def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str, delta: Float):
     """Squared up to ``delta``, linear above (Huber 1964)."""
-    if delta <= 0:
+    if not delta > 0:  # NaN, too
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     x, y = promoted(input, target)
     floats_only(x, "huber_cpu")
@@ -327,7 +327,7 @@ def _check_variance(input: Any, target: Any, var: Any, *rest: Any) -> None:
 @op("gaussian_nll_loss_op", namespaces=(), method=False, check=_check_variance,
     grad_name="MeanBackward0")  # fmt: skip
 def gaussian_nll_loss_op(
-    input: Input, target: Input, var: Operand, full: Bool, eps: Float, reduction: Str
+    input: Input, target: Input, var: Operand, full: Bool, eps: OwnFloat, reduction: Str
 ):
     """``0.5 (log var + (input - target)² / var)``."""
     # Held above eps in value only: the gradient is that of var itself.

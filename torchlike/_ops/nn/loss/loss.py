@@ -163,7 +163,7 @@ def cross_entropy_op(
             "Expected floating point type for target with class probabilities, got "
             f"{scalar_type_of(target)}"
         )
-    _check_smoothing(label_smoothing)
+    label_smoothing = _smoothing(label_smoothing)
     floats_only(input, "log_softmax_lastdim_kernel_impl" if input.ndim < 3 else
                 "log_softmax_kernel_impl")  # fmt: skip
     _check_shapes(input, target)
@@ -178,9 +178,11 @@ def _check_dimensions(x: Any) -> None:
         raise IndexError("Dimension specified as 1 but tensor has no dimensions")
 
 
-def _check_smoothing(label_smoothing: float) -> None:
-    if not 0 <= label_smoothing <= 1:
+def _smoothing(label_smoothing: float) -> float:
+    """How much labels are smoothed: not at all by what is not positive."""
+    if label_smoothing > 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    return label_smoothing if label_smoothing > 0 else 0.0
 
 
 # -- class probabilities ---------------------------------------------------------------------------
@@ -196,7 +198,7 @@ def cross_entropy_probabilities(
     _check_dimensions(input)
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
-    _check_smoothing(label_smoothing)
+    label_smoothing = _smoothing(label_smoothing)
     floats_only(input, "log_softmax_lastdim_kernel_impl")
     dim = 0 if input.ndim == 1 else 1
     classes = input.shape[dim]

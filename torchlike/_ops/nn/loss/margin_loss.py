@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Bool, Float, Input, Int, OptInput, Str
+from torchlike._dispatch.schema import Bool, Float, FloatBound, Input, Int, OptInput, OwnFloat, Str
 from torchlike._dispatch.value_checks import refuse_outside
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.loss.loss import reduced
@@ -58,7 +58,7 @@ def margin_ranking_loss(
 
 
 @op("hinge_embedding_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
-def hinge_embedding_loss_op(input: Input, target: Input, margin: Float, reduction: Str):
+def hinge_embedding_loss_op(input: Input, target: Input, margin: FloatBound, reduction: Str):
     """``input`` for target 1, ``max(0, margin - input)`` for -1."""
     check_broadcast(input, target)
     bound = jnp.asarray(margin, input.dtype)  # of integers the loss is an integer
@@ -202,7 +202,7 @@ def _check_classes(input: Any, target: Any, *rest: Any) -> None:
 @op("multi_margin_loss_op", namespaces=(), method=False, check=_check_classes,
     grad_name="MultiMarginLossBackward0")  # fmt: skip
 def multi_margin_loss_op(
-    input: Input, target: Input, weight: OptInput, p: Int, margin: Float, reduction: Str
+    input: Input, target: Input, weight: OptInput, p: Int, margin: OwnFloat, reduction: Str
 ):
     """``sum(max(0, margin - x[y] + x[i]) ** p) / C`` over i != y."""
     check_reduction(reduction)

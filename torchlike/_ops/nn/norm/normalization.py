@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 from jax import lax
 
-from torchlike._core import errors, modes
+from torchlike._core import casts, dtypes, errors, modes
 from torchlike._core.tape import saving
 from torchlike._dispatch.memory_order import of_first, of_loop
 from torchlike._dispatch.registry import composite, op
@@ -470,6 +470,8 @@ def group_norm_toplevel(input: Tensor, num_groups: int, weight: Any = None, bias
 def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k: Float):
     """``input / (k + alpha * mean of squares of neighbouring channels) ** beta``."""
     means_only(input, "avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame")
+    if dtypes.is_half(input.dtype):
+        casts.check_fits(beta, input.dtype)
     integers = input.dtype.kind in "iu"
     squares = input * input
     pads = [(0, 0)] * input.ndim

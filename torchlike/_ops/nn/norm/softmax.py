@@ -14,7 +14,16 @@ from torchlike._core import dtypes, errors
 from torchlike._core.extension import add_method
 from torchlike._dispatch.memory_order import of_loop
 from torchlike._dispatch.registry import composite, export, op
-from torchlike._dispatch.schema import Bool, Dims, DType, Float, Input, Int, require_tensor
+from torchlike._dispatch.schema import (
+    Bool,
+    ComputedFloat,
+    Dims,
+    DType,
+    Float,
+    Input,
+    Int,
+    require_tensor,
+)
 from torchlike._dispatch.synonyms import with_synonyms
 from torchlike._dispatch.value_checks import refuse_where, values_of
 from torchlike._ops.checks import floats_only, scalar_type_of
@@ -145,8 +154,10 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
 
 
 @op(namespaces=("", *_F), method=False)
-def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: Float = 1e-08):
+def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1e-08):
     """``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
+    if not eps >= 0:  # NaN, too
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     a, b = promoted(x1, x2)
     if dtypes.kind_of(a.dtype) not in "fc":
         raise RuntimeError(
