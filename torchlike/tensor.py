@@ -382,6 +382,9 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     @property
     def retains_grad(self) -> bool:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.retains_grad_seen(self)
         if self._node is None:
             return self._retained
         return self._node.retains_grad(self._output_nr)

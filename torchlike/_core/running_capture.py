@@ -127,6 +127,9 @@ class RunningCapture(Protocol):
     def module_made(self, module: Any) -> None:
         """A module is being made."""
 
+    def retains_grad_seen(self, t: Any) -> None:
+        """A tensor is asked whether it keeps its gradient."""
+
     def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """A switch is about to be read or set."""
 

@@ -268,6 +268,8 @@ class JitFunction:
                 self._tracer.say_recorded(run)
             else:
                 self._count_unkept(program, asked)
+                if run.capture.observer.weak:
+                    self._cache.latest = None  # it would keep alive what they refer to
         return result
 
     def _count_unkept(self, program: Program, asked: Any) -> None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 import _ctypes
 import _weakref
 import array
+import decimal
 import functools
 import gc
 import io
+import logging
 import operator
 import random
 import threading
 import types
-from collections import deque
+import weakref
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -24,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core.tensor_copies import FIELDS
+from torchlike._jit.capture import outside
 from torchlike._jit.capture.bytecode import Reads, reads_of, rebinds
 from torchlike._jit.capture.libraries import is_library, is_library_file, is_library_module
 from torchlike._jit.capture.scalars import Number
@@ -37,8 +41,16 @@ from torchlike._jit.guards.containers import (
     entries,
 )
 from torchlike._jit.guards.objects import CacheGuard, ClassGuard, FunctionGuard, StateGuard
+from torchlike._jit.guards.states import (
+    UNSEEN,
+    ComparedGuard,
+    is_too_large,
+    sees_locks,
+    state_of,
+)
 from torchlike._jit.guards.values import MISSING, ValueGuard
 from torchlike._jit.guards.variables import CellGuard, MemberGuard, NameGuard
+from torchlike._jit.guards.weak import AliveGuard, holds
 from torchlike.tensor import Tensor
 
 ATOMS = frozenset(
@@ -48,8 +60,19 @@ ATOMS = frozenset(
 )  # fmt: skip
 #: Modules of the standard library whose classes, written in Python, hold the user's values.
 _CONTAINERS = frozenset(
-    ("collections", "weakref", "queue", "configparser", "multiprocessing.sharedctypes")
-)
+    ("collections", "weakref", "_weakrefset", "queue", "configparser", "threading", "subprocess",
+     "asyncio", "concurrent", "multiprocessing", "unittest", "sched", "graphlib")
+)  # fmt: skip
+_PROXIES = frozenset((weakref.ProxyType, weakref.CallableProxyType))
+#: What code reads of the standard library's modules as attributes.
+_OF_MODULES = {
+    "sys": frozenset(("argv", "path", "stdin", "dont_write_bytecode")),
+    "warnings": frozenset(("filters",)), "gc": frozenset(("garbage", "callbacks")),
+    "tempfile": frozenset(("tempdir",)), "logging": frozenset(("raiseExceptions", "lastResort")),
+}  # fmt: skip
+#: What code reads of loggers: what is logged is no part of the program, since a body logs once per
+#: compile.
+_OF_LOGGERS = frozenset(("level", "disabled"))
 #: A module's tables, and what they hold.
 _TABLES = {
     "_parameters": "parameters", "_buffers": "buffers", "_modules": "children",
@@ -109,6 +132,11 @@ class GuardCollector:
         #: Ids of visited objects that may have been made by the capture itself.
         self._unrooted: set[int] = set()
         self._rooted = True
+        #: What live weak references refer to: {id: (reference, label)}; ids of objects that are
+        #: reached by no other way, and whether such are being visited.
+        self.weak: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._weakly_reached: set[int] = set()
+        self._weakly = False
         self._spaces: dict[int, tuple[Any, dict[str, Any]]] = {}
         #: Users' generators that can be reached, with their frames; see FrameObserver.settle.
         self._generators: list[tuple[types.GeneratorType[Any, Any, Any], int, str]] = []
@@ -120,13 +148,22 @@ class GuardCollector:
         kind = type(value)
         if kind in ATOMS or depth > _MAX_DEPTH:
             return
+        if kind in _PROXIES:
+            self._proxied(value, label, depth)
+            return
         key = id(value)
         if isinstance(value, Tensor):
             self._tensor_labels.setdefault(key, set()).add(label)
         if key in self._visited:
-            if not (self._rooted and key in self._unrooted):
+            if not self._rooted or not (
+                key in self._unrooted or (key in self._weakly_reached and not self._weakly)
+            ):
                 return
             self._unrooted.discard(key)  # reached from a root after all, and so is what it holds
+            if not self._weakly:
+                self._weakly_reached.discard(key)
+        elif self._weakly:
+            self._weakly_reached.add(key)
         self._visited[key] = (value, label, depth)
         if not self._rooted:
             self._unrooted.add(key)
@@ -203,11 +240,12 @@ class GuardCollector:
         if id(value) not in self._objects or not isinstance(space, dict):
             return
         self._whole.add(id(value))
-        rooted, self._rooted = self._rooted, id(value) not in self._unrooted
+        before = self._rooted, self._weakly
+        self._reach_as(value)
         if "_modules" not in space:
             self._add((id(value), AttributesGuard), AttributesGuard(value, space, label))
         self._scan(value, label, 1, set(space))
-        self._rooted = rooted
+        self._rooted, self._weakly = before
 
     def follow_all_whole(self) -> None:
         """Code takes attributes by computed names of objects that cannot be told."""
@@ -222,11 +260,16 @@ class GuardCollector:
 
     def learn(self, new: set[str] | frozenset[str]) -> None:
         """Code mentions more names: look them up in the objects that are followed."""
-        rooted = self._rooted
+        before = self._rooted, self._weakly
         for at in list(self._objects.values()):
-            self._rooted = id(at[0]) not in self._unrooted
+            self._reach_as(at[0])
             self._scan(*at, new)
-        self._rooted = rooted
+        self._rooted, self._weakly = before
+
+    def _reach_as(self, value: Any) -> None:
+        """What an object holds is reached in the way that the object is."""
+        self._rooted = id(value) not in self._unrooted
+        self._weakly = id(value) in self._weakly_reached
 
     def _scan(self, value: Any, label: str, depth: int, names: Any) -> None:
         """Look up ``names`` in one object."""
@@ -238,6 +281,10 @@ class GuardCollector:
             value, (type, types.ModuleType, types.FunctionType, Tensor)
         ):  # fmt: skip
             self._spaces.setdefault(id(value), (value, space))
+        if isinstance(value, types.ModuleType) and value.__name__ in _OF_MODULES:
+            names = _OF_MODULES[value.__name__].intersection(names)
+        elif isinstance(value, (logging.Logger, logging.Handler)):
+            names = _OF_LOGGERS.intersection(names)
         for name in list(names):
             if space is not None and not isinstance(value, type) and name in space:
                 found = space[name]
@@ -301,7 +348,8 @@ class GuardCollector:
         entered.resolved = True
         label = fn.__qualname__
         # What a function made by the capture itself closes over may be the capture's own, too.
-        rooted, self._rooted = self._rooted, id(fn) not in self._unrooted
+        before = self._rooted, self._weakly
+        self._reach_as(fn)
         parts = FunctionGuard(fn, f"{label} (its code or defaults)")
         self._add((id(fn), FunctionGuard), parts)
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
@@ -313,7 +361,7 @@ class GuardCollector:
                 if name in entered.free and self._is_rebound(name):
                     guard.value = entered.free[name]
                 self.visit(guard.value, name, 1)
-        self._rooted = rooted
+        self._rooted, self._weakly = before
 
     def _is_rebound(self, name: str) -> bool:
         """Whether code that ran assigns a variable of this name that functions share."""
@@ -340,6 +388,9 @@ class GuardCollector:
         self.visit(method.__func__, label, depth)
 
     def _partial(self, value: Any, label: str, depth: int) -> None:
+        if type(value.func) is types.BuiltinFunctionType and outside.asks(value.func):
+            # Called by nothing that is seen.
+            self.reasons.append(outside.frozen(value.func.__name__, label))
         self.visit(value.func, label, depth + 1)
         self.visit(value.args, label, depth + 1)
         self.visit(value.keywords, f"{label}.keywords", depth + 1)
@@ -363,6 +414,8 @@ class GuardCollector:
 
     def _class(self, cls: type, label: str, depth: int) -> None:
         if is_library_module(str(cls.__module__)):
+            if cls is decimal.Decimal:
+                self._decimal(cls, label, depth)
             return
         for base in cls.__mro__:
             if is_library_module(str(base.__module__)):
@@ -379,8 +432,10 @@ class GuardCollector:
         self._follow(cls, label, depth)
 
     def _module(self, module: types.ModuleType, label: str, depth: int) -> None:
-        if not is_library_file(module):
+        if module.__name__ in _OF_MODULES or not is_library_file(module):
             self._follow(module, label, depth)
+        elif module.__name__ == "decimal":
+            self._decimal(module, label, depth)
 
     def _list(self, value: Any, label: str, depth: int) -> None:
         self._add(id(value), ItemsGuard(value, label))
@@ -401,6 +456,9 @@ class GuardCollector:
                 if isinstance(k, Tensor):
                     self.compares = True
                     self.visit(k, f"a key of {label}", depth + 1)
+        if isinstance(value, defaultdict):
+            what = f"{label}.default_factory"
+            self._add((id(value), defaultdict), ComparedGuard(value, what, _default_factory))
         if type(value) is not dict:
             self._instance(value, label, depth)
 
@@ -444,7 +502,73 @@ class GuardCollector:
         self.visit(value.get(None), label, depth + 1)
 
     def _reference(self, value: Any, label: str, depth: int) -> None:
-        self.visit(value(), f"{label}()", depth + 1)
+        self._referent(_weakref.ReferenceType.__call__(value), f"{label}()", depth)
+
+    def _proxied(self, value: Any, label: str, depth: int) -> None:
+        try:
+            referent = value.__sizeof__.__self__
+        except (ReferenceError, AttributeError):
+            return
+        self._referent(referent, label, depth)
+
+    def _referent(self, value: Any, label: str, depth: int) -> None:
+        """Follow what is referred to weakly: it may die, and no guard may keep it alive."""
+        if value is None:
+            return
+        if self._rooted:
+            ref = weakref.ref(value)
+            self.weak.setdefault(id(value), (ref, label))
+            self._add((id(value), AliveGuard), AliveGuard(ref, label))
+        before, self._weakly = self._weakly, True
+        self.visit(value, label, depth + 1)
+        self._weakly = before
+
+    def _settle_weak(self) -> None:
+        """A program holds tensors, modules and optimizers; a weak reference would find them alive
+        for ever."""
+        for key, (ref, label) in self.weak.items():
+            if key in self._weakly_reached and _is_held(ref()):
+                self.reasons.append(
+                    f"it can follow the weak reference `{label}` to a {type(ref()).__name__}, "
+                    "which a compiled program would keep alive; pass it as an argument"
+                )
+
+    def weak_referents(self) -> dict[int, weakref.ref[Any]]:
+        """Objects that guards may not keep alive, by their ids."""
+        return {key: ref for key, (ref, _) in self.weak.items() if not _is_held(ref())}
+
+    def let_go(self) -> None:
+        """Hold no longer what weak references refer to: a capture that is over would, until garbage
+        is collected."""
+        for table in (
+            self._visited, self._objects, self._spaces, self._noted_on, self.tensors, self.modules
+        ):  # fmt: skip
+            for key in self.weak:
+                table.pop(key, None)
+        self._functions = {
+            code: [fn for fn in functions if id(fn) not in self.weak]
+            for code, functions in self._functions.items()
+        }
+        refs = {key: ref for key, (ref, _) in self.weak.items()}
+        self.guards = {k: g for k, g in self.guards.items() if not holds(g, refs)}
+
+    def _state(self, value: Any, label: str, depth: int) -> None:
+        """An object written in C, whose state is seen by a getter, or not at all."""
+        getter, kind = state_of(type(value)), type(value).__name__
+        if not self._rooted or getter is None:
+            return
+        if getter is UNSEEN or is_too_large(value):
+            self.reasons.append(
+                f"it can read `{label}` (a {kind}), whose state would be frozen; read it outside "
+                "and pass what it says as an argument"
+            )
+        else:
+            self._add((id(value), getter), ComparedGuard(value, label, getter))
+
+    def _decimal(self, value: Any, label: str, depth: int) -> None:
+        """What is computed of decimal numbers depends on a setting of the thread."""
+        key = id(_precision), ComparedGuard
+        self._add(key, ComparedGuard(_precision, "decimal.getcontext()", _answer))
 
     def _iterator(self, value: Any, label: str, depth: int) -> None:
         if not self._rooted or (isinstance(value, io.IOBase) and _is_only_written(value)):
@@ -492,10 +616,38 @@ class GuardCollector:
         elif space is None:
             return
         self._follow(value, label, depth)
-        if any(base.__module__ in _CONTAINERS for base in cls.__mro__) and space is not None:
+        if space is not None and any(_is_container(base.__module__) for base in cls.__mro__):
             for name, held in list(space.items()):  # its methods, which are not seen, read these
                 self._name(value, space, name, held, f"{label}.{name}")
                 self.visit(held, f"{label}.{name}", depth + 1)
+                if getter := sees_locks(type(held)):
+                    self._add((id(held), getter), ComparedGuard(held, f"{label}.{name}", getter))
+
+
+def _is_container(module: str) -> bool:
+    return module in _CONTAINERS or module.partition(".")[0] in _CONTAINERS
+
+
+def _is_held(value: Any) -> bool:
+    """Whether a program holds an object that its code uses."""
+    return isinstance(value, Tensor) or (
+        type(value) not in _PROXIES
+        and (hasattr(value, "_parameters") or hasattr(value, "param_groups"))
+    )
+
+
+def _default_factory(table: Any) -> Any:
+    return table.default_factory
+
+
+def _precision() -> tuple[Any, ...]:
+    at = decimal.getcontext()
+    traps = " ".join(signal.__name__ for signal, trapped in at.traps.items() if trapped)
+    return at.prec, at.rounding, at.Emin, at.Emax, at.capitals, at.clamp, traps
+
+
+def _answer(ask: Callable[[], Any]) -> Any:
+    return ask()
 
 
 def _is_only_written(file: io.IOBase) -> bool:
@@ -556,6 +708,7 @@ _KINDS: tuple[tuple[Any, Callable[..., None]], ...] = (
         GuardCollector._proxy,
     ),
     ((operator.attrgetter, operator.methodcaller), GuardCollector._getter),
+    ((decimal.Decimal,), GuardCollector._decimal),
     (type, GuardCollector._class),
     (types.ModuleType, GuardCollector._module),
     ((list, set, deque), GuardCollector._list),
@@ -581,11 +734,13 @@ def _visitor(kind: type) -> Callable[..., None] | None:
     top = str(kind.__module__).partition(".")[0]
     if kind.__name__ == "JitFunction" and top == "torchlike":
         return GuardCollector._wrapping
+    if state_of(kind) is not None:
+        return GuardCollector._state
     if issubclass(kind, Iterator):
         return GuardCollector._iterator
     if top in ("jax", "jaxlib", "numpy") or (
-        # What is logged is no part of the program: a body logs once per compile, as it prints.
-        kind.__module__ in ("torchlike._core.dtypes", "threading", "_thread", "logging")
+        # A lock tells something where its methods are called; see `FrameObserver._see_method`.
+        kind.__module__ in ("torchlike._core.dtypes", "_thread")
         and (not issubclass(kind, threading.local))
     ):
         return None
