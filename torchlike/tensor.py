@@ -314,7 +314,12 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def grad_fn(self) -> Any:
         """The tape node that made this tensor, or None."""
         node = self._present_node()
-        return None if node is None else node.shown()
+        if node is None:
+            return None
+        if node.replay is not None:
+            node.replay(node)
+            node = self._node
+        return node.shown()
 
     def _present_node(self) -> Any:
         base = self._base

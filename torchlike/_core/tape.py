@@ -88,6 +88,8 @@ class Node:
     sees_conditions = False
     #: Whether its backward pass calls operators on tensors, so that their classes and modes see it.
     in_tensors = False
+    #: Where one node stands for many operations: what puts these in its place.
+    replay: Any = None
 
     def __init__(self, name: str, edges: list[Edge | None]) -> None:
         self._name = name
@@ -264,6 +266,16 @@ def gradient_edge(t: Tensor) -> Edge | None:
         return node, t._output_nr
     # A view made under no_grad says requires_grad after its base, but has no gradient to pass on.
     return (accumulator(t), 0) if t._requires_grad else None
+
+
+def edge_of_its_own(t: Tensor) -> Edge | None:
+    """Where the whole gradient of this tensor arrives: ``gradient_edge``, past a node that other
+    results of its operations have too."""
+    edge = gradient_edge(t)
+    if edge is not None and edge[0].replay is not None and edge[0].n_outputs > 1:
+        edge[0].replay(edge[0])
+        edge = gradient_edge(t)
+    return edge
 
 
 def forget_hooks(t: Tensor) -> None:

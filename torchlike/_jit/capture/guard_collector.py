@@ -26,10 +26,16 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.errors import JitCaptureError, users_frame
 from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture import outside
 from torchlike._jit.capture.bytecode import Reads, reads_of, rebinds
-from torchlike._jit.capture.libraries import is_library, is_library_file, is_library_module
+from torchlike._jit.capture.libraries import (
+    is_library,
+    is_library_file,
+    is_library_module,
+    line_of,
+)
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.capture.structure import Tables
 from torchlike._jit.guards.containers import (
@@ -174,8 +180,17 @@ class GuardCollector:
             self._note_on(value, label)
             return
         visitor = _visitor(kind)
-        if visitor is not None:
+        if visitor is None:
+            return
+        try:
             visitor(self, value, label, depth)
+        except JitCaptureError:
+            raise
+        except Exception as error:  # of a method of the user's that only this asks for
+            raise JitCaptureError(
+                f"`{label}` (of {kind.__qualname__}) cannot be looked into, for which it cannot be "
+                f"compiled{line_of_user()}: {type(error).__name__}: {error}"
+            ) from error
 
     def comparable_tensors(self) -> list[Tensor]:
         """Tensors from outside that the code may find an argument to be one of: it compares
@@ -604,7 +619,7 @@ class GuardCollector:
                 else:
                     self._note_on(held, f"{label}.{name}")
             for name, held in list(space.items()):
-                if name.endswith("_hooks") and held:
+                if name.endswith("_hooks") and isinstance(held, dict):
                     for hook in list(held.values()):
                         self.visit(hook, f"{label}.{name}", depth + 1)
                 elif isinstance(held, (types.FunctionType, types.MethodType)):
@@ -622,6 +637,12 @@ class GuardCollector:
                 self.visit(held, f"{label}.{name}", depth + 1)
                 if getter := sees_locks(type(held)):
                     self._add((id(held), getter), ComparedGuard(held, f"{label}.{name}", getter))
+
+
+def line_of_user() -> str:
+    """`` (train.py:41)``: where the user's code is."""
+    frame = users_frame()
+    return "" if frame is None else f" ({line_of(frame.f_code, frame.f_lineno)})"
 
 
 def _is_container(module: str) -> bool:
