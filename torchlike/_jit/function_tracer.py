@@ -20,6 +20,7 @@ from torchlike._jit.compile.program import Program
 from torchlike._jit.control_flow.rewriting import Conversion
 from torchlike._jit.guards.arguments import Numbers, with_offset
 from torchlike._jit.guards.keys import static_key
+from torchlike._jit.guards.weak import held_by
 from torchlike.tensor import Tensor
 
 logger = logging.getLogger("torchlike.jit")
@@ -103,6 +104,8 @@ class FunctionTracer:
             self._double, plain, call.structure, shared, run.numbers.positions
         )
         program = builder.build(capture, closed, run.n_forward, run.sources(), call.tensors, shared)
+        for key in held_by(program, capture.observer.weak_referents()):
+            program = replace(program, cacheable=False, why_not=capture.observer.why_held(key))
         capture.inputs.clear()
         self.traces += 1
         for watch in watchers:

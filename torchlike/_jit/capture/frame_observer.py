@@ -396,7 +396,6 @@ class FrameObserver(GuardCollector):
             entered.free = {}  # it would keep the capture's own tensors alive
         if self._unrooted:
             self._drop_own()
-        self._settle_weak()
         if random.getstate() != self._random:
             self.reasons.append(
                 "it draws from Python's random, whose numbers would be frozen; use torchlike.rand"

@@ -538,19 +538,21 @@ class GuardCollector:
         self.visit(value, label, depth + 1)
         self._weakly = before
 
-    def _settle_weak(self) -> None:
-        """A program holds tensors, modules and optimizers; a weak reference would find them alive
-        for ever."""
-        for key, (ref, label) in self.weak.items():
-            if key in self._weakly_reached and _is_held(ref()):
-                self.reasons.append(
-                    f"it can follow the weak reference `{label}` to a {type(ref()).__name__}, "
-                    "which a compiled program would keep alive; pass it as an argument"
-                )
-
     def weak_referents(self) -> dict[int, weakref.ref[Any]]:
-        """Objects that guards may not keep alive, by their ids."""
-        return {key: ref for key, (ref, _) in self.weak.items() if not _is_held(ref())}
+        """What guards may not keep alive, by ids. A program holds modules and tensors that are
+        reached in other ways as well."""
+        return {
+            key: ref for key, (ref, _) in self.weak.items()
+            if key in self._weakly_reached or not _is_held(ref())
+        }  # fmt: skip
+
+    def why_held(self, key: int) -> str:
+        """Why a program cannot be kept that holds what is reached by a weak reference alone."""
+        ref, label = self.weak[key]
+        return (
+            f"it can follow the weak reference `{label}` to a {type(ref()).__name__}, which a "
+            "compiled program would keep alive; pass it as an argument"
+        )
 
     def let_go(self) -> None:
         """Hold no longer what weak references refer to: a capture that is over would, until garbage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,10 @@ from torchlike._jit.guards.guard import Guard
 from torchlike._jit.guards.values import ValueGuard
 from torchlike._jit.guards.variables import NameGuard
 from torchlike.tensor import Tensor
+
+_CONTAINERS = frozenset((list, tuple, dict, set, frozenset))
+#: Attributes of guards in which a container is the one that is compared, and no copy.
+_OF_THE_USER = frozenset(("of", "owner", "space", "value"))
 
 
 class AliveGuard(ValueGuard):
@@ -104,6 +109,40 @@ def weakened(guards: Sequence[Guard], refs: Mapping[int, weakref.ref[Any]]) -> I
 def holds(guard: Guard, refs: Mapping[int, weakref.ref[Any]]) -> bool:
     """Whether a guard holds something of what ``refs`` refer to."""
     return bool(_holes(guard, refs))
+
+
+def held_by(program: Any, refs: Mapping[int, weakref.ref[Any]]) -> set[int]:
+    """Which of what ``refs`` refer to a program holds, by their ids."""
+    if not refs:
+        return set()
+    found, seen, stack = set(), {id(program)}, [program]
+    while stack:
+        for held in _held(stack.pop()):
+            key = id(held)
+            if key in refs:
+                found.add(key)
+            elif key not in seen and _is_of_a_program(type(held)):
+                seen.add(key)
+                stack.append(held)
+    return found
+
+
+def _held(x: Any) -> list[Any]:
+    """What an object of a program holds, the user's own containers aside."""
+    if not isinstance(x, Guard):
+        return gc.get_referents(x)
+    attributes = x._kept if isinstance(x, WeakenedGuard) else _attributes(x)
+    return [
+        held for name, held in attributes
+        if type(held) not in _CONTAINERS or name not in _OF_THE_USER
+    ]  # fmt: skip
+
+
+def _is_of_a_program(kind: type) -> bool:
+    return kind in _CONTAINERS or (
+        kind.__module__.startswith(("torchlike._jit.compile", "torchlike._jit.guards"))
+        or kind.__name__ == "Slot"
+    )
 
 
 def _holes(guard: Guard, refs: Mapping[int, weakref.ref[Any]]) -> list[str]:
