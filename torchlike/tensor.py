@@ -319,6 +319,9 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         if node.replay is not None:
             node.replay(node)
             node = self._node
+        capture = modes.current.capture
+        if capture is not None and capture.is_part:
+            capture.graph_asked()
         return node.shown()
 
     def _present_node(self) -> Any:

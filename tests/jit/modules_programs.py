@@ -688,3 +688,73 @@ def comparison_that_begins_to_raise(compile):
     found.append(call())
     Comparable.broken = False
     return found
+
+
+@program
+def hooks_that_a_context_switches_on(compile):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 3), nn.Sigmoid(), nn.Linear(3, 1))
+    found, active = [], []
+
+    def hook(module, grad_input, grad_output):
+        if active:
+            found.append(grad_output[0].square().sum().item())
+
+    for layer in model:
+        layer.register_full_backward_hook(hook)
+
+    def step():
+        value = model(points().requires_grad_()).square().sum()
+        active.append(1)
+        value.backward()
+        active.clear()
+        return value.item()
+
+    call = compile(step)
+    return [*(call() for _ in range(3)), *found]
+
+
+@program
+def tensor_hook_inside_that_a_context_switches_on(compile):
+    found, active = [], []
+
+    class Watched(nn.Linear):
+        def forward(self, x):
+            y = super().forward(x).tanh()
+            y.register_hook(lambda g: g * 2 if active else g)
+            return y.square()
+
+    torch.manual_seed(0)
+    model = Watched(2, 2)
+
+    def step():
+        model.zero_grad()
+        value = model(points()).sum()
+        active.append(1)
+        value.backward()
+        active.clear()
+        found.append(model.weight.grad.numpy().copy())
+        return value.item()
+
+    call = compile(step)
+    return [*(call() for _ in range(3)), *found]
+
+
+@program
+def nodes_that_a_forward_hook_collects(compile):
+    """As Torch-Pruning finds out which module made which node."""
+    model, by_node = net(), {}
+    for layer in model:
+        layer.register_forward_hook(lambda m, _, y: by_node.update({y.grad_fn: m}))
+
+    def step():
+        by_node.clear()
+        nodes, found = [model(points()).grad_fn], []
+        while nodes:
+            node = nodes.pop(0)
+            found.append(node in by_node)
+            nodes += [x for x, _ in node.next_functions if x is not None]
+        return found
+
+    call = compile(step)
+    return [x for _ in range(3) for x in call()]

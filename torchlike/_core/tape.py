@@ -167,6 +167,7 @@ class Node:
         return self._register(0, hook)
 
     def _register(self, which: int, hook: Callable[..., Any]) -> RemovableHandle:
+        about_to_hook()
         if self.hooks is None:
             self.hooks = ({}, {})
         return RemovableHandle.on(self.hooks[which], hook)
@@ -266,6 +267,17 @@ def gradient_edge(t: Tensor) -> Edge | None:
         return node, t._output_nr
     # A view made under no_grad says requires_grad after its base, but has no gradient to pass on.
     return (accumulator(t), 0) if t._requires_grad else None
+
+
+def about_to_hook() -> None:
+    """A hook is about to be put into the graph. JitCaptureError in a module that is compiled by
+    itself: when it runs, it may find another state than while the module is captured."""
+    capture = modes.current.capture
+    if capture is not None and capture.is_part:
+        capture.refuse(
+            "a hook in the backward pass of a module that is compiled by itself",
+            "a function that is compiled together with its backward pass",
+        )
 
 
 def edge_of_its_own(t: Tensor) -> Edge | None:

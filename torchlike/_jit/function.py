@@ -330,7 +330,13 @@ class JitFunction:
             heeds_stance=self._heeds_stance,
         )  # fmt: skip
         part._told = self._told
+        part.stand_alone()
         return part
+
+    def stand_alone(self) -> None:
+        """It is of a module that is compiled by itself, unasked: what its backward pass does in
+        Python is done when the script runs that."""
+        self._tracer.is_part = True
 
     def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
         """What a call is while the stance is "force_eager"."""

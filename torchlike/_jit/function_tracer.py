@@ -65,6 +65,8 @@ class FunctionTracer:
         #: Whether prints are held back and records replayed, as `torch.compile` does.
         self._falls_back = falls_back
         self._scripting = scripting
+        #: Whether it is of a module that is compiled by itself, unasked.
+        self.is_part = False
         self.conversion = Conversion()
         self.traces = 0
         #: Whether a trace runs whose call is eager: what the body prints then is not told.
@@ -186,6 +188,7 @@ class FunctionTracer:
         """A capture of the function, not begun yet."""
         run = Tracing(self._fn, self._name, *what)
         run.capture.scripting = self._scripting
+        run.capture.is_part = self.is_part
         run.capture.prints.held = self._falls_back
         run.capture.prints.silent = self._is_silent
         return run

@@ -17,6 +17,7 @@ from torchlike._core.tape import (
     GradientEdge,
     Node,
     RemovableHandle,
+    about_to_hook,
     accumulator,
     edge_of_its_own,
     former_accumulator,
@@ -288,6 +289,7 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    about_to_hook()
     edge = edge_of_its_own(self)
     if edge is None:  # a view made under no_grad: no gradient ever passes it
         return RemovableHandle.on({}, hook)

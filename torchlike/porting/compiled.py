@@ -57,6 +57,7 @@ def apply(mode: str) -> ModuleCompiler | None:
 def _compiled(module: nn.Module) -> JitFunction:
     function = torchlike.jit.jit(module)
     function.without_key = NoKey  # told from a TypeError of the module's
+    function.stand_alone()
     return function
 
 

@@ -60,6 +60,8 @@ class Capture:
         self.defined_at = ""
         #: Whether ``torch.jit.is_scripting()`` is to say yes.
         self.scripting = False
+        #: Whether it is of a module that is compiled by itself, unasked.
+        self.is_part = False
         #: Whether it is another trace of what was compiled, for create_graph outside (see double).
         self.is_retraced = False
         #: Host values that an earlier trace of the same call already got, to be used again.
@@ -331,6 +333,16 @@ class Capture:
     def module_made(self, module: Any) -> None:
         """A module is being made."""
         self.made_modules.add(id(module))
+
+    def graph_asked(self) -> None:
+        """Somebody looks into the graph: JitCaptureError where it is the user's code, which may go
+        on to do so outside of the module that is compiled by itself."""
+        asking = str(sys._getframe(2).f_globals.get("__name__"))
+        if asking.partition(".")[0] != "torchlike":
+            self.refuse(
+                "grad_fn in a module that is compiled by itself",
+                "a function that is compiled together with its backward pass",
+            )
 
     def retains_grad_seen(self, t: Tensor) -> None:
         """A tensor is asked whether it keeps its gradient: a guard where it is from outside."""
