@@ -18,7 +18,6 @@ import operator
 import random
 import threading
 import types
-import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -38,6 +37,7 @@ from torchlike._jit.capture.libraries import (
 )
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.capture.structure import Tables
+from torchlike._jit.capture.weakly_reached import PROXIES, Reached
 from torchlike._jit.guards.containers import (
     ArrayGuard,
     AttributesGuard,
@@ -56,7 +56,6 @@ from torchlike._jit.guards.states import (
 )
 from torchlike._jit.guards.values import MISSING, ValueGuard
 from torchlike._jit.guards.variables import CellGuard, MemberGuard, NameGuard
-from torchlike._jit.guards.weak import AliveGuard, holds
 from torchlike.tensor import Tensor
 
 ATOMS = frozenset(
@@ -69,7 +68,6 @@ _CONTAINERS = frozenset(
     ("collections", "weakref", "_weakrefset", "queue", "configparser", "threading", "subprocess",
      "asyncio", "concurrent", "multiprocessing", "unittest", "sched", "graphlib")
 )  # fmt: skip
-_PROXIES = frozenset((weakref.ProxyType, weakref.CallableProxyType))
 #: What code reads of the standard library's modules as attributes.
 _OF_MODULES = {
     "sys": frozenset(("argv", "path", "stdin", "dont_write_bytecode")),
@@ -102,48 +100,30 @@ class Entered:
         self.resolved = not code.co_freevars
 
 
-class GuardCollector:
+class GuardCollector(Reached):
     """Guards on what user code can reach, with the values that were there at first sight."""
 
     def __init__(self, tables: Tables | None = None) -> None:
-        self.guards: dict[Any, ValueGuard] = {}
+        super().__init__()
         #: Tables of modules that code names.
         self._tables = Tables(()) if tables is None else tables
         #: Why the program cannot be kept, from what was seen to happen.
         self.reasons: list[str] = []
-        #: Tensors that were reached, for their requires_grad, and all ways to them.
-        self.tensors: dict[int, Tensor] = {}
+        #: All ways to the tensors that were reached.
         self._tensor_labels: dict[int, set[str]] = {}
         #: Whether code asks which object a value is; see `comparable_tensors`.
         self.compares = False
-        #: Modules (of nn) that were reached by name: their owner guards their plain attributes.
-        self.modules: dict[int, Any] = {}
-        #: Tensors whose attributes of the user's count: {id: (tensor, label)}. Most have none.
-        self._noted_on: dict[int, tuple[Tensor, str]] = {}
         self._noted: set[str] = set()
         self.names: set[str] = set()
         #: Names that are read as values somewhere; the others are only called.
         self._read: set[str] = set()
         self._probed: set[str] = set()
         self._entered: dict[int, Entered] = {}
-        self._functions: dict[int, list[types.FunctionType]] = {}
         #: Where classes keep functions: {id(code): (class, name, what stands there)}.
         self._class_functions: dict[int, list[tuple[type, str, Any]]] = {}
-        #: Everything visited: {id: (object, label, depth)}.
-        self._visited: dict[int, tuple[Any, str, int]] = {}
-        #: Objects whose attributes are followed by name, and those followed whole.
-        self._objects: dict[int, tuple[Any, str, int]] = {}
+        #: Objects of which all attributes are followed.
         self._whole: set[int] = set()
         self._all_whole = False
-        #: Ids of visited objects that may have been made by the capture itself.
-        self._unrooted: set[int] = set()
-        self._rooted = True
-        #: What live weak references refer to: {id: (reference, label)}; ids of objects that are
-        #: reached by no other way, and whether such are being visited.
-        self.weak: dict[int, tuple[weakref.ref[Any], str]] = {}
-        self._weakly_reached: set[int] = set()
-        self._weakly = False
-        self._spaces: dict[int, tuple[Any, dict[str, Any]]] = {}
         #: Users' generators that can be reached, with their frames; see FrameObserver.settle.
         self._generators: list[tuple[types.GeneratorType[Any, Any, Any], int, str]] = []
 
@@ -154,25 +134,15 @@ class GuardCollector:
         kind = type(value)
         if kind in ATOMS or depth > _MAX_DEPTH:
             return
-        if kind in _PROXIES:
+        if kind in PROXIES:
             self._proxied(value, label, depth)
             return
         key = id(value)
         if isinstance(value, Tensor):
             self._tensor_labels.setdefault(key, set()).add(label)
-        if key in self._visited:
-            if not self._rooted or not (
-                key in self._unrooted or (key in self._weakly_reached and not self._weakly)
-            ):
-                return
-            self._unrooted.discard(key)  # reached from a root after all, and so is what it holds
-            if not self._weakly:
-                self._weakly_reached.discard(key)
-        elif self._weakly:
-            self._weakly_reached.add(key)
+        if self._is_known(key):
+            return
         self._visited[key] = (value, label, depth)
-        if not self._rooted:
-            self._unrooted.add(key)
         if isinstance(value, Tensor):
             self.tensors[key] = value
             if not vars(value).keys() <= FIELDS:
@@ -280,11 +250,6 @@ class GuardCollector:
             self._reach_as(at[0])
             self._scan(*at, new)
         self._rooted, self._weakly = before
-
-    def _reach_as(self, value: Any) -> None:
-        """What an object holds is reached in the way that the object is."""
-        self._rooted = id(value) not in self._unrooted
-        self._weakly = id(value) in self._weakly_reached
 
     def _scan(self, value: Any, label: str, depth: int, names: Any) -> None:
         """Look up ``names`` in one object."""
@@ -516,59 +481,6 @@ class GuardCollector:
         self._add(id(value), StateGuard(value, label, _context))
         self.visit(value.get(None), label, depth + 1)
 
-    def _reference(self, value: Any, label: str, depth: int) -> None:
-        self._referent(_weakref.ReferenceType.__call__(value), f"{label}()", depth)
-
-    def _proxied(self, value: Any, label: str, depth: int) -> None:
-        try:
-            referent = value.__sizeof__.__self__
-        except (ReferenceError, AttributeError):
-            return
-        self._referent(referent, label, depth)
-
-    def _referent(self, value: Any, label: str, depth: int) -> None:
-        """Follow what is referred to weakly: it may die, and no guard may keep it alive."""
-        if value is None:
-            return
-        if self._rooted:
-            ref = weakref.ref(value)
-            self.weak.setdefault(id(value), (ref, label))
-            self._add((id(value), AliveGuard), AliveGuard(ref, label))
-        before, self._weakly = self._weakly, True
-        self.visit(value, label, depth + 1)
-        self._weakly = before
-
-    def weak_referents(self) -> dict[int, weakref.ref[Any]]:
-        """What guards may not keep alive, by ids. A program holds modules and tensors that are
-        reached in other ways as well."""
-        return {
-            key: ref for key, (ref, _) in self.weak.items()
-            if key in self._weakly_reached or not _is_held(ref())
-        }  # fmt: skip
-
-    def why_held(self, key: int) -> str:
-        """Why a program cannot be kept that holds what is reached by a weak reference alone."""
-        ref, label = self.weak[key]
-        return (
-            f"it can follow the weak reference `{label}` to a {type(ref()).__name__}, which a "
-            "compiled program would keep alive; pass it as an argument"
-        )
-
-    def let_go(self) -> None:
-        """Hold no longer what weak references refer to: a capture that is over would, until garbage
-        is collected."""
-        for table in (
-            self._visited, self._objects, self._spaces, self._noted_on, self.tensors, self.modules
-        ):  # fmt: skip
-            for key in self.weak:
-                table.pop(key, None)
-        self._functions = {
-            code: [fn for fn in functions if id(fn) not in self.weak]
-            for code, functions in self._functions.items()
-        }
-        refs = {key: ref for key, (ref, _) in self.weak.items()}
-        self.guards = {k: g for k, g in self.guards.items() if not holds(g, refs)}
-
     def _state(self, value: Any, label: str, depth: int) -> None:
         """An object written in C, whose state is seen by a getter, or not at all."""
         getter, kind = state_of(type(value)), type(value).__name__
@@ -649,14 +561,6 @@ def line_of_user() -> str:
 
 def _is_container(module: str) -> bool:
     return module in _CONTAINERS or module.partition(".")[0] in _CONTAINERS
-
-
-def _is_held(value: Any) -> bool:
-    """Whether a program holds an object that its code uses."""
-    return isinstance(value, Tensor) or (
-        type(value) not in _PROXIES
-        and (hasattr(value, "_parameters") or hasattr(value, "param_groups"))
-    )
 
 
 def _default_factory(table: Any) -> Any:
