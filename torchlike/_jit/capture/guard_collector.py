@@ -66,8 +66,9 @@ ATOMS = frozenset(
 #: Modules of the standard library whose classes, written in Python, hold the user's values.
 _CONTAINERS = frozenset(
     ("collections", "weakref", "_weakrefset", "queue", "configparser", "threading", "subprocess",
-     "asyncio", "concurrent", "multiprocessing", "unittest", "sched", "graphlib")
+     "sched", "graphlib", "unittest.mock")
 )  # fmt: skip
+_PACKAGES = ("asyncio.", "concurrent.futures.", "multiprocessing.")
 #: What code reads of the standard library's modules as attributes.
 _OF_MODULES = {
     "sys": frozenset(("argv", "path", "stdin", "dont_write_bytecode")),
@@ -560,7 +561,7 @@ def line_of_user() -> str:
 
 
 def _is_container(module: str) -> bool:
-    return module in _CONTAINERS or module.partition(".")[0] in _CONTAINERS
+    return module in _CONTAINERS or module.startswith(_PACKAGES)
 
 
 def _default_factory(table: Any) -> Any:
