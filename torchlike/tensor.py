@@ -314,7 +314,15 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def grad_fn(self) -> Any:
         """The tape node that made this tensor, or None."""
         node = self._present_node()
-        return None if node is None else node.shown()
+        if node is None:
+            return None
+        if node.replay is not None:
+            node.replay(node)
+            node = self._node
+        capture = modes.current.capture
+        if capture is not None and capture.is_part:
+            capture.graph_asked()
+        return node.shown()
 
     def _present_node(self) -> Any:
         base = self._base
@@ -382,6 +390,9 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     @property
     def retains_grad(self) -> bool:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.retains_grad_seen(self)
         if self._node is None:
             return self._retained
         return self._node.retains_grad(self._output_nr)

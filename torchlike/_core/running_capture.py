@@ -27,6 +27,8 @@ class RunningCapture(Protocol):
     checks_values: bool
     #: Whether ``torch.jit.is_scripting()`` says yes.
     scripting: bool
+    #: Whether it is of a module that a script calls eagerly, as it calls its backward pass.
+    is_part: bool
     #: Attributes that were read or bound: {(id of the owner, name): slot}.
     slots: dict[tuple[int, str], Any]
     #: Gradients that leaves have or not, as a value decides: {id: (gradient, condition)}.
@@ -133,6 +135,12 @@ class RunningCapture(Protocol):
 
     def module_made(self, module: Any) -> None:
         """A module is being made."""
+
+    def graph_asked(self) -> None:
+        """Somebody looks into the graph of a module that is compiled by itself."""
+
+    def retains_grad_seen(self, t: Any) -> None:
+        """A tensor is asked whether it keeps its gradient."""
 
     def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """A switch is about to be read or set."""

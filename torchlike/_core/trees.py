@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import operator
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -136,7 +137,8 @@ def _open(
         return kind, _open_all(x, leaves, objects, seen)
     if kind is dict or kind is OrderedDict or kind is defaultdict:
         made = x.default_factory if kind is defaultdict else None
-        return kind, tuple(x), made, _open_all(x.values(), leaves, objects, seen)
+        keys = tuple(x) if _TEXT.issuperset(map(type, x)) else _Keys(x)
+        return kind, keys, made, _open_all(x.values(), leaves, objects, seen)
     if isinstance(x, tuple) and hasattr(kind, "_fields"):
         return kind, _open_all(x, leaves, objects, seen)
     if kind in registered:
@@ -169,6 +171,22 @@ def _open_all(
             leaves.append(x)
             parts.append(_LEAF)
     return tuple(parts)
+
+
+class _Keys(tuple[Any, ...]):
+    """Keys of a dictionary, told apart where Python calls them equal: 1 is not True."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Keys and tuple.__eq__(self, other) and all(
+            map(operator.is_, map(type, self), map(type, other))
+        )  # fmt: skip
+
+    __hash__ = tuple.__hash__
+
+
+_TEXT = frozenset((str,))
 
 
 class _Registered:

@@ -53,6 +53,8 @@ class JitFunction:
 
     #: Whether ``torch.jit.is_scripting()`` says yes inside.
     scripting = False
+    #: The error where arguments choose no program.
+    without_key: type[Exception] = TypeError
 
     def __init__(
         self, fn: Callable[..., Any], *, max_programs: int = 64, static_argnums: Any = None,
@@ -156,6 +158,8 @@ class JitFunction:
                 "a list or dictionary that is nested too deeply was passed to a jitted function"
             )
             return self._call_without_key(why, args, kwargs)
+        except Exception as error:  # of a method of the user's
+            return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
         tensors = []
         switches = current["inference"], current["autocast"]
         key: list[Any] = [structure, current["grad_enabled"], dtypes.get_default_dtype(), switches,
@@ -170,6 +174,8 @@ class JitFunction:
                     key.append(static_key(leaf))
         except NoKey as why:
             return self._call_without_key(why, args, kwargs)
+        except Exception as error:
+            return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
         traced: Sequence[int] = ()
         if self._numbers.active:
             traced = self._numbers.rewrite(key, MODES_IN_KEY, leaves, structure)
@@ -273,6 +279,8 @@ class JitFunction:
                 self._tracer.say_recorded(run)
             else:
                 self._count_unkept(program, asked)
+                if run.capture.observer.weak:
+                    self._cache.latest = None  # it would keep alive what they refer to
         return result
 
     def _look_at_first(self, traced: Traced, outputs: Sequence[Any]) -> None:
@@ -307,17 +315,34 @@ class JitFunction:
     def _call_without_key(self, why: NoKey, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call whose arguments choose no program."""
         if self._fallback is None:
-            raise TypeError(str(why)) from None
+            raise self.without_key(str(why)) from None
         if NoKey not in self.fell_back:
             self._fall_back(NoKey, str(why))
         return self._call_by_modules(args, kwargs)
+
+    def _call_unseen(
+        self, what: str, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call of which something raises that only torchlike asks for, which eager code does not
+        do."""
+        why = f"{what}: {type(error).__name__}: {error}"
+        if self._fallback is None:
+            raise JitCaptureError(f"{self._name} cannot be compiled: {why}") from error
+        return self._call_without_key(NoKey(why), args, kwargs)
 
     def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that cannot be compiled: eagerly, its modules compiled by themselves."""
         self.ran_eagerly = True
         if self._module_fallback is None:
-            self._module_fallback = ModuleFallback(self._fn, self._part)
+            self._module_fallback = ModuleFallback(self._fn, self._part, self._tell_of)
         return self._module_fallback.run(self._fn, args, kwargs)
+
+    def _tell_of(self, module: Any, why: str) -> None:
+        """Say once for a class of modules why its modules run eagerly."""
+        name = type(module).__qualname__
+        if (name, why) not in self._told:
+            self._told.add((name, why))
+            errors.warn_user(f"torchlike.jit: {name} runs eagerly from now on, because {why}")
 
     def _part(self, module: Any) -> JitFunction:
         """What compiles a module that a call in parts calls."""
@@ -326,7 +351,13 @@ class JitFunction:
             heeds_stance=self._heeds_stance, checks=self._options["checks"],
         )  # fmt: skip
         part._told = self._told
+        part.stand_alone()
         return part
+
+    def stand_alone(self) -> None:
+        """It is of a module that is compiled by itself, unasked: what its backward pass does in
+        Python is done when the script runs that."""
+        self._tracer.is_part = True
 
     def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
         """What a call is while the stance is "force_eager"."""

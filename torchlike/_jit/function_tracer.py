@@ -20,6 +20,7 @@ from torchlike._jit.compile.program import Program
 from torchlike._jit.control_flow.rewriting import Conversion
 from torchlike._jit.guards.arguments import Numbers, with_offset
 from torchlike._jit.guards.keys import static_key
+from torchlike._jit.guards.weak import held_by
 from torchlike.tensor import Tensor
 
 logger = logging.getLogger("torchlike.jit")
@@ -66,6 +67,8 @@ class FunctionTracer:
         self._scripting = scripting
         #: Whether programs check values.
         self._checks = checks
+        #: Whether it is of a module that is compiled by itself, unasked.
+        self.is_part = False
         self.conversion = Conversion()
         self.traces = 0
         #: Whether a trace runs whose call is eager: what the body prints then is not told.
@@ -105,6 +108,8 @@ class FunctionTracer:
             self._double, plain, call.structure, shared, run.numbers.positions
         )
         program = builder.build(capture, closed, run.n_forward, run.sources(), call.tensors, shared)
+        for key in held_by(program, capture.observer.weak_referents()):
+            program = replace(program, cacheable=False, why_not=capture.observer.why_held(key))
         capture.inputs.clear()
         self.traces += 1
         for watch in watchers:
@@ -185,6 +190,7 @@ class FunctionTracer:
         """A capture of the function, not begun yet."""
         run = Tracing(self._fn, self._name, *what)
         run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
+        run.capture.is_part = self.is_part
         run.capture.prints.held = self._falls_back
         run.capture.prints.silent = self._is_silent
         return run

@@ -17,7 +17,9 @@ from torchlike._core.tape import (
     GradientEdge,
     Node,
     RemovableHandle,
+    about_to_hook,
     accumulator,
+    edge_of_its_own,
     former_accumulator,
     gradient_edge,
 )
@@ -158,7 +160,7 @@ def _edge_of_input(t: Any) -> Edge:
     if isinstance(t, GradientEdge):
         return t.node, t.output_nr
     # A view made under no_grad says requires_grad after its base, but no gradient leads to it.
-    return gradient_edge(t) or (Node("Unreachable", []), 0)
+    return edge_of_its_own(t) or (Node("Unreachable", []), 0)
 
 
 def _elsewheres(inputs: Sequence[Any]) -> dict[int, Tensor]:
@@ -308,11 +310,12 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    edge = gradient_edge(self)
+    about_to_hook()
+    edge = edge_of_its_own(self)
     if edge is None:  # a view made under no_grad: no gradient ever passes it
         return RemovableHandle.on({}, hook)
     node, nr = edge
-    if self.grad_fn is None:
+    if self._node is None:
         _leaf_hooks(self)
         node = accumulator(self)
     else:
@@ -367,9 +370,11 @@ def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this non-leaf in ``.grad``. A leaf keeps it anyway."""
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    node = self.grad_fn
+    edge_of_its_own(self)
+    node = self._present_node()
     if node is None:
         return
+    node = node.shown()
     _check_own(node, "retain_grad()")
     if node.retained is None:
         node.retained = {}

@@ -59,8 +59,10 @@ def _sum_of_tensors(present: Any, gradient: Any) -> Any:
     return present + gradient
 
 
-def _dependencies(roots: Sequence[Node], stop_before: int) -> dict[Node, int]:
+def _dependencies(roots: Sequence[Node], stop_before: int, create_graph: Any) -> dict[Node, int]:
     """How many edges lead to each reachable node."""
+    if create_graph:
+        _replay(roots, stop_before)
     count: dict[Node, int] = dict.fromkeys(roots, 0)
     stack = list(count)
     while stack:
@@ -76,6 +78,23 @@ def _dependencies(roots: Sequence[Node], stop_before: int) -> dict[Node, int]:
                     count[following] = 1
                     stack.append(following)
     return count
+
+
+def _replay(roots: Sequence[Node], stop_before: int) -> None:
+    """Put operations in the place of nodes that stand for many: their gradients have derivatives of
+    any order."""
+    seen = set(roots)
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        if node.sequence < stop_before:
+            continue
+        if node.replay is not None:
+            node.replay(node)
+        for edge in node.edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
 
 
 def _towards(nodes: Sequence[Node], targets: set[Node]) -> tuple[set[Node], set[Node]]:
@@ -192,7 +211,7 @@ def run(
             roots, cotangents, retain_graph=retain_graph, create_graph=create_graph,
             targets=targets, accumulate=accumulate, stop_before=stop_before, fresh=True,
         ))  # fmt: skip
-    dependencies = _dependencies([edge[0] for edge in roots], stop_before)
+    dependencies = _dependencies([edge[0] for edge in roots], stop_before, create_graph)
     in_tensors, cotangents = _as_nodes_want(dependencies, cotangents, create_graph)
     buffers = _Buffers(in_tensors)
     for edge, cotangent in zip(roots, cotangents, strict=True):

@@ -16,6 +16,10 @@ import numpy as np
 
 import torchlike
 from torchlike import nn
+from torchlike._core import modes, tape
+from torchlike._jit.fallback.replay import replayable
+from torchlike._jit.function import JitFunction
+from torchlike._jit.guards.keys import NoKey
 from torchlike._runtime.environment_variables import COMPILE
 from torchlike.porting.module_compiler import ModuleCompiler
 
@@ -40,12 +44,26 @@ def apply(mode: str) -> ModuleCompiler | None:
         return None
     compiler = ModuleCompiler(
         module_class=nn.Module,
-        compile=torchlike.jit.jit,
-        errors=(torchlike.jit.JitCaptureError,),
+        compile=_compiled,
+        errors=(torchlike.jit.JitCaptureError, NoKey),
         save_random_state=_save_random_state,
+        call=replayable,
+        runs_eagerly=_in_backward_or_checkpoint,
     )
     compiler.install()
     return compiler
+
+
+def _compiled(module: nn.Module) -> JitFunction:
+    function = torchlike.jit.jit(module)
+    function.without_key = NoKey  # told from a TypeError of the module's
+    function.stand_alone()
+    return function
+
+
+def _in_backward_or_checkpoint() -> bool:
+    """Whether a checkpoint may compare what two runs of a module save."""
+    return bool(tape.saving.hooks) or modes.current.backward_pass is not None
 
 
 def _save_random_state() -> Callable[[], None]:

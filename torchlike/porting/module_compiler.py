@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from torchlike._jit.fallback.replay import WHY
+
 
 @dataclass
 class ModuleCompiler:
@@ -24,6 +26,11 @@ class ModuleCompiler:
     errors: tuple[type[Exception], ...]
     #: Gives a function that puts back the state of the random generators which compiling may move.
     save_random_state: Callable[[], Callable[[], None]]
+    #: Makes a compiled call of a module: (module, call, the same eagerly, what to do where its
+    #: graph has to be eager after all, arguments).
+    call: Callable[..., Any] = field(default=lambda module, call, *more: call())
+    #: Whether calls are eager now, whatever module is called.
+    runs_eagerly: Callable[[], bool] = field(default=lambda: False)
     left_eager: dict[str, str] = field(default_factory=dict)
     #: The classes of the modules that were called by the script itself.
     called: set[str] = field(default_factory=set)
@@ -35,7 +42,7 @@ class ModuleCompiler:
 
         @functools.wraps(eager)
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if getattr(self._thread, "inside", False):
+            if getattr(self._thread, "inside", False) or self.runs_eagerly():
                 return eager(module, *args, **kwargs)
             self._thread.inside = True
             try:
@@ -59,13 +66,30 @@ class ModuleCompiler:
         if compiled is module:
             return eager(module, *args, **kwargs)
         restore_random_state = self.save_random_state()
+
+        def again() -> Any:
+            self._thread.inside, before = True, getattr(self._thread, "inside", False)
+            try:
+                return eager(module, *args, **kwargs)
+            finally:
+                self._thread.inside = before
+
+        def leave_eager() -> None:
+            self._leave(module, WHY)
+
         try:
-            return compiled(*args, **kwargs)
+            return self.call(
+                module, lambda: compiled(*args, **kwargs), again, leave_eager, (args, kwargs)
+            )
         except self.errors as error:
             restore_random_state()
-            self._compiled[module] = module
-            self.left_eager.setdefault(type(module).__name__, _first_line(error))
+            self._leave(module, _first_line(error))
             return eager(module, *args, **kwargs)
+
+    def _leave(self, module: Any, why: str) -> None:
+        """Leave a module eager from now on."""
+        self._compiled[module] = module
+        self.left_eager.setdefault(type(module).__name__, why)
 
 
 def _first_line(error: Exception) -> str:

@@ -36,6 +36,7 @@ from torchlike._jit.capture.slots import Slot, hooks_of, rebound_slots, set_slot
 from torchlike._jit.capture.structure import Tables
 from torchlike._jit.fallback import advice
 from torchlike._jit.guards.numbers import values_of
+from torchlike._jit.guards.tensors import retains
 from torchlike._jit.guards.values import MISSING
 from torchlike._runtime import value_check
 from torchlike.autograd.partial import GIVEN, When
@@ -61,6 +62,8 @@ class Capture:
         self.defined_at = ""
         #: Whether ``torch.jit.is_scripting()`` is to say yes.
         self.scripting = False
+        #: Whether it is of a module that is compiled by itself, unasked.
+        self.is_part = False
         #: Whether it is another trace of what was compiled, for create_graph outside (see double).
         self.is_retraced = False
         #: Whether checks of values become a part of the program, and whether one has.
@@ -122,6 +125,9 @@ class Capture:
         self.place: Any = None
         #: What code made of arguments' values: (position, function) -> its result.
         self.numbers: dict[tuple[int, Callable[[Any], Any]], Any] = {}
+        #: Of which tensors code asked whether they keep their gradients: {id: (tensor, or position
+        #: among the arguments, answer)}.
+        self.retaining: dict[int, tuple[Tensor | int, bool]] = {}
         #: The ranks that run the program together, once it has a collective (distributed/captured).
         self.ranks: Any = None
         #: What else may refuse the capture once the body has run.
@@ -349,6 +355,22 @@ class Capture:
     def module_made(self, module: Any) -> None:
         """A module is being made."""
         self.made_modules.add(id(module))
+
+    def graph_asked(self) -> None:
+        """Somebody looks into the graph: JitCaptureError where it is the user's code, which may go
+        on to do so outside of the module that is compiled by itself."""
+        asking = str(sys._getframe(2).f_globals.get("__name__"))
+        if asking.partition(".")[0] != "torchlike":
+            self.refuse(
+                "grad_fn in a module that is compiled by itself",
+                "a function that is compiled together with its backward pass",
+            )
+
+    def retains_grad_seen(self, t: Tensor) -> None:
+        """A tensor is asked whether it keeps its gradient: a guard where it is from outside."""
+        argument = self.placeholders.get(id(t))
+        if argument is not None or self.observer.has_visited(t):
+            self.retaining.setdefault(id(t), (t if argument is None else argument, retains(t)))
 
     def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """A switch is about to be read or set: a guard."""

@@ -21,10 +21,8 @@ import enum
 import gc
 import inspect
 import io
-import os
 import random
 import sys
-import time
 import types
 import warnings
 from collections import deque
@@ -35,6 +33,7 @@ import numpy as np
 
 from torchlike._core import devices, dtypes
 from torchlike._core.errors import JitCaptureError
+from torchlike._jit.capture import outside
 from torchlike._jit.capture.bytecode import (
     given_to,
     lines_that_store,
@@ -50,28 +49,18 @@ from torchlike._jit.capture.guard_collector import (
     legacy_state,
 )
 from torchlike._jit.capture.libraries import LIBRARIES, is_library, line_of
-from torchlike._jit.capture.library_calls import handler_of
+from torchlike._jit.capture.library_calls import Handler, handler_of
 from torchlike._jit.capture.replayed_effects import Effect, counting, logging
 from torchlike._jit.capture.structure import Tables
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.objects import StateGuard
+from torchlike._jit.guards.states import UNSEEN, ComparedGuard, is_too_large, state_told_by
 from torchlike._jit.guards.values import MISSING, VALUES, ValueGuard
 from torchlike._jit.guards.variables import CellGuard, NameGuard, VariableGuard
 from torchlike._runtime.collector import functions_of
 from torchlike.tensor import Tensor
 
-#: What differs at each call and cannot be seen to: asked for inside a capture, it would be frozen.
-_CLOCKS = frozenset(
-    (time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic,
-     time.monotonic_ns, time.process_time, os.urandom, builtins.input)
-)  # fmt: skip
 _FILES = io.TextIOWrapper, io.BufferedWriter
-#: What the process is asked for by functions written in C, or told: (label, ask, tell).
-_DIRECTORY = "os.getcwd()", os.getcwd, os.chdir
-_RECURSION = "sys.getrecursionlimit()", sys.getrecursionlimit, sys.setrecursionlimit
-_PROCESS: dict[Any, tuple[str, Callable[[], Any], Callable[[Any], None]]] = {
-    function: setting for setting in (_DIRECTORY, _RECURSION) for function in setting[1:]
-}
 #: Methods that change a list or dictionary.
 _CHANGES = frozenset(
     ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
@@ -84,6 +73,8 @@ _builtin_names = frozenset(vars(builtins))
 
 #: Code objects known to be a library's, kept alive so that their ids stay theirs.
 _library_code: dict[int, types.CodeType] = {}
+#: A library's code objects at which something is done.
+_handled_code: dict[int, tuple[types.CodeType, Handler]] = {}
 
 
 class FrameObserver(GuardCollector):
@@ -176,15 +167,17 @@ class FrameObserver(GuardCollector):
             return
         entered = self._entered.get(key)
         if entered is None:
-            code = frame.f_code
-            if code.co_name == "<module>" or is_library(
-                frame.f_globals.get("__name__"), code.co_filename
-            ):
-                handler = handler_of(code)
+            if key in _handled_code:
+                _handled_code[key][1](self, frame, event, arg)
+                return
+            code, module = frame.f_code, frame.f_globals.get("__name__")
+            if code.co_name == "<module>" or is_library(module, code.co_filename):
+                handler = handler_of(module, code)
                 if handler is None:
                     _library_code[key] = code
                 else:
-                    handler(self, frame, event)
+                    _handled_code[key] = code, handler
+                    handler(self, frame, event, arg)
                 return
             if event != "call":
                 return  # a frame that was running before the capture began
@@ -275,7 +268,7 @@ class FrameObserver(GuardCollector):
         """Objects that a frame holds. They may be the capture's own; see ``settle``."""
         for name, value in frame.f_locals.items():
             kind = type(value)
-            if kind in ATOMS or isinstance(value, (Tensor, list, tuple, dict, set)):
+            if kind in ATOMS or issubclass(kind, (Tensor, list, tuple, dict, set)):
                 continue
             self._rooted = False
             self.visit(value, name)
@@ -320,21 +313,31 @@ class FrameObserver(GuardCollector):
             getattr(function, "__self__", None), _FILES
         ):
             self.say(f"{function.__name__} of a file")
-        try:
-            if function in _PROCESS:
-                self.see_setting(*_PROCESS[function])
-            clock = function in _CLOCKS or (
-                function.__name__ in ("now", "utcnow", "today")
-                and getattr(function.__self__, "__module__", "") == "datetime"
-            )
-        except (TypeError, AttributeError):
+        self._see_method(frame, function)
+        outside.see(self, frame, function)
+
+    def _see_method(self, frame: Any, function: Any) -> None:
+        """A method written in C may tell the state of its object."""
+        owner, name = getattr(function, "__self__", None), function.__name__
+        kind = type(owner)
+        if owner is None or kind is types.ModuleType:
             return
-        if clock:
-            file = frame.f_code.co_filename.rpartition("/")[2]
-            self.reasons.append(
-                f"it calls {function.__name__}() ({file}:{frame.f_lineno}), whose result would be "
-                "frozen; call it outside and pass the value as a tensor"
-            )
+        getter = state_told_by(kind, name)
+        if getter is None or not self._may_be_from_outside(owner):
+            return
+        if getter is UNSEEN or is_too_large(owner):
+            line = line_of(frame.f_code, frame.f_lineno)
+            self.reasons.append(outside.frozen(f"{kind.__name__}.{name}", line))
+        else:
+            what = f"the state of a {kind.__name__}, as of {name}()"
+            self._add((id(owner), getter), ComparedGuard(owner, what, getter))
+
+    def _may_be_from_outside(self, value: Any) -> bool:
+        """Whether an object was there before the capture, or nobody knows."""
+        key = id(value)
+        if key in self._visited and key not in self._unrooted:
+            return True
+        return gc.is_tracked(value) and self.is_from_outside(value)
 
     def lines_that_change(self, container: Any) -> str:
         """`` (model.py:12)``: where the code changes a container that is an argument, or may: by a

@@ -9,25 +9,35 @@ from __future__ import annotations
 import _ctypes
 import _weakref
 import array
+import decimal
 import functools
 import gc
 import io
+import logging
 import operator
 import random
 import threading
 import types
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
+from torchlike._core.errors import JitCaptureError, users_frame
 from torchlike._core.tensor_copies import FIELDS
+from torchlike._jit.capture import outside
 from torchlike._jit.capture.bytecode import Reads, reads_of, rebinds
-from torchlike._jit.capture.libraries import is_library, is_library_file, is_library_module
+from torchlike._jit.capture.libraries import (
+    is_library,
+    is_library_file,
+    is_library_module,
+    line_of,
+)
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.capture.structure import Tables
+from torchlike._jit.capture.weakly_reached import PROXIES, Reached
 from torchlike._jit.guards.containers import (
     ArrayGuard,
     AttributesGuard,
@@ -37,6 +47,13 @@ from torchlike._jit.guards.containers import (
     entries,
 )
 from torchlike._jit.guards.objects import CacheGuard, ClassGuard, FunctionGuard, StateGuard
+from torchlike._jit.guards.states import (
+    UNSEEN,
+    ComparedGuard,
+    is_too_large,
+    sees_locks,
+    state_of,
+)
 from torchlike._jit.guards.values import MISSING, ValueGuard
 from torchlike._jit.guards.variables import CellGuard, MemberGuard, NameGuard
 from torchlike.tensor import Tensor
@@ -48,8 +65,19 @@ ATOMS = frozenset(
 )  # fmt: skip
 #: Modules of the standard library whose classes, written in Python, hold the user's values.
 _CONTAINERS = frozenset(
-    ("collections", "weakref", "queue", "configparser", "multiprocessing.sharedctypes")
-)
+    ("collections", "weakref", "_weakrefset", "queue", "configparser", "threading", "subprocess",
+     "sched", "graphlib", "unittest.mock")
+)  # fmt: skip
+_PACKAGES = ("asyncio.", "concurrent.futures.", "multiprocessing.")
+#: What code reads of the standard library's modules as attributes.
+_OF_MODULES = {
+    "sys": frozenset(("argv", "path", "stdin", "dont_write_bytecode")),
+    "warnings": frozenset(("filters",)), "gc": frozenset(("garbage", "callbacks")),
+    "tempfile": frozenset(("tempdir",)), "logging": frozenset(("raiseExceptions", "lastResort")),
+}  # fmt: skip
+#: What code reads of loggers: what is logged is no part of the program, since a body logs once per
+#: compile.
+_OF_LOGGERS = frozenset(("level", "disabled"))
 #: A module's tables, and what they hold.
 _TABLES = {
     "_parameters": "parameters", "_buffers": "buffers", "_modules": "children",
@@ -73,43 +101,30 @@ class Entered:
         self.resolved = not code.co_freevars
 
 
-class GuardCollector:
+class GuardCollector(Reached):
     """Guards on what user code can reach, with the values that were there at first sight."""
 
     def __init__(self, tables: Tables | None = None) -> None:
-        self.guards: dict[Any, ValueGuard] = {}
+        super().__init__()
         #: Tables of modules that code names.
         self._tables = Tables(()) if tables is None else tables
         #: Why the program cannot be kept, from what was seen to happen.
         self.reasons: list[str] = []
-        #: Tensors that were reached, for their requires_grad, and all ways to them.
-        self.tensors: dict[int, Tensor] = {}
+        #: All ways to the tensors that were reached.
         self._tensor_labels: dict[int, set[str]] = {}
         #: Whether code asks which object a value is; see `comparable_tensors`.
         self.compares = False
-        #: Modules (of nn) that were reached by name: their owner guards their plain attributes.
-        self.modules: dict[int, Any] = {}
-        #: Tensors whose attributes of the user's count: {id: (tensor, label)}. Most have none.
-        self._noted_on: dict[int, tuple[Tensor, str]] = {}
         self._noted: set[str] = set()
         self.names: set[str] = set()
         #: Names that are read as values somewhere; the others are only called.
         self._read: set[str] = set()
         self._probed: set[str] = set()
         self._entered: dict[int, Entered] = {}
-        self._functions: dict[int, list[types.FunctionType]] = {}
         #: Where classes keep functions: {id(code): (class, name, what stands there)}.
         self._class_functions: dict[int, list[tuple[type, str, Any]]] = {}
-        #: Everything visited: {id: (object, label, depth)}.
-        self._visited: dict[int, tuple[Any, str, int]] = {}
-        #: Objects whose attributes are followed by name, and those followed whole.
-        self._objects: dict[int, tuple[Any, str, int]] = {}
+        #: Objects of which all attributes are followed.
         self._whole: set[int] = set()
         self._all_whole = False
-        #: Ids of visited objects that may have been made by the capture itself.
-        self._unrooted: set[int] = set()
-        self._rooted = True
-        self._spaces: dict[int, tuple[Any, dict[str, Any]]] = {}
         #: Users' generators that can be reached, with their frames; see FrameObserver.settle.
         self._generators: list[tuple[types.GeneratorType[Any, Any, Any], int, str]] = []
 
@@ -120,16 +135,15 @@ class GuardCollector:
         kind = type(value)
         if kind in ATOMS or depth > _MAX_DEPTH:
             return
+        if kind in PROXIES:
+            self._proxied(value, label, depth)
+            return
         key = id(value)
         if isinstance(value, Tensor):
             self._tensor_labels.setdefault(key, set()).add(label)
-        if key in self._visited:
-            if not (self._rooted and key in self._unrooted):
-                return
-            self._unrooted.discard(key)  # reached from a root after all, and so is what it holds
+        if self._is_known(key):
+            return
         self._visited[key] = (value, label, depth)
-        if not self._rooted:
-            self._unrooted.add(key)
         if isinstance(value, Tensor):
             self.tensors[key] = value
             if not vars(value).keys() <= FIELDS:
@@ -137,8 +151,17 @@ class GuardCollector:
             self._note_on(value, label)
             return
         visitor = _visitor(kind)
-        if visitor is not None:
+        if visitor is None:
+            return
+        try:
             visitor(self, value, label, depth)
+        except JitCaptureError:
+            raise
+        except Exception as error:  # of a method of the user's that only this asks for
+            raise JitCaptureError(
+                f"`{label}` (of {kind.__qualname__}) cannot be looked into, for which it cannot be "
+                f"compiled{line_of_user()}: {type(error).__name__}: {error}"
+            ) from error
 
     def comparable_tensors(self) -> list[Tensor]:
         """Tensors from outside that the code may find an argument to be one of: it compares
@@ -203,11 +226,12 @@ class GuardCollector:
         if id(value) not in self._objects or not isinstance(space, dict):
             return
         self._whole.add(id(value))
-        rooted, self._rooted = self._rooted, id(value) not in self._unrooted
+        before = self._rooted, self._weakly
+        self._reach_as(value)
         if "_modules" not in space:
             self._add((id(value), AttributesGuard), AttributesGuard(value, space, label))
         self._scan(value, label, 1, set(space))
-        self._rooted = rooted
+        self._rooted, self._weakly = before
 
     def follow_all_whole(self) -> None:
         """Code takes attributes by computed names of objects that cannot be told."""
@@ -222,11 +246,11 @@ class GuardCollector:
 
     def learn(self, new: set[str] | frozenset[str]) -> None:
         """Code mentions more names: look them up in the objects that are followed."""
-        rooted = self._rooted
+        before = self._rooted, self._weakly
         for at in list(self._objects.values()):
-            self._rooted = id(at[0]) not in self._unrooted
+            self._reach_as(at[0])
             self._scan(*at, new)
-        self._rooted = rooted
+        self._rooted, self._weakly = before
 
     def _scan(self, value: Any, label: str, depth: int, names: Any) -> None:
         """Look up ``names`` in one object."""
@@ -238,6 +262,10 @@ class GuardCollector:
             value, (type, types.ModuleType, types.FunctionType, Tensor)
         ):  # fmt: skip
             self._spaces.setdefault(id(value), (value, space))
+        if isinstance(value, types.ModuleType) and value.__name__ in _OF_MODULES:
+            names = _OF_MODULES[value.__name__].intersection(names)
+        elif isinstance(value, (logging.Logger, logging.Handler)):
+            names = _OF_LOGGERS.intersection(names)
         for name in list(names):
             if space is not None and not isinstance(value, type) and name in space:
                 found = space[name]
@@ -301,7 +329,8 @@ class GuardCollector:
         entered.resolved = True
         label = fn.__qualname__
         # What a function made by the capture itself closes over may be the capture's own, too.
-        rooted, self._rooted = self._rooted, id(fn) not in self._unrooted
+        before = self._rooted, self._weakly
+        self._reach_as(fn)
         parts = FunctionGuard(fn, f"{label} (its code or defaults)")
         self._add((id(fn), FunctionGuard), parts)
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
@@ -313,7 +342,7 @@ class GuardCollector:
                 if name in entered.free and self._is_rebound(name):
                     guard.value = entered.free[name]
                 self.visit(guard.value, name, 1)
-        self._rooted = rooted
+        self._rooted, self._weakly = before
 
     def _is_rebound(self, name: str) -> bool:
         """Whether code that ran assigns a variable of this name that functions share."""
@@ -340,6 +369,9 @@ class GuardCollector:
         self.visit(method.__func__, label, depth)
 
     def _partial(self, value: Any, label: str, depth: int) -> None:
+        if type(value.func) is types.BuiltinFunctionType and outside.asks(value.func):
+            # Called by nothing that is seen.
+            self.reasons.append(outside.frozen(value.func.__name__, label))
         self.visit(value.func, label, depth + 1)
         self.visit(value.args, label, depth + 1)
         self.visit(value.keywords, f"{label}.keywords", depth + 1)
@@ -363,6 +395,8 @@ class GuardCollector:
 
     def _class(self, cls: type, label: str, depth: int) -> None:
         if is_library_module(str(cls.__module__)):
+            if cls is decimal.Decimal:
+                self._decimal(cls, label, depth)
             return
         for base in cls.__mro__:
             if is_library_module(str(base.__module__)):
@@ -379,8 +413,10 @@ class GuardCollector:
         self._follow(cls, label, depth)
 
     def _module(self, module: types.ModuleType, label: str, depth: int) -> None:
-        if not is_library_file(module):
+        if module.__name__ in _OF_MODULES or not is_library_file(module):
             self._follow(module, label, depth)
+        elif module.__name__ == "decimal":
+            self._decimal(module, label, depth)
 
     def _list(self, value: Any, label: str, depth: int) -> None:
         self._add(id(value), ItemsGuard(value, label))
@@ -401,6 +437,9 @@ class GuardCollector:
                 if isinstance(k, Tensor):
                     self.compares = True
                     self.visit(k, f"a key of {label}", depth + 1)
+        if isinstance(value, defaultdict):
+            what = f"{label}.default_factory"
+            self._add((id(value), defaultdict), ComparedGuard(value, what, _default_factory))
         if type(value) is not dict:
             self._instance(value, label, depth)
 
@@ -443,8 +482,23 @@ class GuardCollector:
         self._add(id(value), StateGuard(value, label, _context))
         self.visit(value.get(None), label, depth + 1)
 
-    def _reference(self, value: Any, label: str, depth: int) -> None:
-        self.visit(value(), f"{label}()", depth + 1)
+    def _state(self, value: Any, label: str, depth: int) -> None:
+        """An object written in C, whose state is seen by a getter, or not at all."""
+        getter, kind = state_of(type(value)), type(value).__name__
+        if not self._rooted or getter is None:
+            return
+        if getter is UNSEEN or is_too_large(value):
+            self.reasons.append(
+                f"it can read `{label}` (a {kind}), whose state would be frozen; read it outside "
+                "and pass what it says as an argument"
+            )
+        else:
+            self._add((id(value), getter), ComparedGuard(value, label, getter))
+
+    def _decimal(self, value: Any, label: str, depth: int) -> None:
+        """What is computed of decimal numbers depends on a setting of the thread."""
+        key = id(_precision), ComparedGuard
+        self._add(key, ComparedGuard(_precision, "decimal.getcontext()", _answer))
 
     def _iterator(self, value: Any, label: str, depth: int) -> None:
         if not self._rooted or (isinstance(value, io.IOBase) and _is_only_written(value)):
@@ -480,7 +534,7 @@ class GuardCollector:
                 else:
                     self._note_on(held, f"{label}.{name}")
             for name, held in list(space.items()):
-                if name.endswith("_hooks") and held:
+                if name.endswith("_hooks") and isinstance(held, dict):
                     for hook in list(held.values()):
                         self.visit(hook, f"{label}.{name}", depth + 1)
                 elif isinstance(held, (types.FunctionType, types.MethodType)):
@@ -492,10 +546,36 @@ class GuardCollector:
         elif space is None:
             return
         self._follow(value, label, depth)
-        if any(base.__module__ in _CONTAINERS for base in cls.__mro__) and space is not None:
+        if space is not None and any(_is_container(base.__module__) for base in cls.__mro__):
             for name, held in list(space.items()):  # its methods, which are not seen, read these
                 self._name(value, space, name, held, f"{label}.{name}")
                 self.visit(held, f"{label}.{name}", depth + 1)
+                if getter := sees_locks(type(held)):
+                    self._add((id(held), getter), ComparedGuard(held, f"{label}.{name}", getter))
+
+
+def line_of_user() -> str:
+    """`` (train.py:41)``: where the user's code is."""
+    frame = users_frame()
+    return "" if frame is None else f" ({line_of(frame.f_code, frame.f_lineno)})"
+
+
+def _is_container(module: str) -> bool:
+    return module in _CONTAINERS or module.startswith(_PACKAGES)
+
+
+def _default_factory(table: Any) -> Any:
+    return table.default_factory
+
+
+def _precision() -> tuple[Any, ...]:
+    at = decimal.getcontext()
+    traps = " ".join(signal.__name__ for signal, trapped in at.traps.items() if trapped)
+    return at.prec, at.rounding, at.Emin, at.Emax, at.capitals, at.clamp, traps
+
+
+def _answer(ask: Callable[[], Any]) -> Any:
+    return ask()
 
 
 def _is_only_written(file: io.IOBase) -> bool:
@@ -556,6 +636,7 @@ _KINDS: tuple[tuple[Any, Callable[..., None]], ...] = (
         GuardCollector._proxy,
     ),
     ((operator.attrgetter, operator.methodcaller), GuardCollector._getter),
+    ((decimal.Decimal,), GuardCollector._decimal),
     (type, GuardCollector._class),
     (types.ModuleType, GuardCollector._module),
     ((list, set, deque), GuardCollector._list),
@@ -581,11 +662,13 @@ def _visitor(kind: type) -> Callable[..., None] | None:
     top = str(kind.__module__).partition(".")[0]
     if kind.__name__ == "JitFunction" and top == "torchlike":
         return GuardCollector._wrapping
+    if state_of(kind) is not None:
+        return GuardCollector._state
     if issubclass(kind, Iterator):
         return GuardCollector._iterator
     if top in ("jax", "jaxlib", "numpy") or (
-        # What is logged is no part of the program: a body logs once per compile, as it prints.
-        kind.__module__ in ("torchlike._core.dtypes", "threading", "_thread", "logging")
+        # A lock tells something where its methods are called; see `FrameObserver._see_method`.
+        kind.__module__ in ("torchlike._core.dtypes", "_thread")
         and (not issubclass(kind, threading.local))
     ):
         return None

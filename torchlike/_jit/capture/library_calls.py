@@ -7,17 +7,22 @@ in user code stands for, such as the environment. A new function of this kind is
 
 from __future__ import annotations
 
+import _abc  # pyright: ignore[reportMissingImports]
 import inspect
 import os
+import threading
 import types
+from abc import ABCMeta
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import jax
 
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.capture.libraries import is_library, line_of
+from torchlike._jit.capture import outside
+from torchlike._jit.capture.libraries import is_library, is_library_module, line_of
 from torchlike._jit.guards.environment_variables import EnvironmentGuard, EnvironmentVariableGuard
+from torchlike._jit.guards.objects import StateGuard
 from torchlike._jit.guards.values import ValueGuard
 
 
@@ -31,10 +36,14 @@ class Observer(Protocol):
     def say(self, by: str) -> None: ...
     def has_entered(self, frame: Any) -> bool: ...
     def is_called_by_user(self, frame: Any) -> bool: ...
+    def visit(self, value: Any, label: str, depth: int = 0) -> None: ...
+    def see_setting(
+        self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]
+    ) -> None: ...
 
 
-#: ``handler(observer, frame, event)``.
-Handler = Callable[[Observer, Any, str], None]
+#: ``handler(observer, frame, event, what the profiler tells with it)``.
+Handler = Callable[[Observer, Any, str, Any], None]
 
 _REFUSALS_OF_JAX = (
     jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError,
@@ -49,16 +58,20 @@ _GENERATORS = {
 }  # fmt: skip
 
 
-def handler_of(code: types.CodeType) -> Handler | None:
-    """What is to be done where a library's code is entered or left; mostly nothing."""
-    return _HANDLERS.get(_key(code))
+def handler_of(module: Any, code: types.CodeType) -> Handler | None:
+    """What is to be done where a library's code, of a module, is entered or left or calls what is
+    written in C; mostly nothing."""
+    handler = _HANDLERS.get(_key(code))
+    if handler is None and outside.is_watched(module, code):
+        return _call_into_c
+    return handler
 
 
 def _key(code: types.CodeType) -> tuple[str, str]:
     return code.co_name, os.path.basename(code.co_filename)
 
 
-def _log(observer: Observer, frame: Any, event: str) -> None:
+def _log(observer: Observer, frame: Any, event: str, arg: Any) -> None:
     """All that loggers take goes through this function."""
     if event == "call" and _logs_for_user(observer, frame):
         observer.say("logging")
@@ -72,7 +85,7 @@ def _logs_for_user(observer: Observer, frame: Any) -> bool:
     return at is not None and at is not frame and observer.has_entered(at)
 
 
-def _draw_entropy(observer: Observer, frame: Any, event: str) -> None:
+def _draw_entropy(observer: Observer, frame: Any, event: str, arg: Any) -> None:
     """Asks the system for entropy (``Random`` only without a seed)."""
     if event == "call" and frame.f_locals.get("x") is None:
         file = os.path.basename(frame.f_code.co_filename).removesuffix(".py")
@@ -82,7 +95,7 @@ def _draw_entropy(observer: Observer, frame: Any, event: str) -> None:
         )
 
 
-def _use_generator(observer: Observer, frame: Any, event: str) -> None:
+def _use_generator(observer: Observer, frame: Any, event: str, arg: Any) -> None:
     name = frame.f_code.co_name
     if event == "call" and frame.f_globals.get("__name__") == "torchlike.random.generator":
         observer.reasons.append(
@@ -91,7 +104,7 @@ def _use_generator(observer: Observer, frame: Any, event: str) -> None:
         )
 
 
-def _start_thread(observer: Observer, frame: Any, event: str) -> None:
+def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
     """Work is about to be given to another thread, in which nothing is captured:
     JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
     if event != "call":
@@ -115,7 +128,7 @@ def _start_thread(observer: Observer, frame: Any, event: str) -> None:
         )
 
 
-def _make_error(observer: Observer, frame: Any, event: str) -> None:
+def _make_error(observer: Observer, frame: Any, event: str, arg: Any) -> None:
     """JAX refuses a traced array's value."""
     error = frame.f_locals.get("self")
     made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
@@ -123,7 +136,7 @@ def _make_error(observer: Observer, frame: Any, event: str) -> None:
         observer.errors_of_jax.append(error)
 
 
-def _use_variable(observer: Observer, frame: Any, event: str) -> None:
+def _use_variable(observer: Observer, frame: Any, event: str, arg: Any) -> None:
     """Reads, sets or deletes an environment variable."""
     environment, name = frame.f_locals.get("self"), frame.f_locals.get("key")
     own = event == "call" and isinstance(environment, _Environment)
@@ -135,12 +148,79 @@ def _use_variable(observer: Observer, frame: Any, event: str) -> None:
             observer.guards["environ", encoded] = EnvironmentVariableGuard(encoded)
 
 
-def _use_environment(observer: Observer, frame: Any, event: str) -> None:
+def _use_environment(observer: Observer, frame: Any, event: str, arg: Any) -> None:
     """Asks which environment variables there are."""
     environment = frame.f_locals.get("self")
     own = event == "call" and isinstance(environment, _Environment)
     if own and observer.is_called_by_user(frame) and "environ" not in observer.guards:
         observer.guards["environ"] = EnvironmentGuard()
+
+
+def _call_into_c(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+    if event == "c_call":
+        outside.see(observer, frame, arg)
+
+
+def _give_object(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+    """Gives user code one of the standard library's objects: of which thread or process it is."""
+    if event == "return" and arg is not None and observer.has_entered(frame.f_back):
+        name = frame.f_code.co_name
+        if name == "current_thread":
+            observer.see_setting("threading.current_thread()", threading.current_thread, _untold)
+        observer.visit(arg, f"{name}()")
+
+
+def _list_threads(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+    if event == "call" and observer.has_entered(frame.f_back):
+        observer.see_setting("threading.enumerate()", threading.enumerate, _untold)
+
+
+def _untold(value: Any) -> None:
+    """Nothing: it cannot be set."""
+
+
+def _ask_level(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+    """Asks a logger what it takes."""
+    logger = frame.f_locals.get("self")
+    if event == "call" and observer.has_entered(frame.f_back):
+        key = id(logger), _ask_level
+        if key not in observer.guards:
+            label = f"what the logger {logger.name!r} takes"
+            observer.guards[key] = StateGuard(logger, label, _level)
+
+
+def _level(logger: Any) -> tuple[int, int]:
+    return logger.getEffectiveLevel(), logger.manager.disable
+
+
+def _ask_random(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+    """Asks for the state of a generator of Python's random numbers."""
+    if event == "call" and observer.has_entered(frame.f_back):
+        observer.visit(frame.f_locals.get("self"), "random.getstate()")
+
+
+def _ask_class(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+    """Asks whether something is of an abstract class of the user's, which others may join."""
+    cls = frame.f_locals.get("cls")
+    if event == "call" and isinstance(cls, type) and not is_library_module(cls.__module__) and (
+        observer.is_called_by_user(frame)
+    ):  # fmt: skip
+        key = id(cls), _ask_class
+        if key not in observer.guards:
+            label = f"what is registered as {cls.__qualname__}"
+            observer.guards[key] = StateGuard(cls, label, _registered)
+
+
+def _registered(cls: Any) -> Any:
+    return _abc._get_dump(cls)[0]
+
+
+def _ask_numpys_errors(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+    if event == "call" and observer.has_entered(at := frame.f_back):
+        raise JitCaptureError(
+            f"numpy.geterr() ({line_of(at.f_code, at.f_lineno)}) cannot be compiled: it is "
+            "otherwise while a function is captured.\n  Call it outside the compiled function."
+        )
 
 
 #: By the name of a function and of its file.
@@ -153,6 +233,16 @@ _HANDLERS: dict[tuple[str, str], Handler] = {
     ("uuid4", "uuid.py"): _draw_entropy,
     ("token_bytes", "secrets.py"): _draw_entropy,
     ("__init__", "random.py"): _draw_entropy,
+    ("getstate", "random.py"): _ask_random,
+    ("current_thread", "threading.py"): _give_object,
+    ("current_process", "process.py"): _give_object,
+    ("active_count", "threading.py"): _list_threads,
+    ("enumerate", "threading.py"): _list_threads,
+    ("isEnabledFor", "__init__.py"): _ask_level,
+    ("getEffectiveLevel", "__init__.py"): _ask_level,
+    _key(ABCMeta.__instancecheck__.__code__): _ask_class,
+    _key(ABCMeta.__subclasscheck__.__code__): _ask_class,
+    ("geterr", "_ufunc_config.py"): _ask_numpys_errors,
     **{(name, "generator.py"): _use_generator for name in _GENERATORS},
     _key(_Environment.__getitem__.__code__): _use_variable,
     _key(_Environment.__setitem__.__code__): _use_variable,

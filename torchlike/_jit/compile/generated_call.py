@@ -93,7 +93,7 @@ class Source:
         """Return ``yes`` where all conditions hold."""
         self.line("try:")
         self.line(f"    return {yes} if {' and '.join(conditions)} else {no}")
-        self.line("except ValueError:  # of a variable that was deleted")
+        self.line("except Exception:  # of a variable that was deleted, a method of the user's")
         self.line(f"    return {no}")
 
     def function(self, head: str) -> Callable[..., Any]:

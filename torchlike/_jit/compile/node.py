@@ -18,7 +18,7 @@ from torchlike.autograd.partial import arriving, placed, with_flags
 class CompiledNode(Node):
     """A whole jitted call as one node of the tape: its backward is a second executable."""
 
-    __slots__ = ("call", "program", "residuals")
+    __slots__ = ("call", "program", "replay", "residuals")
 
     def __init__(self, program: Any, edges: list[Edge | None], residuals: Any, call: Any) -> None:
         super().__init__("CompiledBackward", edges)
@@ -26,6 +26,8 @@ class CompiledNode(Node):
         #: What the call ran on, for create_graph.
         self.call = call
         self.residuals = residuals
+        #: Replaces it by eager operations, where that can be done (fallback/replay.py).
+        self.replay: Any = None
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -74,7 +76,7 @@ class CompiledNode(Node):
             )
 
     def release(self) -> None:
-        self.residuals = self.call = None
+        self.residuals = self.call = self.replay = None
 
 
 class PackedCompiledNode(CompiledNode):

@@ -6,10 +6,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import modes
+from torchlike._core import modes, tape
+from torchlike._jit.fallback import replay
 
 #: Modules of one function that have programs of their own at most; the oldest is forgotten.
 _MOST = 256
+#: Stands for what calls a module that runs eagerly.
+_EAGER = object()
 
 
 class ModuleFallback:
@@ -20,10 +23,14 @@ class ModuleFallback:
     modules without others inside (``Linear``, ``ReLU``) stay eager: they are one op.
     """
 
-    def __init__(self, whole: Any, compile: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, whole: Any, compile: Callable[[Any], Any], tell: Callable[[Any, str], None]
+    ) -> None:  # fmt: skip
+        """``tell`` hears of modules that run eagerly after all, and why."""
         #: The function itself, where it is a module: not a part.
         self._whole = whole
         self._compile = compile
+        self._tell = tell
         #: Modules called so far, by their ids; they live no longer for it.
         self._seen: dict[int, weakref.ref[Any]] = {}
         #: What calls them from the second time on, which holds them.
@@ -37,8 +44,13 @@ class ModuleFallback:
         """What is to be called (by ``call``) in the place of a module, or None for itself."""
         if module is self._whole or not module._is_worth_compiling():
             return None
+        # A checkpoint compares what its two runs save: both are eager.
+        if tape.saving.hooks or modes.current.backward_pass is not None:
+            return None
         key = id(module)
         found = self._compiled.get(key)
+        if found is _EAGER:
+            return None
         if found is None:
             seen = self._seen.get(key)
             if seen is None or seen() is not module:
@@ -50,7 +62,16 @@ class ModuleFallback:
 
     def call(self, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A module's call: what it calls in its turn is part of it."""
-        return _with(None, compiled, args, kwargs)
+        module = compiled._fn
+
+        def leave_eager() -> None:
+            _keep(self._compiled, id(module), _EAGER)
+            self._tell(module, replay.WHY)
+
+        return replay.replayable(
+            module, lambda: _with(None, compiled, args, kwargs),
+            lambda: module(*args, **kwargs), leave_eager, (args, kwargs),
+        )  # fmt: skip
 
 
 def _keep(table: dict[int, Any], key: int, value: Any) -> None:

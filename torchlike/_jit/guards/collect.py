@@ -45,9 +45,11 @@ from torchlike._jit.guards.tensors import (
     CellsInUseGuard,
     HistoryGuard,
     LeafHooksGuard,
+    RetainsGradGuard,
     TensorGuard,
 )
 from torchlike._jit.guards.variables import NameGuard
+from torchlike._jit.guards.weak import weakened
 from torchlike.tensor import Tensor
 
 
@@ -65,7 +67,7 @@ def guards_of(
     captured as state from outside too. ``cells`` are the program's own, ``flags`` the leaves whose
     ``requires_grad`` it changes, ``written`` the kinds of places that it writes to.
     """
-    return [
+    found = [
         *_of_slots(capture),
         *_of_values(capture),
         *_of_tensors(capture),
@@ -75,8 +77,14 @@ def guards_of(
         *(PlaceGuard(i, sharding) for i, sharding in capture.places_asked.items()),
         *(NumbersGuard(i, read, found) for (i, read), found in capture.numbers.items()),
         *_of_modules(capture),
+        *(RetainsGradGuard(of, value) for of, value in capture.retaining.values()),
         CellsInUseGuard(cells),
     ]
+    if not capture.observer.weak:
+        return found
+    refs = capture.observer.weak_referents()
+    capture.observer.let_go()
+    return list(weakened(found, refs))
 
 
 def _modules(capture: Capture) -> list[Any]:

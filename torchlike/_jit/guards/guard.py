@@ -39,7 +39,7 @@ class Guard:
     def expression(self, name: Callable[[Any], str]) -> str | None:
         """Source that is true only if ``check(arguments)`` is; None for a call of ``check``.
 
-        ``name`` gives an object a name in the source. A ValueError counts as false.
+        ``name`` gives an object a name in the source. An error counts as false.
         """
         return None
 
@@ -66,16 +66,19 @@ class GuardSet:
         self.epoch: int = modes.epoch.count
 
     def check(self, arguments: Sequence[Tensor]) -> bool:
-        """Whether all hold."""
-        for check in self._checks:
-            if not check(arguments):
-                return False
-        now = modes.epoch.count
-        if self.epoch != now:
-            for check in self._late_checks:
+        """Whether all hold. A method of the user's that raises when values are compared says no."""
+        try:
+            for check in self._checks:
                 if not check(arguments):
                     return False
-            self.epoch = now
+            now = modes.epoch.count
+            if self.epoch != now:
+                for check in self._late_checks:
+                    if not check(arguments):
+                        return False
+                self.epoch = now
+        except Exception:
+            return False
         return True
 
     def expressions(self, name: Callable[[Any], str]) -> list[str]:
@@ -96,8 +99,11 @@ class GuardSet:
         for guard in self.guards:
             if guard.of_arguments and arguments is None:
                 continue
-            if not guard.check(arguments or ()):
-                return guard.explain(arguments or ())
+            try:
+                if not guard.check(arguments or ()):
+                    return guard.explain(arguments or ())
+            except Exception as error:
+                return f"what cannot be compared any more ({type(error).__name__}: {error})"
         return ""
 
     def of(self, kind: type[_G]) -> list[_G]:

@@ -12,9 +12,7 @@ from torchlike._core import devices
 from torchlike._core.size import Size
 
 #: Values that cannot change, compared by value.
-_BY_VALUE = frozenset(
-    (int, bool, str, bytes, type(None), type(...), Size, devices.device, range, frozenset)
-)
+_BY_VALUE = frozenset((int, bool, str, bytes, type(None), type(...), Size, devices.device))
 
 
 class Identity:
@@ -52,6 +50,11 @@ def static_key(leaf: Any) -> Any:
         return kind, leaf.hex()  # 0.0 is not -0.0, and NaN is NaN
     if kind is complex:
         return kind, repr(leaf)
+    # {1} equals {True}, and code may go through a set in its order; tuples are in sets.
+    if kind is frozenset or kind is tuple:
+        return kind, tuple(map(static_key, leaf))
+    if kind is range:  # two are equal that give the same numbers, whatever their ends
+        return kind, leaf.start, leaf.stop, leaf.step
     if kind is slice:
         return kind, static_key(leaf.start), static_key(leaf.stop), static_key(leaf.step)
     if isinstance(leaf, np.generic):

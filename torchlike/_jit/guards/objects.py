@@ -82,11 +82,19 @@ class StateGuard(ValueGuard):
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
         now = self.getter(self.owner)
-        return now is self.value or bool(now == self.value)
+        return now is self.value or _equal(now, self.value)
 
     def restore(self) -> None:
         if self.put_back is not None:
             self.put_back(self.owner, self.value)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two call themselves equal; what has no answer (tensors) is not."""
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
 
 
 class FunctionGuard(ValueGuard):

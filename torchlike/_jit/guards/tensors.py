@@ -105,6 +105,30 @@ class LeafHooksGuard(Guard):
         return "the hooks of a tensor changed"
 
 
+class RetainsGradGuard(Guard):
+    """Whether a tensor keeps its gradient (``retain_grad()``): one from outside, or an argument by
+    its position."""
+
+    __slots__ = ("answer", "of")
+    of_arguments = True
+
+    def __init__(self, of: Tensor | int, answer: bool) -> None:
+        self.of = of
+        self.answer = answer
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        t = arguments[self.of] if isinstance(self.of, int) else self.of
+        return retains(t) == self.answer
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        return f"retains_grad of a tensor changed: {self.answer} → {not self.answer}"
+
+
+def retains(t: Tensor) -> bool:
+    """``t.retains_grad``, of which no capture hears."""
+    return t._retained if t._node is None else t._node.retains_grad(t._output_nr)
+
+
 class CellsInUseGuard(Guard):
     """That no cell of the program was swapped away by ``t.data = …``."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +47,8 @@ def equal_tuples(a: Any, b: Any) -> bool:
 
 def describe(value: Any) -> str:
     """A value in a few words, for messages."""
+    if isinstance(value, weakref.ProxyTypes):  # nothing else can be asked of one that is dead
+        return f"{type(value).__name__} object at {id(value):#x}"
     if isinstance(value, Tensor):
         return f"tensor of shape {list(value.shape)} at {id(value):#x}"
     if isinstance(value, (*VALUES, list, tuple, dict, set, _Missing)):

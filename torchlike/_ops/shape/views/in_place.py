@@ -66,7 +66,7 @@ def _in_place_form(of: str) -> Any:
         # Without gradients the tensor stays what it was to autograd: only its geometry moves. A
         # recorded one is followed even under no_grad, or its gradient would have the old shape.
         previous = modes.current.grad_enabled
-        modes.current.grad_enabled = previous or self.grad_fn is not None
+        modes.current.grad_enabled = previous or self._present_node() is not None
         try:
             view = getattr(self, of)(*args, **kwargs)
         finally:
