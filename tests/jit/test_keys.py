@@ -16,7 +16,7 @@ import torchlike as torch
     (lambda d: len(str(*d)), {1: 2}, {1.0: 2}),
     (lambda s: type(s[0]) is bool, (1,), (True,)),
     (lambda s: s.stop is True, slice(1), slice(True)),
-], ids=repr)  # fmt: skip
+])  # fmt: skip
 def test_equal_arguments(read, first, second):
     call = torch.jit(lambda t, x: t + float(read(x)))
     t = torch.zeros(())
