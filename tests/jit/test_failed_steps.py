@@ -59,7 +59,7 @@ def same(a, b):
     return len(a) == len(b) and all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_step_that_failed_changes_nothing(optimizer):
     training, reference = (Training(OPTIMIZERS[optimizer]) for _ in range(2))
