@@ -103,13 +103,12 @@ def _sample(items):
     ``full`` with ``rest="full"``: where the cases left out take the path of others.
 
     ``every=n`` takes every nth case; ``per=key`` the first of those that ``key``, a function of the
-    dictionary of parameters, takes for the same.
+    dictionary of parameters, takes for the same. Counted in the order in which the cases are
+    written: pytest-randomly has shuffled ``items`` by now, and the plain run takes the same always.
     """
     counts = collections.Counter()
-    for item in items:
-        mark = item.get_closest_marker("sampled")
-        if mark is None:
-            continue
+    marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
+    for item, mark in sorted(marked, key=lambda pair: tuple(pair[0].callspec.indices.values())):
         every, per = mark.kwargs.get("every"), mark.kwargs.get("per")
         table = item.nodeid.partition("[")[0]
         key = (table, per(item.callspec.params)) if per else table

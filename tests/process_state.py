@@ -23,10 +23,12 @@ import numpy as np
 
 import torchlike as torch
 from torchlike._core import boxes, modes, printing, protocol, tape
+from torchlike._dispatch import recycling
 from torchlike._runtime.first_calls.settings import settings as first_calls
 from torchlike.amp import autocast_mode
 from torchlike.nn import hooks as module_hooks
 from torchlike.optim import optimizer
+from torchlike.porting import allocator
 
 #: Threads by these beginnings of their names serve the process as long as it lives.
 _SERVING = (
@@ -94,6 +96,8 @@ def _settings() -> dict[str, Any]:
         ),
         "64-bit types of JAX": jax.config.jax_enable_x64,
         "NumPy's errors": tuple(np.geterr().items()),
+        # Each compilation starts a thread then, which lives half a second.
+        "allocator tuned": (recycling._enabled, allocator._compiling is not None),
     }  # fmt: skip
 
 
