@@ -304,8 +304,8 @@ ROUNDING = begun(OURS) + ATTENDING
 def test_updates_that_follow_rounding_are_no_difference():
     here, there = observed(ROUNDING)
     updates = [run["events"][2]["parameters"] for run in (here, there)]
-    # A difference by the comparison's own measure, but for that rule. How large it is depends on the
-    # processor and its threads (0.0006 and 0.0014 on two and one): rounding has no size of its own.
+    # A difference by the comparison's own measure, but for that rule. How large depends on the
+    # processor and its threads (0.0006 with two, 0.0014 with one): rounding has no size of its own.
     assert apart(*(update["Net:first.0.bias"] for update in updates)) > TOLERANCE
     assert Comparison(here, there, TOLERANCE).first() is None
 
