@@ -103,13 +103,17 @@ def _sample(items):
     ``full`` with ``rest="full"``: where the cases left out take the path of others.
 
     ``every=n`` takes every nth case; ``per=key`` the first of those that ``key``, a function of the
-    dictionary of parameters, takes for the same. Counted in the order in which the cases are
-    written: pytest-randomly has shuffled ``items`` by now, and the plain run takes the same always.
+    dictionary of parameters, takes for the same. With ``of``, such a function too, cases for which
+    it is false all stay: ``every=5, of=lambda p: p["jitted"]``. Counted in the order in which the
+    cases are written: pytest-randomly has shuffled ``items`` by now, and the plain run takes the
+    same always.
     """
     counts = collections.Counter()
     marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
     for item, mark in sorted(marked, key=lambda pair: tuple(pair[0].callspec.indices.values())):
-        every, per = mark.kwargs.get("every"), mark.kwargs.get("per")
+        every, per, of = (mark.kwargs.get(name) for name in ("every", "per", "of"))
+        if of and not of(item.callspec.params):
+            continue
         table = item.nodeid.partition("[")[0]
         key = (table, per(item.callspec.params)) if per else table
         place = counts[key]

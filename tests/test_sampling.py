@@ -71,6 +71,12 @@ def test_the_first_case_of_each_key(kept):
     assert kept(cases) == ["add-0", "mul-0", "sub-4"]
 
 
+def test_of_the_compiled_cases_every_nth_and_all_others(kept):
+    mark = pytest.mark.sampled(every=3, of=lambda params: params["jitted"])
+    cases = [Case(mark, "a.py::one", n, n=n, jitted=n > 3) for n in range(8)]
+    assert kept(cases) == [0, 1, 2, 3, 4, 7]
+
+
 def test_tables_without_the_mark_are_whole(kept):
     assert kept([Case(None, "a.py::one", n=n) for n in range(4)]) == [0, 1, 2, 3]
     assert kept([Case(pytest.mark.parity, "a.py::one", n=n) for n in range(4)]) == [0, 1, 2, 3]

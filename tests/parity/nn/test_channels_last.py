@@ -154,7 +154,7 @@ def test_results_lie_as_in_pytorch(case, make):
     check(case, make, jitted=False)
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=9, rest="full")
 @pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize("case", CASES)
 def test_results_of_compiled_programs_lie_as_in_pytorch(case, make):

@@ -153,6 +153,7 @@ QUICK = [(relative, None), (alibi, some_rows_empty), (doubled_in_half, by_batch_
         for m in MASKS
     ],
 )
+@pytest.mark.sampled(every=3, of=lambda p: (p["score"], p["mask"]) in QUICK)
 def test_in_blocks(score, mask, in_blocks):
     arrays, weight = given(np.float32), RNG.standard_normal((2, 4, 7, 5)).astype(np.float32)
     wanted = run(torch, arrays, score, mask, reference, weight=weight)

@@ -99,6 +99,7 @@ def compare_state(mine, theirs, tol):
             np.testing.assert_allclose(own.numpy(), value.numpy(), **tol, err_msg=key)
 
 
+@pytest.mark.sampled(every=4, of=lambda p: p["jitted"])
 @each
 @pytest.mark.parametrize("jitted", [False, True])
 def test_twenty_steps(name, options, jitted):

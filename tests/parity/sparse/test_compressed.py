@@ -210,6 +210,7 @@ def test_a_gradient_is_of_the_layout():
     oracle.same(dense.grad, 2.0 * (torch.tensor(DENSE) != 0))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("text", ["x @ a", "(x * 2) @ a", "x.to_dense()", "x.t() @ a", "x.sum()"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_jitted(text, layout):
