@@ -66,7 +66,7 @@ def test_each_example_but_the_gpt_has_stored_losses():
     assert all(len(stored) == COUNT for stored in GOLDEN.values())
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=10)
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_on_torchlike(name):
     found = losses(run_on_torchlike(name))
@@ -81,7 +81,7 @@ def test_runs_on_torchlike(name):
 WITH_MODULES = ("control_flow", "lstm", "two_layer_nn")
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=() if n in WITH_MODULES else pytest.mark.full) for n in NAMES],
