@@ -305,7 +305,7 @@ EAGER_ONLY = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize(
     "script", [s for s in SCRIPTS if s.__name__ not in EAGER_ONLY], ids=lambda f: f.__name__
 )

@@ -225,7 +225,7 @@ def told(d, key):
     return d.entropy() if key == "entropy" else getattr(d, key) * 1
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=9)
 @each
 def test_compiled(name):
     arrays, of = CASES[name]
