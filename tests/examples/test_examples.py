@@ -98,14 +98,13 @@ def test_digits_reach_their_accuracy_and_survive_the_checkpoint():
     assert accuracies[-1] == accuracies[-2]
 
 
-#: On PyTorch itself run the one without stored losses, and one with.
-QUICK = ("gpt", "two_layer_nn")
+#: On PyTorch itself run one with stored losses, and at length the one without.
+QUICK = {"two_layer_nn": (), "gpt": pytest.mark.exhaustive}
 
 
-@pytest.mark.sampled(every=2)
 @pytest.mark.parity
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.full) for n in NAMES]
+    "name", [pytest.param(n, marks=QUICK.get(n, pytest.mark.full)) for n in NAMES]
 )
 def test_same_losses_on_pytorch(name):
     pytest.importorskip("torch")
