@@ -19,6 +19,7 @@ def answers():
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", loader_cases.CASES)
 def test_passes(name, answers):
     assert loader_cases.CASES[name](torchlike) == answers[name]

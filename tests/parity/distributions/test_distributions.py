@@ -131,7 +131,7 @@ def test_reparametrized_samples(name):
             np.testing.assert_allclose(g.numpy(), h.numpy(), rtol=rtol, atol=10 * rtol * 1e-2)
 
 
-@pytest.mark.sampled(every=5, of=lambda p: p["jitted"])
+@pytest.mark.sampled(every=9, of=lambda p: p["jitted"])
 @each
 @pytest.mark.parametrize("jitted", [False, True])
 def test_log_prob(name, jitted):
@@ -253,6 +253,7 @@ def test_compiled(name):
         compare(name, found[key], expected[key], 1e-4, 1e-5)
 
 
+@pytest.mark.sampled(every=2)
 @each
 def test_expanded(name):
     (mine, _), (theirs, _) = built(torchlike, name), built(torch, name)

@@ -113,7 +113,7 @@ def close(a, b, tolerance):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     ("score", "mask"),
     [*((score, documents) for score in SCORES), *((alibi, mask) for mask in MASKS), (None, None)],
@@ -161,6 +161,7 @@ def test_in_blocks(score, mask, in_blocks):
         same(run(torchlike, arrays, score, mask, how, weight=weight), wanted)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("batches", [pytest.param((2, 2), marks=pytest.mark.full), (2, 1)])
 def test_groups_of_heads_in_blocks(batches, in_blocks):
     arrays = given(np.float32, 4, 2, *batches)

@@ -307,7 +307,7 @@ def test_whether_indices_are_sorted_can_be_said(count):
 # -- attention without keys ------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=7, rest="full")
 @pytest.mark.parametrize("weights", [True, False])
 @pytest.mark.parametrize("heads", [1, 2])
 @pytest.mark.parametrize("mask", ["padding", "mask", "masks of heads", "both", "floats"])

@@ -91,7 +91,7 @@ COMPILED = [item for item in ITEMS if item not in ("with an index", "two masks",
 
 
 @pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8", "ignore:expandable")
-@pytest.mark.sampled(every=5, rest="full")
+@pytest.mark.sampled(every=9, rest="full")
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("item", COMPILED)
 def test_one_value_in_a_program(item: str, value: str) -> None:

@@ -39,7 +39,7 @@ MATRICES = {
 }
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=7, rest="full")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrix_exp(name, dtype):

@@ -32,7 +32,7 @@ def _quiet():
         yield
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("case", ALL[::_SAMPLED], ids=str)
 def test_same_three_ways(case):
     three_ways.check(case)
