@@ -11,6 +11,8 @@ import tempfile
 import zlib
 from pathlib import Path
 
+import byte_code  # noqa: F401  # isort: skip - before this package is imported
+
 import jax
 import pytest
 
@@ -20,11 +22,6 @@ from torchlike._runtime import collector
 from torchlike._runtime.first_calls.settings import set_first_calls, settings
 
 from process_state import Snapshot  # isort: skip - tests/ is on the path (pyproject.toml)
-
-# Tests start some hundred interpreters. Where byte code is not kept each compiles this package for
-# itself: 2.7 s of processor time until it is imported, and not 1.3.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 
 # Errors of NumPy rules would otherwise only be logged, and the form compiled. Each program made
 # from a trace of other sizes is compared with a trace of its own.

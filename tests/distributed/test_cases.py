@@ -52,7 +52,7 @@ def close(own, theirs):
     return own == theirs
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled(every=13)
 @pytest.mark.parametrize(("file", "name"), CASES, ids=[c.values[1] for c in CASES])
 def test_case(found, file, name):
     for rank, theirs in enumerate(GOLDEN[file]):

@@ -41,7 +41,7 @@ def points(name: str) -> np.ndarray:
 
 @pytest.mark.sampled(
     # They take long to compile, and are series and polynomials of one form.
-    every=6,
+    every=12,
     of=lambda p: p["run"] == "jit",
 )
 @pytest.mark.parametrize("name", FUNCTIONS)
