@@ -11,6 +11,8 @@ import tempfile
 import zlib
 from pathlib import Path
 
+import byte_code  # noqa: F401  # isort: skip - before this package is imported
+
 import jax
 import pytest
 
@@ -103,14 +105,17 @@ def _sample(items):
     ``full`` with ``rest="full"``: where the cases left out take the path of others.
 
     ``every=n`` takes every nth case; ``per=key`` the first of those that ``key``, a function of the
-    dictionary of parameters, takes for the same.
+    dictionary of parameters, takes for the same. With ``of``, such a function too, cases for which
+    it is false all stay: ``every=5, of=lambda p: p["jitted"]``. Counted in the order in which the
+    cases are written: pytest-randomly has shuffled ``items`` by now, and the plain run takes the
+    same always.
     """
     counts = collections.Counter()
-    for item in items:
-        mark = item.get_closest_marker("sampled")
-        if mark is None:
+    marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
+    for item, mark in sorted(marked, key=lambda pair: tuple(pair[0].callspec.indices.values())):
+        every, per, of = (mark.kwargs.get(name) for name in ("every", "per", "of"))
+        if of and not of(item.callspec.params):
             continue
-        every, per = mark.kwargs.get("every"), mark.kwargs.get("per")
         table = item.nodeid.partition("[")[0]
         key = (table, per(item.callspec.params)) if per else table
         place = counts[key]

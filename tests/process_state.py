@@ -23,10 +23,13 @@ import numpy as np
 
 import torchlike as torch
 from torchlike._core import boxes, modes, printing, protocol, tape
+from torchlike._dispatch import recycling
 from torchlike._runtime.first_calls.settings import settings as first_calls
 from torchlike.amp import autocast_mode
 from torchlike.nn import hooks as module_hooks
 from torchlike.optim import optimizer
+from torchlike.porting import allocator
+from torchlike.utils.data.processes import staff
 
 #: Threads by these beginnings of their names serve the process as long as it lives.
 _SERVING = (
@@ -94,6 +97,8 @@ def _settings() -> dict[str, Any]:
         ),
         "64-bit types of JAX": jax.config.jax_enable_x64,
         "NumPy's errors": tuple(np.geterr().items()),
+        # Each compilation starts a thread then, which lives half a second.
+        "allocator tuned": (recycling._enabled, allocator._compiling is not None),
     }  # fmt: skip
 
 
@@ -298,6 +303,8 @@ def _what_runs(child: str) -> str:
         command = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return ""
-    if state == "Z" or any(name in command for name in _SERVING_CHILDREN):
+    # A fork server that is a copy of this process has its command.
+    serves = staff._current is not None and child == str(staff._current.pid)
+    if state == "Z" or serves or any(name in command for name in _SERVING_CHILDREN):
         return ""
     return command[:200] or f"process {child}"

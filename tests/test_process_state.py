@@ -12,6 +12,7 @@ import process_state
 import pytest
 
 import torchlike as torch
+from torchlike._dispatch import recycling
 from torchlike.nn.modules import module
 
 
@@ -34,6 +35,13 @@ def default_device():
     torch.set_default_device("meta")
     yield "default device"
     torch.set_default_device(None)
+
+
+@contextlib.contextmanager
+def tuned_allocator():
+    recycling._enabled = True
+    yield "allocator tuned: (False, False) is (True, False) now"
+    recycling._enabled = False
 
 
 @contextlib.contextmanager
@@ -110,9 +118,9 @@ def folder_of_work():
 
 
 LEAKS = (
-    grad_mode, default_dtype, default_device, hook_of_all_modules, saved_tensor_hooks,
-    patched_function, signal_handler, environment_variable, running_thread, running_child,
-    open_file, temporary_file, folder_of_work,
+    grad_mode, default_dtype, default_device, tuned_allocator, hook_of_all_modules,
+    saved_tensor_hooks, patched_function, signal_handler, environment_variable, running_thread,
+    running_child, open_file, temporary_file, folder_of_work,
 )  # fmt: skip
 
 

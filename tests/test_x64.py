@@ -137,7 +137,7 @@ def test_an_import_after_jax_was_in_use_warns_at_its_line():
     assert "jax.enable_x64(False)" in done.stderr
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("code", [
     "import jax, flax, optax\nimport torchlike",  # imported, and nothing computed
     "import torchlike\n" + USED + "import torchlike",

@@ -66,7 +66,7 @@ def test_joined_parts_at_a_computed_place_are_right(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     """What `convolves_by_eigen` says is what XLA's compiled text shows."""

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant)", "ignore
 
 def rows(capsys, monkeypatch, *cases):
     monkeypatch.setattr(layouts, "REST", 0)
+    monkeypatch.setenv("TORCHLIKE_ALLOCATOR", "system")  # other tests run in this process, too
     layouts.main(["--quick", "--rounds", "1", "--seconds", "0.001", *cases])
     return capsys.readouterr().out.splitlines()
 

@@ -26,14 +26,14 @@ def launch(*args, timeout=120, **environment):
     )  # fmt: skip
 
 
-def results(file, folder, n=2, torchrun=False):
-    """What the cases of a file give in each rank."""
+def results(file, folder, n=2, torchrun=False, only=()):
+    """What the cases of a file give in each rank: all, or ``only`` those."""
     program = [*TORCHRUN, "--master-port", str(free_port())] if torchrun else [*COMMAND, "launch"]
     out = folder / ("torch." if torchrun else "own.")
     ended = subprocess.run(
         [*program, "--nproc-per-node", str(n), str(HERE / "runner.py"), str(HERE / file),
          str(free_port()), str(out)],
-        capture_output=True, text=True, timeout=300,
+        capture_output=True, text=True, timeout=300, env={**os.environ, "CASES": " ".join(only)},
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-3000:]
     return [json.loads(Path(f"{out}{rank}").read_text()) for rank in range(n)]

@@ -66,7 +66,7 @@ def test_each_example_but_the_gpt_has_stored_losses():
     assert all(len(stored) == COUNT for stored in GOLDEN.values())
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=10)
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_on_torchlike(name):
     found = losses(run_on_torchlike(name))
@@ -81,7 +81,7 @@ def test_runs_on_torchlike(name):
 WITH_MODULES = ("control_flow", "lstm", "two_layer_nn")
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=() if n in WITH_MODULES else pytest.mark.full) for n in NAMES],
@@ -98,14 +98,13 @@ def test_digits_reach_their_accuracy_and_survive_the_checkpoint():
     assert accuracies[-1] == accuracies[-2]
 
 
-#: On PyTorch itself run the one without stored losses, and one with.
-QUICK = ("gpt", "two_layer_nn")
+#: On PyTorch itself run one with stored losses, and at length the one without.
+QUICK = {"two_layer_nn": (), "gpt": pytest.mark.exhaustive}
 
 
-@pytest.mark.sampled(every=2)
 @pytest.mark.parity
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.full) for n in NAMES]
+    "name", [pytest.param(n, marks=QUICK.get(n, pytest.mark.full)) for n in NAMES]
 )
 def test_same_losses_on_pytorch(name):
     pytest.importorskip("torch")

@@ -113,6 +113,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", CASES)
 def test_iree_gives_the_numbers_of_eager(name, tmp_path):
     make, shape = CASES[name]
@@ -139,6 +140,7 @@ class Choice(nn.Module):
         return self.b(x) * 2
 
 
+@pytest.mark.exhaustive
 def test_both_branches_of_a_script_are_in_the_file(tmp_path):
     torch.manual_seed(0)
     model = torch.jit.script(Choice().eval())
@@ -150,6 +152,7 @@ def test_both_branches_of_a_script_are_in_the_file(tmp_path):
         np.testing.assert_allclose(found, model(value).numpy(force=True), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_the_example():
     program("iree-compile")
     result = subprocess.run(

@@ -145,7 +145,7 @@ def test_two_backward_passes_in_one_step():
     alike(*(trained(Two, OPTIMIZERS["AdamW"], j, before=again)[0] for j in (False, True)))
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("zero", ["optimizer", "module"])
 def test_zeroed_gradients(zero):
     def clear(net):

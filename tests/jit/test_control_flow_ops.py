@@ -195,7 +195,7 @@ def test_scan_stacks_where_it_scans(dim, jitted):
 @pytest.mark.parametrize("mode", ["pointwise", "generic"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan(mode, reverse):
-    for n in range(1, 8):
+    for n in (1, 2, 3, 6):  # a compilation each
         xs = torch.rand(2, n) + 0.5
         xs.requires_grad_()
         f = lambda: associative_scan(  # noqa: E731

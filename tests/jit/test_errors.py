@@ -219,7 +219,7 @@ except RuntimeError as error:
 """
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("full", [False, True])
 def test_a_script_shows_no_frames_of_ours_unless_asked(tmp_path, full):
     script = tmp_path / "script.py"

@@ -388,8 +388,8 @@ def endless(x):
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (endless, r"test_rewriting\.py:\d+.*more than 256 turns"),
         (appends, r"changing `outs`.*test_rewriting\.py:\d+"),
+        (endless, r"test_rewriting\.py:\d+.*more than 256 turns"),
         (other_shape, r"test_rewriting\.py:\d+.*`y` is .*\[1\].*\[3\].*(?s:.)*torchlike.where"),
         (one_sided, "'y'(?s:.)*in one branch"),
         (raises, r"ValueError.*test_rewriting\.py:\d+.*: bad"),

@@ -77,6 +77,7 @@ def test_values_gradients_and_draws_are_those_of_the_loop(p):
     assert calls.compiles == 1
 
 
+@pytest.mark.exhaustive
 def test_a_whole_training_step():
     eager, jitted = pair(lambda: Block(0.1))
 

@@ -213,7 +213,7 @@ def test_a_body_that_is_traced_twice_changes_once(change):
     assert found[3]["set"] == expected[3]["set"]
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=9)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_branch_on_a_value_may_not_change_them(change):
     net, opt = _net()

@@ -106,7 +106,7 @@ COMPILES = {
 }
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("set_to_none", "turns"), COMPILES)
 def test_a_thousand_steps_with_everything_in_them(set_to_none, turns):
     """A scheduler, dropout, batch norm, clipping, gradients that stay None or come later."""

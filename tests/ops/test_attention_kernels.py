@@ -81,6 +81,7 @@ def test_blocks_give_what_whole_rows_give(rows, columns, causal, kind):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_groups_of_heads_share_a_key():
     query, key = normal(2, 6, 40, 8), normal(2, 2, 40, 8)
     case = kernels.Case(query, key, key, None, True, False)

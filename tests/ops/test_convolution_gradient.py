@@ -27,7 +27,7 @@ def test_a_part_divides_the_batch_and_stays_in_the_cache(images, positions, colu
     assert images_at_once(images, positions, column) == expected
 
 
-@pytest.mark.sampled(every=9, rest="full")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("by_eigen", [False, True])

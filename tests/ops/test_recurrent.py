@@ -87,7 +87,7 @@ def test_gradients_are_those_of_the_repeated_cell(kind, biased, run):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=2e-6)
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
 def test_second_derivatives_of_packed_sequences_both_ways(kind):
     sizes, w = torch.tensor([2, 2, 1]), [t.double() for t in weights(kind, 2, 2, directions=2)]

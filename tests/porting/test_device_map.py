@@ -211,6 +211,7 @@ def test_the_environment_says_the_map(monkeypatch):
         devices.map_types({})
 
 
+@pytest.mark.exhaustive
 def test_a_script_of_torch_xla(tmp_path):
     done = run(tmp_path, XLA)
     assert done.returncode == 0, done.stderr

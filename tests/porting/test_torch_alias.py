@@ -60,7 +60,7 @@ def test_it_is_installed_once(tmp_path):
     assert python(tmp_path, "-c", code).stdout == "['functorch', 'torch']\n"
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("late", ["torchlike.install_alias()", "import torchlike.as_torch"])
 def test_too_late_where_torch_has_been_imported(tmp_path, late):
     result = python(tmp_path, "-c", f"import torch, torchlike\n{late}")
@@ -95,7 +95,7 @@ def test_relu():
 """
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", ["plugin", "ini", "conftest"])
 def test_tests_of_a_project(tmp_path, how):
     (tmp_path / "test_it.py").write_text(TEST)

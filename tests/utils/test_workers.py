@@ -423,7 +423,7 @@ def running(tmp_path, *words, command=(), name="torchlike", **options):
 WHOLE = "".join(f"[{10 * i}, {10 * i + 10}]\n" for i in range(0, 8, 2))
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("computed", [False, True])
 def test_a_script_without_a_guard(computed, tmp_path):
     with running(tmp_path, *["computed"] * computed) as program:
@@ -465,6 +465,7 @@ def test_workers_of_a_killed_process_end(words, times, tmp_path):
         left_behind(tmp_path, *words, send=lambda program: program.kill())
 
 
+@pytest.mark.exhaustive
 def test_control_c(tmp_path):
     with interruptions.heard():
         errors = left_behind(tmp_path, send=lambda program: os.killpg(program.pid, signal.SIGINT))

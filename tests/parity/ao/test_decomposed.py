@@ -90,6 +90,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("case", CASES)
 def test_as_pytorchs(case):
     name = case.partition(" ")[0]

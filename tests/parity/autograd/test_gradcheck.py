@@ -124,6 +124,7 @@ def _mask(key: Any) -> int:
     return key[1] if key[0] == "in place" else key[0]
 
 
+@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in cases.NOT_ALONE][::18])
 def test_sample_of_ops(name: str) -> None:
     check(name)

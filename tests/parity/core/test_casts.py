@@ -61,6 +61,7 @@ def _outcome(T: Any, way: str, dtype: str, value: Any) -> Any:
         return f"{type(error).__name__}: {error}"
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.filterwarnings("ignore:Casting complex", "ignore:An output with one or more",
                             "ignore:ComplexHalf")  # fmt: skip
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -39,7 +39,7 @@ PROGRAMS = programs(real, saving_copies, EVERYTHING)
 COMPILABLE = programs(real, saving_copies, EVERYTHING, suits=compiles)
 
 
-@settings(max_examples=200, **COMMON)
+@settings(max_examples=100, **COMMON)
 @given(PROGRAMS)
 def test_random_programs(program):
     check(program)
@@ -52,7 +52,7 @@ def test_many_random_programs(program):
     check(program)
 
 
-@settings(max_examples=20, **COMMON)
+@settings(max_examples=10, **COMMON)
 @given(COMPILABLE)
 def test_random_programs_jitted(program):
     check_jitted(program)

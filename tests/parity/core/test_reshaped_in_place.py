@@ -105,6 +105,7 @@ def strided_twice(lib, change, beside, run=lambda f: f):
     return leaf.grad.tolist()
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("beside", VIEWS.values(), ids=VIEWS)
 def test_gradients_of_strided_views_after_another_view_changed_its_shape(beside, change):

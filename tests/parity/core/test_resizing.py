@@ -285,6 +285,7 @@ def outcome(lib, script):
     return [seen(x) for x in found] if isinstance(found, tuple) else [seen(found)]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda f: f.__name__)
 def test_the_same_in_both(script):
     found = outcome(torchlike, script)
@@ -305,6 +306,7 @@ EAGER_ONLY = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize(
     "script", [s for s in SCRIPTS if s.__name__ not in EAGER_ONLY], ids=lambda f: f.__name__
 )

@@ -19,11 +19,13 @@ def answers():
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", loader_cases.CASES)
 def test_passes(name, answers):
     assert loader_cases.CASES[name](torchlike) == answers[name]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", [n for n in loader_cases.CASES if n.startswith(("draw", "iter"))])
 def test_passes_by_threads(name, answers, monkeypatch):
     monkeypatch.setitem(loader_cases.MORE, "multiprocessing_context", "thread")

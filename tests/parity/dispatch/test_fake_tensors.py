@@ -128,6 +128,7 @@ def said(t, program):
             return type(error).__name__
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_under_a_mode(program):
     assert said(torchlike, program) == said(torch, program)

@@ -38,6 +38,7 @@ def flat(out):
     return [out] if isinstance(out, torchlike.Tensor) else [o for o in out if o is not None]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("mode", ["real", "fake"])
 @pytest.mark.parametrize("expression", [
     pytest.param(e, marks=() if k % 8 == 0 else pytest.mark.full) for k, e in enumerate(CASES)

@@ -10,12 +10,16 @@ from tests.distributed.test_cases import GOLDEN, RANKS, close
 pytest.importorskip("torch")
 
 
-#: They change with PyTorch's release alone: a plain run starts PyTorch's ranks for one file.
+#: They change with PyTorch's release alone: a long run starts PyTorch's ranks for one file.
 QUICK = "collective_cases.py"
 
 
 @pytest.mark.parametrize(
-    "file", [pytest.param(f, marks=() if f == QUICK else pytest.mark.full) for f in GOLDEN]
+    "file",
+    [
+        pytest.param(f, marks=pytest.mark.exhaustive if f == QUICK else pytest.mark.full)
+        for f in GOLDEN
+    ],
 )
 def test_stored_values_are_pytorchs(file, tmp_path):
     found = results(file, tmp_path, RANKS[file], torchrun=True)

@@ -131,6 +131,7 @@ def test_reparametrized_samples(name):
             np.testing.assert_allclose(g.numpy(), h.numpy(), rtol=rtol, atol=10 * rtol * 1e-2)
 
 
+@pytest.mark.sampled(every=9, of=lambda p: p["jitted"])
 @each
 @pytest.mark.parametrize("jitted", [False, True])
 def test_log_prob(name, jitted):
@@ -224,6 +225,7 @@ def told(d, key):
     return d.entropy() if key == "entropy" else getattr(d, key) * 1
 
 
+@pytest.mark.sampled(every=9)
 @each
 def test_compiled(name):
     arrays, of = CASES[name]
@@ -251,6 +253,7 @@ def test_compiled(name):
         compare(name, found[key], expected[key], 1e-4, 1e-5)
 
 
+@pytest.mark.sampled(every=2)
 @each
 def test_expanded(name):
     (mine, _), (theirs, _) = built(torchlike, name), built(torch, name)
@@ -478,6 +481,7 @@ def test_wishart(given):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("batch", [(), (2,)])
 @pytest.mark.parametrize("shape", [(), (2, 3)])
 def test_wishart_samples(batch, shape):

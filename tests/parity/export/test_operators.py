@@ -33,6 +33,7 @@ def operators(library, make_graph, line):
     ]  # fmt: skip
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("line", sampled(ROWS, 6))
 def test_a_line_has_the_same_operators(line):
     found = operators(torchlike, make_fx, line)

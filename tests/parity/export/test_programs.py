@@ -48,6 +48,7 @@ def test_graphs_are_the_same(name):
     ours.validate()
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("how", ["as it is", "decomposed", "from a file", "compiled"])
 @pytest.mark.parametrize("name", CASES)
 def test_programs_give_what_the_module_gives(name, how):

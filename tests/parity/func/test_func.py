@@ -350,6 +350,7 @@ def _numbers(result: Any) -> list[np.ndarray]:
     return [t.detach().numpy() for t in trees.leaves(result)]
 
 
+@pytest.mark.sampled(every=8, of=lambda p: p["compiled"])
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 def test_same_as_pytorch(name: str, compiled: bool) -> None:

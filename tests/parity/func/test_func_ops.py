@@ -154,6 +154,7 @@ ENTRIES = _in_scope()
 SOME = ENTRIES[::18]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("entry", SOME, ids=lambda e: e.name)
 @pytest.mark.parametrize("check", [mapped, pushed])
 def test_some_ops(entry: Entry, check: Any) -> None:

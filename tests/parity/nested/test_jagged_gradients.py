@@ -150,6 +150,7 @@ def second_derivatives(t, *, causal=False, gqa=False, dtype="float64"):
     return [*(g.detach() for g in first), *second]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "how", [{"causal": True}, *(pytest.param(h, marks=pytest.mark.full)
             for h in ({}, {"gqa": True}, {"causal": True, "gqa": True}))])  # fmt: skip

@@ -147,14 +147,14 @@ def check(case, make, jitted):
         compare(run, words=0)
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize("case", CASES)
 def test_results_lie_as_in_pytorch(case, make):
     check(case, make, jitted=False)
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=19, rest="full")
 @pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize("case", CASES)
 def test_results_of_compiled_programs_lie_as_in_pytorch(case, make):
@@ -188,7 +188,7 @@ OPTIMIZERS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=6, rest="full")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_keeps_a_model_channels_last(name):
     def trained(lib, jitted=False):

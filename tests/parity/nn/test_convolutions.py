@@ -33,7 +33,7 @@ def geometry(seed: int, transposed: bool):
     return (2, inner, *sizes), weight, options
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=7, rest="full")
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("seed", range(25))
 def test_random_geometry(seed, transposed):
@@ -67,6 +67,7 @@ def test_random_geometry(seed, transposed):
             )
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_by_the_name_of_all(n, transposed):

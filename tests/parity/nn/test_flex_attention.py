@@ -113,7 +113,7 @@ def close(a, b, tolerance):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     ("score", "mask"),
     [*((score, documents) for score in SCORES), *((alibi, mask) for mask in MASKS), (None, None)],
@@ -153,6 +153,7 @@ QUICK = [(relative, None), (alibi, some_rows_empty), (doubled_in_half, by_batch_
         for m in MASKS
     ],
 )
+@pytest.mark.sampled(every=3, of=lambda p: (p["score"], p["mask"]) in QUICK)
 def test_in_blocks(score, mask, in_blocks):
     arrays, weight = given(np.float32), RNG.standard_normal((2, 4, 7, 5)).astype(np.float32)
     wanted = run(torch, arrays, score, mask, reference, weight=weight)
@@ -160,6 +161,7 @@ def test_in_blocks(score, mask, in_blocks):
         same(run(torchlike, arrays, score, mask, how, weight=weight), wanted)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("batches", [pytest.param((2, 2), marks=pytest.mark.full), (2, 1)])
 def test_groups_of_heads_in_blocks(batches, in_blocks):
     arrays = given(np.float32, 4, 2, *batches)

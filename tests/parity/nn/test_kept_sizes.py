@@ -35,6 +35,7 @@ def _both_directions(t: Any, resized: Any, x: Any) -> Any:
     return y, t.autograd.grad(y, x, weights)[0]
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("factor", [1.0, 1.01, 1.3, 2.0, 2.01, 2.3])
 @pytest.mark.parametrize(("mode", "shape"), MODES, ids=str)
@@ -48,6 +49,7 @@ def test_a_factor(mode: str, shape: tuple[int, ...], factor: float, last: bool) 
     compare(f)
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("options", [
     {"recompute_scale_factor": True}, {"align_corners": True}, {"antialias": True},
     {"antialias": True, "align_corners": True},

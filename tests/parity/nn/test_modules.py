@@ -46,6 +46,7 @@ def _run(library: Any, module: Any, inputs: list[np.ndarray], weights: list[np.n
     return [o.detach().numpy() for o in outputs], grads
 
 
+@pytest.mark.sampled(per=lambda p: p["name"].partition("-")[0])
 @pytest.mark.parametrize("name", CASES)
 def test_module(name):
     build, specs = CASES[name]

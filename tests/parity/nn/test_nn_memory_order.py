@@ -56,6 +56,7 @@ def recurrent(m, jit, kind, layers, dropout, bidirectional):
     return [output, dropped, *state, x.grad, layer.weight_ih_l0.grad, m.rand(3)]
 
 
+@pytest.mark.sampled(every=4, of=lambda p: p["jit"])
 @pytest.mark.parametrize(("jit", "kind", "layers", "dropout", "bidirectional"), LAYERS)
 def test_recurrent_layers_with_the_batch_first(jit, kind, layers, dropout, bidirectional):
     theirs = recurrent(torch, False, kind, layers, dropout, bidirectional)

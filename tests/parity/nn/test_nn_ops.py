@@ -23,6 +23,7 @@ def _quiet() -> object:
         yield
 
 
+@pytest.mark.sampled(per=lambda p: p["case"].name)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_agrees_with_pytorch(case: Case) -> None:
     compare(case, "value grad")

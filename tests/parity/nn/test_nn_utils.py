@@ -89,6 +89,7 @@ def step(module, x):
     return y
 
 
+@pytest.mark.sampled(every=6, of=lambda p: p["jitted"])
 @each
 @pytest.mark.parametrize("jitted", [False, True])
 def test_outputs_gradients_and_state(name, jitted):

@@ -56,6 +56,7 @@ def called(T, call):
     return eval(call, names)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")
 @pytest.mark.parametrize("call", CALLS)
 def test_reductions_by_number(call):

@@ -14,6 +14,7 @@ PARTS = (-4.0, -0.5, -0.0, 0.0, 0.5, 4.0)
 POINTS = [complex(a, b) for a, b in itertools.product(PARTS, PARTS)]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize(
     "name",

@@ -39,6 +39,7 @@ def written(z, name):
     return part(z.real), part(z.imag)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("name", NAMES)
@@ -61,6 +62,7 @@ def test_values(name, dtype, jitted):
                 assert a[1] == b[1] or a[0] != 0, told
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("sinc", "sgn")])
 def test_gradients_on_axes_and_cuts(name):
     """Where a value is given by a rule, the derivative is still the function's, from the side that

@@ -30,6 +30,7 @@ def alike(function, *values, dtype: Any = "float32", gradients=True, rtol=1e-5, 
 # -- greatest common divisors ----------------------------------------------------------------------
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
 @pytest.mark.parametrize("name", ["gcd", "lcm"])
 def test_divisors_of_the_smallest_integer(name, dtype):
@@ -57,6 +58,7 @@ SPREADS = {
 }
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("values", [[1e20, 2e20, 4e20], [1e-25, 2e-25, 4e-25], [5.0, 5.0, 5.0]])
 @pytest.mark.parametrize("name", SPREADS)
 def test_spread_of_large_and_of_small_numbers(name, values):
@@ -90,6 +92,7 @@ BIG = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("dtype", BIG)
 @pytest.mark.parametrize("divisor", range(7))
 def test_rounded_quotients_by_large_divisors(divisor, dtype):
@@ -141,6 +144,7 @@ def test_complex_tensors_divided_by_numbers(number):
     alike(lambda t, x: x / number, COMPLEX, dtype="complex64", gradients=False)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("number", [-1, -2, 0.5, -0.5, 2, 3, 1.5, INF, -INF, NAN, 1j, 1 + 1j])
 def test_complex_tensors_to_a_number(number):
     alike(lambda t, x: x**number, COMPLEX, dtype="complex64", gradients=False, atol=1e-6)
@@ -161,6 +165,7 @@ def test_gradients_of_complex_quotients():
 # -- gradients at the edge -------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("power", [0.5, -0.5, 1.5, -1.5, 2, 3, -1, 0.25])
 def test_real_powers_at_zero_and_infinity(power, dtype):
@@ -257,6 +262,7 @@ def test_multiples_of_halves_are_rounded_once(dtype, alpha):
               dtype=dtype, gradients=False, rtol=0)  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("own", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("exponent", ["bfloat16", "float16", "float32", "float64"])
 def test_ldexp_of_mixed_dtypes(exponent, own):
@@ -301,7 +307,7 @@ def test_whether_indices_are_sorted_can_be_said(count):
 # -- attention without keys ------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=7, rest="full")
 @pytest.mark.parametrize("weights", [True, False])
 @pytest.mark.parametrize("heads", [1, 2])
 @pytest.mark.parametrize("mask", ["padding", "mask", "masks of heads", "both", "floats"])

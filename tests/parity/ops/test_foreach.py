@@ -31,6 +31,7 @@ def numbers(result):
     return [x.detach().numpy() for x in result]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", UNARY)
 def test_of_one_list(name):
     compare(lambda t: getattr(t, name)(lists(t)[0]), jitted=WAYS)
@@ -41,6 +42,7 @@ def test_of_one_list(name):
 BINARY = ("add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_min", "clamp_max")
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("suffix", ["", "_"])
 @pytest.mark.parametrize("name", BINARY)
 def test_of_two(name, suffix):

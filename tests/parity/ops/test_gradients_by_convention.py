@@ -25,6 +25,7 @@ def test_hypot_at_the_origin():
     compare(run)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("power", [0j, 1 + 0j, 2 + 0j, 0.5 + 0j, 1j, 2 + 1j, -1 + 0j, -1 + 1j])
 @pytest.mark.parametrize("number", [True, False])
 def test_zero_to_complex_powers(power, number):

@@ -155,6 +155,7 @@ READ_OFTEN: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(every=3, of=lambda p: p["jit"])
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("op", READ_OFTEN)

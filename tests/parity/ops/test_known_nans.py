@@ -82,6 +82,7 @@ def test_eager_and_compiled(name):
         compared(name, lambda f: f)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_jit(name):
     compared(name, tl.jit)
@@ -99,6 +100,7 @@ def test_other_dtypes(name, dtype):
     assert tl.jit(lambda x: FUNCTIONS[name](tl, x * NAN))(x).isnan().all()
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", ["exp", "cosh", "softmax"])
 def test_vmap_and_loops(name):
     function = FUNCTIONS[name]

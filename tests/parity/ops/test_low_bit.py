@@ -72,6 +72,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(every=4, of=lambda p: p["jitted"])
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("line", VALUES)
 def test_products_are_pytorchs(line, jitted):

@@ -31,6 +31,7 @@ def as_text(x):
     return ["nan" if math.isnan(v) else str(v) for v in flat]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 @pytest.mark.parametrize("name", CASES)

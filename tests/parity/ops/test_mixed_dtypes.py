@@ -59,6 +59,7 @@ def test_lerp_in_place(dtype):
     compare(function, exact=True, words=0)
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("name", ["add", "mul", "sub", "true_divide", "pow", "where"])
 @pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "int64"])
 @pytest.mark.parametrize("complexes", ["complex64", "complex128"])

@@ -39,7 +39,7 @@ MATRICES = {
 }
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=7, rest="full")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrix_exp(name, dtype):
@@ -62,6 +62,7 @@ def test_matrix_exp(name, dtype):
         assert (np.abs(ours - theirs) <= (1e-12 if wide else bound) * size).all()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 def test_matrix_exp_under_transforms():
     def summed(library):
@@ -119,6 +120,7 @@ ACTIVATIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", [*ACTIVATIONS, "threshold"])
 def test_activations_at_the_edge(name):
     statics = (0.5, 2.0) if name == "threshold" else ()
@@ -177,6 +179,7 @@ def test_atan2_at_the_origin():
          [0.0, -0.0, -0.0, 0.0, 1.0, -3.0], rtol=1e-6)  # fmt: skip
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("values", [
     [2.0, 2.0, NAN], [2.0, NAN, NAN], [2.0, 2.0, 1.0], [1.0, 1.0, 2.0], [INF, 1.0, INF],
 ])  # fmt: skip

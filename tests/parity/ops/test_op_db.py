@@ -64,7 +64,7 @@ def _name(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=12)
 @pytest.mark.parametrize("entry", ENTRIES, ids=str)
 def test_entry(entry: Entry) -> None:
     """One sample: values in float32 (or the first dtype there is) and in another, the gradient."""

@@ -107,6 +107,7 @@ def test_edges_of_histograms(range, dtype):
 FAR = [2.0, -2.0, np.inf, np.inf, -np.inf, 3.0, -np.inf, 2.0, np.nan, 3.0, 1.0]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("edge_order", [1, 2])
 @pytest.mark.parametrize("spacing", [0.5, 2, 1.5 + 1j, "points", "complex points", "integers"])

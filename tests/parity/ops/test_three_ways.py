@@ -32,6 +32,7 @@ def _quiet():
         yield
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("case", ALL[::_SAMPLED], ids=str)
 def test_same_three_ways(case):
     three_ways.check(case)
@@ -49,6 +50,7 @@ def same_errors(case):
     assert found["specialised"] == found["compiled"]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("case", REFUSED[:: _SAMPLED // 4], ids=str)
 def test_same_error_three_ways(case):
     same_errors(case)

@@ -38,6 +38,7 @@ def test_zeta(dtype, jitted):
     agree(lambda m, x, q: m.special.zeta(x, q), (x, q), dtype, jitted)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("dtype", WITHIN)
 @pytest.mark.parametrize("n", [2, 3, 4])

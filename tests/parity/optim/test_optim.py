@@ -99,6 +99,7 @@ def compare_state(mine, theirs, tol):
             np.testing.assert_allclose(own.numpy(), value.numpy(), **tol, err_msg=key)
 
 
+@pytest.mark.sampled(every=6, of=lambda p: p["jitted"])
 @each
 @pytest.mark.parametrize("jitted", [False, True])
 def test_twenty_steps(name, options, jitted):
@@ -357,7 +358,7 @@ def test_parameters_partly_with_names():
             library.optim.SGD([{"params": [p]}, {"params": [("q", q)]}], lr=0.1)
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=7, rest="full")
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
 @each
 def test_a_parameter_listed_twice_steps_twice(name, options, jitted):

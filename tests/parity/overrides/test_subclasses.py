@@ -46,7 +46,7 @@ def observed(t, call):
     return log, shown(t, result)
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_is_asked_and_given(name):
     call = CASES[name]
@@ -59,7 +59,7 @@ def test_the_same_is_asked_and_given(name):
     assert ours == theirs
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("name", [n for n in CASES if not n.startswith("x.__set")])
 def test_a_class_without_a_word_of_its_own_is_kept(name):
     def result(t):

@@ -12,6 +12,7 @@ from torchlike.optim import optimizer
 from torchlike.porting.divergence import framework, programs
 from torchlike.porting.divergence.command import narrow
 from torchlike.porting.divergence.comparing import Comparison
+from torchlike.porting.divergence.digests import apart
 from torchlike.porting.divergence.observer import Observer
 from torchlike.porting.divergence.tracer import Tracer
 
@@ -303,8 +304,9 @@ ROUNDING = begun(OURS) + ATTENDING
 def test_updates_that_follow_rounding_are_no_difference():
     here, there = observed(ROUNDING)
     updates = [run["events"][2]["parameters"] for run in (here, there)]
-    bias = [update["Net:first.0.bias"]["projections"] for update in updates]
-    assert max(abs(a - b) for a, b in zip(*bias, strict=True)) > 1e-4  # it learns with 0.01
+    # A difference by the comparison's own measure, but for that rule. How large depends on the
+    # processor and its threads (0.0006 with two, 0.0014 with one): rounding has no size of its own.
+    assert apart(*(update["Net:first.0.bias"] for update in updates)) > TOLERANCE
     assert Comparison(here, there, TOLERANCE).first() is None
 
 

@@ -59,7 +59,7 @@ COMPILED = "train_step = torch.compile(train_step)"
 
 
 @pytest.mark.parametrize(("optimizer", "compile_"), [
-    (SGD, COMPILED), (ADAMW, ""),
+    (SGD, COMPILED), pytest.param(ADAMW, "", marks=pytest.mark.exhaustive),
     pytest.param(SGD, "", marks=pytest.mark.full),
     pytest.param(ADAMW, COMPILED, marks=pytest.mark.full),
 ])  # fmt: skip
@@ -73,6 +73,7 @@ def test_steps_and_losses(tmp_path, optimizer, compile_):
     assert entries["device"] == "cpu"
 
 
+@pytest.mark.exhaustive
 def test_failing_script_is_not_recorded(tmp_path):
     script = tmp_path / "train.py"
     script.write_text("import torch\ntorch.ones(2) @ torch.ones(3)\n")

@@ -216,6 +216,7 @@ def test_the_gradient_of_a_dense_tensor_made_sparse_is_whole():
     oracle.compare(gradient)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("text", ["x @ a", "(x * 2) @ a", "x.to_dense()", "x.t() @ a", "x.sum()"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_jitted(text, layout):

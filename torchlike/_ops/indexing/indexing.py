@@ -411,6 +411,8 @@ def _fill_by_mask(self: Tensor, item: Any, value: Any) -> bool:
         return False
     ((mask, start),) = masks
     if not mask.dim() and isinstance(value, Tensor) and value.dtype is not view.dtype:
+        if value.dim() <= view.dim():  # fits whatever the mask's value is, which a program lacks
+            raise _other_dtypes(view, value)
         return False  # an error, which the next index has words for
     if type(value) in casts.NUMBERS:
         casts.check_fill(value, view.dtype.numpy, 1)
@@ -483,16 +485,20 @@ def _to_fill_with(view: Tensor, indices: Any, value: Tensor) -> Tensor:
     return value.to(view.dtype)
 
 
+def _other_dtypes(view: Tensor, value: Tensor) -> RuntimeError:
+    return RuntimeError(
+        "Index put requires the source and destination dtypes match, got "
+        f"{dtypes.scalar_type(view.dtype)} for the destination and "
+        f"{dtypes.scalar_type(value.dtype)} for the source."
+    )
+
+
 def put_in_place(view: Tensor, used: list[Tensor], value: Tensor, layout: Any, add: Any) -> None:
     """The in-place index_put on a view. RuntimeError when the dtypes differ."""
     if value.dtype is not view.dtype:
         shapes = [jax.ShapeDtypeStruct(t.shape, t.dtype.numpy) for t in (view, *used)]
         _check_fits(value.shape, shapes[0], shapes[1:], layout)
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{dtypes.scalar_type(view.dtype)} for the destination and "
-            f"{dtypes.scalar_type(value.dtype)} for the source."
-        )
+        raise _other_dtypes(view, value)
     update_with_sequences(index_put_op.spec, view, (view, used, value), (layout, add))
 
 

@@ -26,6 +26,7 @@ def written_through(t, x, equation):
     return base, grad
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("equation", "size", "jit"),
     [

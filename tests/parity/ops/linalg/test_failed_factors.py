@@ -35,7 +35,7 @@ def agree(f, value, *, jitted=False, dtype="float64"):
     compare(run, jitted=jitted, rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.sampled(every=3, rest="full")
+@pytest.mark.sampled(every=5, rest="full")
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("name", INDEFINITE)

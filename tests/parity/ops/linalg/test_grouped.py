@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 BOTH = (torchlike, torch)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(
     ("a", "b"),

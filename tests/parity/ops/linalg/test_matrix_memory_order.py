@@ -55,6 +55,7 @@ MATRICES = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("batch", [(), (2, 3), (0,)])
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")

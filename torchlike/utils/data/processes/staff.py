@@ -43,12 +43,10 @@ class Server:
         self._codes: dict[int, int] = {}
         self._link, theirs = pair()
         preloaded = ["torchlike.as_torch"] if sys.modules.get("torch") is torchlike else []
-        if _may_be_copied():
-            self._fork(theirs, preloaded)
-        else:
-            self._start(theirs, preloaded)
+        begun = self._fork if _may_be_copied() else self._start
+        self.pid = begun(theirs, preloaded)
 
-    def _fork(self, theirs: socket.socket, preloaded: list[str]) -> None:
+    def _fork(self, theirs: socket.socket, preloaded: list[str]) -> int:
         """As a copy of this process, which has imported everything and computed nothing."""
         sys.stdout.flush()
         sys.stderr.flush()
@@ -63,8 +61,9 @@ class Server:
                 finally:
                     os._exit(0)
         theirs.close()
+        return pid
 
-    def _start(self, theirs: socket.socket, preloaded: list[str]) -> None:
+    def _start(self, theirs: socket.socket, preloaded: list[str]) -> int:
         number = theirs.fileno()
         code = (
             f"import os, sys; sys.path[:] = {sys.path!r}; os.environ['JAX_PLATFORMS'] = 'cpu'; "
@@ -74,8 +73,9 @@ class Server:
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         command = [sys.executable, *flags, "-c", code]
         with interrupts.held():
-            spawnv_passfds(os.fsencode(sys.executable), command, [number])
+            pid = spawnv_passfds(os.fsencode(sys.executable), command, [number])
         theirs.close()
+        return pid
 
     @property
     def is_ours(self) -> bool:
