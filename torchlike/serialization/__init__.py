@@ -28,13 +28,14 @@ from torchlike.serialization.options import (
     skip_data,
 )
 from torchlike.serialization.safe import load_safetensors, save_safetensors
-from torchlike.serialization.save import save
+from torchlike.serialization.save import DEFAULT_PROTOCOL, save
 from torchlike.serialization.unsafe_globals import get_unsafe_globals_in_checkpoint
 
 #: What ``map_location`` may be.
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | Any | str | dict[str, str] | None
 
 __all__ = [
+    "DEFAULT_PROTOCOL",
     "MAP_LOCATION",
     "LoadEndianness",
     "add_safe_globals",

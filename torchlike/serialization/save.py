@@ -31,6 +31,9 @@ from torchlike.sparse._tensor import SparseTensor
 from torchlike.tensor import Tensor
 from torchlike.utils.hooks import warn_if_has_hooks
 
+#: Of the pickles in files, where `save` is not told otherwise.
+DEFAULT_PROTOCOL = 2
+
 
 class _Global:
     """Stands for a class or function of PyTorch's: pickled as its name alone."""
@@ -235,7 +238,7 @@ def _memory(storage: Storage) -> np.ndarray:
 
 
 def save(
-    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
+    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:  # fmt: skip
     """Save an object in PyTorch's file format.
