@@ -18,7 +18,7 @@ class Foreign:
         return func, args, kwargs or {}
 
 
-X = Foreign()
+X: Any = Foreign()
 
 
 @pytest.fixture(autouse=True)
