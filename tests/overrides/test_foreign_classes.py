@@ -52,8 +52,9 @@ def test_elsewhere_the_error_says_that_the_next_call_asks() -> None:
 
 
 def test_other_classes_get_pytorchs_words() -> None:
+    other: Any = object()
     with pytest.raises(TypeError, match=r"must be Tensor, not object$"):
-        torch.mean(object())
+        torch.mean(other)
     assert not protocol.is_awake()
 
 
