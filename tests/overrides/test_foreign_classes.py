@@ -18,7 +18,7 @@ class Foreign:
         return func, args, kwargs or {}
 
 
-X = Foreign()
+X: Any = Foreign()
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,56 @@ def test_elsewhere_the_error_says_that_the_next_call_asks() -> None:
 
 
 def test_other_classes_get_pytorchs_words() -> None:
+    other: Any = object()
     with pytest.raises(TypeError, match=r"must be Tensor, not object$"):
-        torch.mean(object())
+        torch.mean(other)
     assert not protocol.is_awake()
+
+
+#: What reports another function from the second call on: ``-x`` is ``neg``.
+OTHER_NAMES = {"relu", "selu", "celu", "__neg__", "__abs__"}
+
+
+def _answer(function: Callable[..., Any], count: int) -> Any:
+    """Which function was asked for, "the next call" or None, for so many foreign arguments."""
+    try:
+        found = function(*[X] * count)
+    except protocol.Unasked:
+        return "the next call"
+    except Exception:  # of too few arguments, or of their kind
+        return None
+    return found[0] if isinstance(found, tuple) and len(found) == 3 else None
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore")
+def test_all_functions_are_asked_at_first_or_say_that_they_will_be() -> None:
+    """A first call is as a later one, or its error says so; ops are asked at once, each under the
+    name that was called."""
+    right, later, wrong = 0, 0, []
+    for function in list(torch.overrides.get_testing_overrides())[::8]:
+        asking.rest()
+        protocol.wake()
+        count = next((n for n in range(2, 6) if _answer(function, n) is not None), None)
+        if count is None:
+            continue
+        expected = _answer(function, count)
+        asking.rest()
+        first, second = _answer(function, count), _answer(function, count)
+        if first == expected:
+            right += 1
+        elif first == "the next call" and second == expected:
+            later += 1
+        elif first is not None:  # asked under another name
+            wrong.append(getattr(function, "__name__", str(function)))
+    assert right >= 15
+    assert later
+    assert set(wrong) <= OTHER_NAMES
+
+
+def test_copies_and_other_names_ask_for_themselves() -> None:
+    for function in (torch.arcsin, torch.Tensor.asin, torch.asin, torch.negative, torch.clip):
+        asking.rest()
+        assert function(X, *[X] * (function is torch.clip))[0] is function
+    asking.rest()
+    assert torch.addmm(X, X, X) == (torch.addmm, (X, X, X), {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 from torchlike.tensor import Tensor
@@ -11,16 +11,25 @@ from torchlike.tensor import Tensor
 
 def copy_of(function: FunctionType, name: str) -> FunctionType:
     """Another function object that runs the same code, with its documentation and marks;
-    ``first_of`` it is the one that it was made from."""
-    made = FunctionType(
-        function.__code__, function.__globals__, name, function.__defaults__, function.__closure__
-    )
+    ``first_of`` it is the one that it was made from. Where the code calls its own function, the
+    copy calls the copy."""
+    itself = CellType()
+    cells = tuple(itself if _holds(cell, function) else cell for cell in function.__closure__ or ())
+    made = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, cells)
+    itself.cell_contents = made
     made.__kwdefaults__ = function.__kwdefaults__
     made.__annotations__ = function.__annotations__
     made.__dict__.update(function.__dict__)
     made.__dict__["first_of"] = first_of(function)
     made.__doc__, made.__module__, made.__qualname__ = function.__doc__, function.__module__, name
     return made
+
+
+def _holds(cell: Any, function: FunctionType) -> bool:
+    try:
+        return cell.cell_contents is function
+    except ValueError:  # empty: the function is being made
+        return False
 
 
 def first_of(function: Callable[..., Any]) -> Callable[..., Any]:

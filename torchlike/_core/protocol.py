@@ -102,6 +102,10 @@ class Unasked(TypeError):
         )
 
 
+#: Functions of ops that are not public themselves: filled as the protocol wakes.
+not_public: set[Any] = set()
+
+
 def no_tensor(value: Any, said: str) -> TypeError:
     """The error of an argument that should be a tensor; ``said`` in PyTorch's words."""
     if is_awake() or not asked(type(value)):

@@ -182,7 +182,7 @@ def asks(line: str) -> Callable[[Any], Any]:
 #: Functions of ops that are in no public namespace: only ``__torch_dispatch__`` sees them.
 _hidden: list[FunctionType] = []
 #: Those of them that turned out not to be public.
-not_public: set[FunctionType] = set()
+not_public: set[FunctionType] = protocol.not_public
 
 
 def hide(function: Any) -> None:

@@ -66,6 +66,8 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
                 return run_with_sequences(spec, operands, statics)
             return run(spec, operands, statics)
         except protocol.Unasked:
+            if function in protocol.not_public:
+                raise  # whoever called it is asked
             if out is not None:
                 kwargs["out"] = out
             return function(*args, **kwargs)
@@ -100,7 +102,10 @@ def with_numbers_first(
                     function.__name__, function.spec.schema.names, args, names, of_method
                 )
                 args = tuple([a for a in args if type(a) not in NUMBERS])
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except protocol.Unasked:
+            return reordered(*args, **kwargs)
 
     return reordered
 
