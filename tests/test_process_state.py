@@ -133,3 +133,9 @@ def test_what_is_left_is_found(leak, monkeypatch):
         left = before.left()
     assert [line for line in left if expected in line]
     assert before.left() == []
+
+
+def test_children_of_tests_keep_byte_code():
+    """See byte_code.py: `.ci/run` unsets the variable, who runs tests by hand may have it."""
+    assert not sys.dont_write_bytecode
+    assert "PYTHONDONTWRITEBYTECODE" not in os.environ
