@@ -240,7 +240,7 @@ def _distance(x: Any, dx: Any, name: str) -> Any:
             f"{name}() received an invalid combination of arguments - got (Tensor, {given}), but "
             "expected either the sample points x, a Tensor, or their distance dx"
         )
-    if type(dx) in (int, bool):  # beside integers of fewer bits it would wrap
+    if dx is not None and type(dx) in (int, bool):  # beside integers of fewer bits it would wrap
         return float(dx)
     return 1 if dx is None else dx
 
