@@ -80,7 +80,7 @@ def refuse_outside(
 
 
 def _outside(values: Any, low: int, high: int) -> Any:
-    """Where integers leave ``[low, high)``; in a trace by one comparison, of unsigned numbers."""
+    """Return where integers leave ``[low, high)``: in a trace by one unsigned comparison."""
     if _found.flags is None or values.dtype.itemsize < 4:
         return (values < low) | (values >= high)
     unsigned = np.dtype(f"uint{8 * values.dtype.itemsize}")
@@ -191,7 +191,7 @@ def refuse_unfit_tensor(t: Tensor, dtype: Any) -> None:
 
 
 class _Traced:
-    """A check of arrays of some shapes and dtypes, as a function that gives flags."""
+    """Traces a check of arrays of some shapes and dtypes, as a function that gives flags."""
 
     def __init__(self, check: Callable[..., None], arrays: Sequence[Any]) -> None:
         self.sites: list[Site] = []
@@ -240,7 +240,7 @@ class _Traced:
 
 
 def _inside(x: Any) -> Any:
-    """The array in a box, with all examples."""
+    """Return the array in a box, with all examples."""
     while type(x) in boxes.BOXES:
         x = x.value._read()
     return x

@@ -30,13 +30,13 @@ _asarray = np.asarray
 
 
 class Words:
-    """What the words of one program say."""
+    """Says what the words of one program mean."""
 
     __slots__ = ("_name", "_sites", "waits")
 
     def __init__(self, name: str, sites: Sequence[Site], waits: bool) -> None:
-        """``sites``: what the numbers in a word stand for. ``waits``: whether others may wait for
-        the word, as on the CPU."""
+        """Keep ``sites``, what the numbers in a word stand for, and ``waits``: whether others may
+        wait for the word, as on the CPU."""
         self._name = name
         self._sites = sites
         self.waits = waits

@@ -26,7 +26,7 @@ DETAILS = 3
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the user's code where a check stands, and the error that it is to raise there."""
+    """Says where in the user's code a check stands, and which error it is to raise there."""
 
     error: type[Exception]
     #: What the error says: ``{0}`` and so on are the details.
@@ -105,7 +105,7 @@ def _(failed: Any, *details: Any, site: Site) -> list[Any]:
 
 
 def _of_examples(operands: Any, dims: Any, *, site: Site) -> Any:
-    """Under ``jax.vmap`` a check fails where one of the examples fails it."""
+    """Bind the check of all examples of a ``jax.vmap``: it fails where one of them does."""
     failed, *details = [
         jnp.moveaxis(x, d, 0) if isinstance(d, int) else x
         for x, d in zip(operands, dims, strict=True)

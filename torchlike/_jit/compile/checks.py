@@ -94,7 +94,7 @@ def _stacked(writer: Writer, eqns: list[Any], state: State) -> tuple[list[Any], 
 
 
 class _Rewriting:
-    """The equations of one jaxpr, its checks written out."""
+    """Rewrites the equations of one jaxpr, its checks written out."""
 
     def __init__(
         self, closed: Any, sites: list[Site], cotangents: frozenset[Any] = frozenset(),
@@ -112,7 +112,7 @@ class _Rewriting:
         self._states: dict[bool, State | None] = {False: None, True: None}
 
     def run(self) -> tuple[list[Any], State | None, State | None]:
-        """The equations, and the states of the forward's and the backward's checks, as atoms."""
+        """Return the equations, and the states of forward's and backward's checks, as atoms."""
         first, rest = self._in_order()
         for eqn in first:
             self._add(eqn)
@@ -180,8 +180,8 @@ class _Rewriting:
         self.names[eqn.outvars[0]] = found
 
     def _in_order(self) -> tuple[list[Any], list[Any]]:
-        """The checks that no cotangent reaches, with all that they are computed from, and the other
-        equations."""
+        """Return the checks that no cotangent reaches, with all that they are computed from; and
+        the other equations."""
         eqns = self._given.jaxpr.eqns
         for eqn in eqns:
             if any(not is_literal(v) and v in self._late for v in eqn.invars):
@@ -202,7 +202,7 @@ class _Rewriting:
         return any(not is_literal(v) and v in self._late for v in eqn.invars)
 
     def closed(self, eqns: Sequence[Any], outvars: Sequence[Any]) -> Any:
-        """The jaxpr with these equations and outputs."""
+        """Return the jaxpr with these equations and outputs."""
         given = self._given.jaxpr
         constants = self.writer.constants
         return kinds().ClosedJaxpr(
@@ -254,8 +254,8 @@ class _Rewriting:
         self._eqns += more
 
     def _choose(self, eqns: Sequence[Any], state: State, is_made: bool = True) -> None:
-        """The old value where a check has failed: of ``kept`` equations of one new value, which
-        (``is_made``) an equation has just made."""
+        """Add the choice of the old value where a check has failed: for ``kept`` equations of one
+        new value, which (``is_made``) an equation has just made."""
         for eqn in eqns:
             new, old = eqn.invars
             operands = [state[0], renamed(new, self.names), old]
@@ -274,7 +274,7 @@ def _chosen(code: Any, new: Any, old: Any) -> Any:
 
 
 def _first_of(a: State, b: State) -> list[Any]:
-    """The state after two checks."""
+    """Return the state after two checks."""
     is_due = a[0] == 0
     return [lax.select(is_due, y, x) for x, y in zip(a, b, strict=True)]
 
@@ -287,7 +287,7 @@ def _nothing() -> list[Any]:
 
 
 def _with_state(jaxpr: Any, sites: list[Site]) -> Any:
-    """A closed jaxpr whose last outputs are the state of its checks, as a function."""
+    """Return a jaxpr as a function that gives its results, and the state of its checks."""
     closed = jaxpr if hasattr(jaxpr, "consts") else kinds().ClosedJaxpr(jaxpr, ())
     rewriting = _Rewriting(closed, sites)
     eqns, state, _ = rewriting.run()
@@ -303,8 +303,8 @@ def _with_state(jaxpr: Any, sites: list[Site]) -> Any:
 
 
 def _rebuilding(eqn: Any, sites: list[Site]) -> Any:
-    """What computes the results of an equation that calls jaxprs with checks, and their state; None
-    for an equation that nobody here knows."""
+    """Return what computes the results of an equation that calls jaxprs with checks, and their
+    state; None for an equation that nobody here knows."""
     make = {"cond": _cond, "while": _while, "scan": _scan, "pjit": _call, "jit": _call,
             "closed_call": _call, "core_call": _call, "checkpoint": _region,
             "remat2": _region}.get(eqn.primitive.name)  # fmt: skip
@@ -322,7 +322,7 @@ def _cond(params: Any, sites: list[Site], eqn: Any) -> Any:
 
 
 def _while(params: Any, sites: list[Site], eqn: Any) -> Any:
-    """A loop ends where a check fails: nothing may depend on when it would have."""
+    """Rebuild a loop, which ends where a check fails: it might never end otherwise."""
     test, body = (_with_state(params[name], sites) for name in ("cond_jaxpr", "body_jaxpr"))
     n, m = params["cond_nconsts"], params["body_nconsts"]
     tests = has_checks(params["cond_jaxpr"].jaxpr)

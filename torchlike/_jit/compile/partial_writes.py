@@ -71,8 +71,8 @@ def writers(eqn: Any, makers: dict[Any, Any]) -> list[Any] | None:
 
 
 def _passed_on(eqn: Any) -> Any:
-    """The operand whose elements an equation gives in their order, as its one result; None where it
-    does anything else."""
+    """Return the operand whose elements an equation gives in their order, as its one result; None
+    where it does anything else."""
     if eqn.primitive.name in ("reshape", "squeeze"):
         return eqn.invars[0]
     if eqn.primitive.name not in _CALLS:
@@ -113,12 +113,12 @@ def _choose(ok: Any, x: Any, y: Any) -> Any:
 
 
 def _nothing(dtype: Any) -> Any:
-    """What changes no number that it is added to, -0.0 neither."""
+    """Return what changes no number that it is added to, -0.0 neither."""
     return -0.0 if jnp.issubdtype(dtype, jnp.inexact) else 0
 
 
 def _writes(eqn: Any) -> bool:
-    """Whether an equation gives its first operand with a part written, in a way `undone` knows."""
+    """True if an equation gives its first operand with a part written, in a way `undone` knows."""
     name = eqn.primitive.name
     if name == "scatter":
         return eqn.params["mode"] == lax.GatherScatterMode.FILL_OR_DROP
@@ -132,7 +132,7 @@ def _is_large(eqn: Any) -> bool:
 
 
 def _inlined(eqn: Any) -> list[Any]:
-    """The equations of a short call, on its operands; the call itself where it is longer."""
+    """Return the equations of a short call, on its operands; the call itself where it is longer."""
     jaxpr = _inside(eqn)
     if jaxpr is None or jaxpr.constvars or len(jaxpr.eqns) > _MOST:
         return [eqn]
