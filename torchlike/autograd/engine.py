@@ -18,6 +18,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 
 from torchlike._core import boxes, errors, modes, protocol, sparse_sums, views
 from torchlike._core.meta import MetaArray
@@ -594,6 +595,8 @@ def ones(shape: tuple[int, ...], dtype: Any) -> jax.Array:
     if shape == () and modes.current.capture is None:
         found = _ones.get(dtype)
         if found is None:
-            found = _ones[dtype] = jax.numpy.ones((), dtype)
+            found = jax.numpy.ones((), dtype)
+            if not isinstance(found, core.Tracer):  # in a function of the user's that JAX traces
+                _ones[dtype] = found
         return found
     return jax.numpy.ones(shape, dtype)

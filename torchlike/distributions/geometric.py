@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core import modes
 from torchlike._core.dtypes import finfo
+from torchlike._dispatch.value_checks import require
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import ByProbability
@@ -22,12 +24,15 @@ class Geometric(ByProbability):
         super()._check_parameters()
         if self._given == "probs":
             value = self.probs
-            if not (value > 0).all():
+            said = f"Expected parameter probs ({type(value).__name__} of shape "
+            said += f"{tuple(value.shape)}) of distribution "
+            if modes.current.capture is not None:
+                words = f"{said}{type(self).__name__} to be positive but found invalid values"
+                require(value > 0, ValueError, words)
+            elif not (value > 0).all():
                 invalid = value.data[~(value > 0)]
                 raise ValueError(
-                    f"Expected parameter probs ({type(value).__name__} of shape "
-                    f"{tuple(value.shape)}) of distribution {self!r} to be positive but found "
-                    f"invalid values:\n{invalid}"
+                    f"{said}{self!r} to be positive but found invalid values:\n{invalid}"
                 )
 
     @property
