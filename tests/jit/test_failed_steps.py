@@ -59,7 +59,7 @@ def same(a, b):
     return len(a) == len(b) and all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_step_that_failed_changes_nothing(optimizer):
     training, reference = (Training(OPTIMIZERS[optimizer]) for _ in range(2))
@@ -377,6 +377,7 @@ def _whole(cache, position, k):
     cache.mul_(2).add_(1)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("is_view", [False, True])
 @pytest.mark.parametrize(
     "write", [_at, _at_many, _sliced, _copied, _added, _whole], ids=lambda f: f.__name__

@@ -23,7 +23,7 @@ def said(function, *arguments):
     return raised.type, str(raised.value).partition("\n  Found by")[0]
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("case", CASES)
 def test_the_error_is_that_of_eager_code(case):
     function, *arguments = CASES[case]
