@@ -18,7 +18,7 @@ import pytest
 
 from torchlike._core import protocol
 from torchlike._dispatch import asking
-from torchlike._runtime import collector
+from torchlike._runtime import collector, late_checks
 from torchlike._runtime.first_calls.settings import set_first_calls, settings
 
 from process_state import Snapshot  # isort: skip - tests/ is on the path (pyproject.toml)
@@ -59,6 +59,7 @@ def what_a_test_leaves():
     """
     before = Snapshot()
     yield
+    late_checks.look(wait=True)  # what compiled code still has to say is said in its test
     if protocol.is_awake():
         asking.rest()
     # Counting what is frozen would tell as well, and walks through all of it.

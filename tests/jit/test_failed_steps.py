@@ -31,7 +31,7 @@ GOOD, BAD = torch.tensor([0, 1, 4]), torch.tensor([0, 1, 5])
 
 
 class Training:
-    """A model with parameters, buffers and random numbers, and its step."""
+    """Trains a model with parameters, buffers and random numbers."""
 
     def __init__(self, make=OPTIMIZERS["Adam"], dropout=0.0, compiled=True, **options):
         torch.manual_seed(0)
@@ -111,6 +111,21 @@ def test_it_is_told_at_a_later_call_where_nobody_reads():
     with pytest.raises(IndexError, match="Target 5"):
         go_on()
     torch.cpu.synchronize()  # told once
+
+
+def test_it_is_no_error_of_a_function_that_is_captured_next():
+    f = torch.jit(lambda x, i: x[i])
+    f(torch.ones(3), torch.tensor([1]))
+
+    @torch.compile
+    def other(x):
+        return x * torch.tensor([2, 3]).tolist()[1]
+
+    f(torch.ones(3), torch.tensor([4])).jax().block_until_ready()
+    with pytest.raises(IndexError, match="index 4 is out of bounds"):
+        other(torch.ones(2))
+    assert other(torch.ones(2)).tolist() == [3, 3]
+    assert not other.ran_eagerly
 
 
 def test_synchronize_tells():

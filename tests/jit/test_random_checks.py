@@ -111,7 +111,7 @@ def _differentiated(draw, depth):
 
 
 def drawn(draw, depth=2):
-    """A function of a vector and of indices."""
+    """Draw a function of a vector and of indices."""
     kinds = [_unrolled, _mapped, _differentiated] if depth == 2 else []
     if depth and draw.random() < 0.5:
         return draw.choice([_branch, _loop, *kinds])(draw, depth - 1)
@@ -119,7 +119,7 @@ def drawn(draw, depth=2):
 
 
 class Program:
-    """Some of such functions one behind the other, with state that is written between them."""
+    """Runs some of such functions one behind the other, and writes state between them."""
 
     def __init__(self, seed):
         draw = random.Random(seed)
@@ -137,7 +137,7 @@ class Program:
 
 
 def said(function, *given):
-    """What a call gives, or what it raises."""
+    """Return what a call gives, or what it raises."""
     try:
         found = function(*given).tolist()
         torch.cpu.synchronize()

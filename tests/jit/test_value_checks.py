@@ -10,7 +10,7 @@ from torchlike._runtime import late_checks
 
 
 def said(function, *arguments):
-    """The error of a call and of reading its results: class and words."""
+    """Return the error of a call and of reading its results: class and words."""
 
     def read():
         result = function(*arguments)

@@ -17,6 +17,7 @@ POINTS = torch.tensor([0.0, 1.0, 3.0, 3.5], dtype=torch.float64)
     ("ours", "theirs"),
     [
         (lambda x: torch.histc(x, 4), np.histogram(N, 4)[0]),
+        (lambda x: torch.histc(x, 4, float("inf"), float("inf")), np.histogram(N, 4)[0]),
         (lambda x: torch.histc(x, 3, -1, 2), np.histogram(N, 3, (-1, 2))[0]),
         (lambda x: torch.cov(x), np.cov(N)),
         (lambda x: torch.corrcoef(x), np.corrcoef(N)),

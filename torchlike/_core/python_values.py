@@ -45,7 +45,7 @@ class PythonValues(TensorMethods):
         has just made the tensor of it (`literals`): JitCaptureError. Where a check of values has
         failed in a compiled program that has run, its error."""
         found = self._value_read(asked, instead)
-        if late_checks.queue:
+        if late_checks.queue and modes.current.capture is None:
             late_checks.look()
         return found
 

@@ -218,6 +218,8 @@ class JitFunction:
         found = self._cache.find(call)  # another thread may have compiled it
         if found is not None:
             return self._run(found[0], call.tensors, found[1]), None
+        if late_checks.queue:  # another call's error is none of the body that is captured
+            late_checks.look()
         try:
             way = Way.COMPILED if self._warm_up is None else self._warm_up.take(call)
             if type(way) is Ready:

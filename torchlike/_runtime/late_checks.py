@@ -92,4 +92,5 @@ def _look_at_the_end() -> None:
 
 
 atexit.register(_look_at_the_end)
-os.register_at_fork(after_in_child=queue.clear)  # a child would wait for ever
+if hasattr(os, "register_at_fork"):  # absent on Windows, which cannot fork
+    os.register_at_fork(after_in_child=queue.clear)  # a child would wait for ever

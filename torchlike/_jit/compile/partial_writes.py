@@ -121,7 +121,10 @@ def _writes(eqn: Any) -> bool:
     """True if an equation gives its first operand with a part written, in a way `undone` knows."""
     name = eqn.primitive.name
     if name == "scatter":
-        return eqn.params["mode"] == lax.GatherScatterMode.FILL_OR_DROP
+        drops = eqn.params["mode"] == lax.GatherScatterMode.FILL_OR_DROP
+        # Where nothing is to be written, all indices are one that is dropped: not unique, if many.
+        is_one = math.prod(eqn.invars[1].aval.shape[:-1]) == 1
+        return drops and (is_one or not eqn.params["unique_indices"])
     return name == "dynamic_update_slice" or name in _ADDING
 
 

@@ -61,7 +61,7 @@ class _Then:
 
     def __init__(self, module: Any) -> None:
         self._modes = ThreadModes()
-        self._random = default_generator.engine.get_state()
+        self._random = default_generator.engine.mark()
         self._tables = [(m._buffers, dict(m._buffers)) for m in module.modules() if m._buffers]
         buffers = [b for _, table in self._tables for b in table.values() if b is not None]
         self._cells = [(b._storage, _contents(b._storage)) for b in buffers]
@@ -72,7 +72,7 @@ class _Then:
         tables = [(table, dict(table)) for table, _ in self._tables]
         cells = [(storage, _contents(storage)) for storage, _ in self._cells]
         engine = Engine(0)
-        engine.set_state(self._random)
+        engine.go_back(self._random)
         _put(self._tables, self._cells)
         self._modes.restore()
         modes.current.module_fallback = None

@@ -81,7 +81,8 @@ class Canonical:
         return function.__code__, held, self._key(function.__defaults__)
 
     def _program(self, program: Any) -> Hashable:
-        if isinstance(program, kinds().ClosedJaxpr):
+        # From JAX 0.12 on a jaxpr has its constants itself, and is its own `jaxpr`.
+        if isinstance(program, kinds().ClosedJaxpr) and program.jaxpr is not program:
             return self._key(program.jaxpr), tuple(map(id, program.consts))
         names: dict[Any, int] = {}
 
@@ -99,7 +100,8 @@ class Canonical:
             )
             for eqn in program.eqns
         )  # fmt: skip
-        return leading, body, tuple(map(name, program.outvars))
+        constants = tuple(map(id, getattr(program, "consts", ())))
+        return leading, body, tuple(map(name, program.outvars)), constants
 
 
 def offsets_of(eqn: Any) -> tuple[int, ...] | None:

@@ -13,7 +13,7 @@ from jax import lax
 from torchlike._core import dtypes
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, OptInput, OwnFactor, require_tensor
-from torchlike._dispatch.value_checks import refuse_where, values_of
+from torchlike._dispatch.value_checks import is_traced, refuse_where, values_of
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.elementwise.division import divide
 from torchlike._ops.indexing.gathering import type_name
@@ -39,9 +39,11 @@ def _check_histc(input: Any, bins: int, low: Any, high: Any) -> None:
     refuse_where(low > high, RuntimeError, "torch.histc: max must be larger than min")
     if dtypes.kind_of(input.dtype) != "f":
         return  # of which the op itself speaks
-    least, most = _ends(input)
-    same = low == high
-    low, high = low + same * (least - low), high + same * (most - high)
+    if is_traced():
+        same, (least, most) = low == high, _ends(input)
+        low, high = jnp.where(same, least, low), jnp.where(same, most, high)
+    elif low == high:
+        low, high = _ends(input)
     words = "torch.histc: range of [{0:g}, {1:g}] is not finite"
     refuse_where(_is_no_range(low, high), RuntimeError, words, low, high)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -25,6 +26,10 @@ _CUTOFFS = (
 class _ASMoutput(NamedTuple):
     output: Tensor
     loss: Tensor
+
+
+def _is_no_class(classes: int, values: Any) -> Any:
+    return (values < 0) | (values >= classes)
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
@@ -115,9 +120,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         chosen = within.gather(1, (target - low).clamp(0, high - low - 1)[:, None])[:, 0]
         return head[:, self.shortlist_size + i] + chosen
 
-    def _is_no_class(self, values: Any) -> Any:
-        return (values < 0) | (values >= self.n_classes)
-
     def _check(self, input: Tensor, target: Tensor) -> None:
         if target.dim() > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -130,7 +132,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
         if modes.current.capture is not None:
             words = f"Target values should be in [0, {self.n_classes - 1}], but one is {{0}}"
-            refuse_tensor(target, self._is_no_class, RuntimeError, words, self.n_classes)
+            no_class = functools.partial(_is_no_class, self.n_classes)
+            refuse_tensor(target, no_class, RuntimeError, words, self.n_classes)
         elif target.numel():
             least, most = int(target.min().item()), int(target.max().item())
             if least < 0 or most >= self.n_classes:
