@@ -37,6 +37,7 @@ class Link:
         self._in = bytearray()
         self._descriptors: collections.deque[int] = collections.deque()
         self._ended = False
+        self._sending = False
         _open.add(self)
 
     def fileno(self) -> int:
@@ -50,7 +51,20 @@ class Link:
         self.flush()
 
     def flush(self) -> bool:
-        """Send what there is room for; whether that was all."""
+        """Send what there is room for; whether that was all.
+
+        A finalizer may post while this sends (a loader is collected, and dismisses its workers):
+        what it posts waits for its turn, as two senders would send the first message twice.
+        """
+        if self._sending:
+            return False
+        self._sending = True
+        try:
+            return self._send()
+        finally:
+            self._sending = False
+
+    def _send(self) -> bool:
         while self._out:
             rest, descriptors = self._out[0]
             try:

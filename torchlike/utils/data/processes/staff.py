@@ -113,6 +113,8 @@ class Server:
             if "spoiled" in told:
                 raise _Spoiled(told["spoiled"])
             if "started" in told:
+                # The system gives out the numbers of processes that have ended again.
+                self._codes.pop(told["started"], None)
                 self._pids.append(told["started"])
             else:
                 self._codes[told["ended"]] = told["code"]
