@@ -62,8 +62,11 @@ def mlp(lib: Any, n: int) -> tuple[Any, list[Any]]:
 
 
 GRAPHS: dict[str, tuple[Callable[..., Any], int]] = {
-    "chain": (chain, 1000), "fan-out": (fan_out, 300), "fan-in": (fan_in, 300), "mlp": (mlp, 60),
-}  # fmt: skip
+    "chain": (chain, 1000),
+    "fan-out": (fan_out, 300),
+    "fan-in": (fan_in, 300),
+    "mlp": (mlp, 60),
+}
 
 
 def seconds_of(run: Callable[[], object], quick: bool) -> float:
@@ -133,9 +136,16 @@ def per_sample(library: str, quick: bool) -> float:
     nn, F, func = torch.nn, torch.nn.functional, torch.func
     torch.manual_seed(0)
     net = nn.Sequential(
-        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10),
-    )  # fmt: skip
+        nn.Conv2d(1, 32, 3),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(9216, 128),
+        nn.ReLU(),
+        nn.Linear(128, 10),
+    )
     parameters = {name: p.detach() for name, p in net.named_parameters()}
     images, labels = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
 
@@ -156,7 +166,7 @@ def _per_sample_in_a_process(library: str, quick: bool) -> float:
     command = [sys.executable, "-m", "benchmarks.autograd", "--per-sample", library]
     found = subprocess.run(
         command + ["--quick"] * quick, capture_output=True, text=True, check=True
-    )  # fmt: skip
+    )
     return float(found.stdout.split()[-1])
 
 

@@ -114,9 +114,12 @@ def run(part: str, label: str, net: str = "") -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as cache:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.cold", "--worker", part, label, net],
-            cwd=ROOT, env=os.environ | environments.variables(framework, cache),
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=os.environ | environments.variables(framework, cache),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode:
         raise RuntimeError(f"{part} in {label} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])

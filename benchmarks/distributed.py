@@ -114,10 +114,19 @@ def _launched(framework: str, quick: bool) -> Times:
     theirs = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone"]
     command = own if framework == "torchlike" else theirs
     ended = subprocess.run(
-        [*command, "--nproc-per-node", "2", str(Path(__file__).resolve()),
-         "--rank-of", framework, *(["--quick"] if quick else [])],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            *command,
+            "--nproc-per-node",
+            "2",
+            str(Path(__file__).resolve()),
+            "--rank-of",
+            framework,
+            *(["--quick"] if quick else []),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if ended.returncode:
         raise SystemExit(f"{framework}:\n{ended.stderr[-4000:]}")
     return json.loads(next(line for line in ended.stdout.splitlines() if line.startswith("{")))
@@ -143,8 +152,9 @@ def table(least: dict[str, Times]) -> str:
         ):
             ratios = [
                 f"{t[f'{model} {above}'] / t[f'{model} {below}']:>12.2f}"
-                for t in (own, theirs) if f"{model} {above}" in t
-            ]  # fmt: skip
+                for t in (own, theirs)
+                if f"{model} {above}" in t
+            ]
             lines.append(f"{model} {title:<{25 - len(model)}}{''.join(ratios)}")
     return "\n".join(lines)
 

@@ -79,8 +79,18 @@ def tried(way: str) -> Row:
             taken.listen()
         else:
             taken.close()
-        command = [sys.executable, "-m", "torchlike", "launch", "--nproc-per-node", "2",
-                   "--master-port", str(port), str(SCRIPT), way]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "torchlike",
+            "launch",
+            "--nproc-per-node",
+            "2",
+            "--master-port",
+            str(port),
+            str(SCRIPT),
+            way,
+        ]
         begun = time.monotonic()
         ended = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=2 * limit, check=False
@@ -117,8 +127,10 @@ def main() -> int:
     kills = [tried(("is killed", "is killed in a collective")[i % 2]) for i in range(asked.kills)]
     if kills:
         slowest = max(k.seconds for k in kills)
-        print(f"{len(kills)} kills: {sum(k.left for k in kills)} processes left, the slowest "
-              f"{slowest:.1f} s")  # fmt: skip
+        print(
+            f"{len(kills)} kills: {sum(k.left for k in kills)} processes left, the slowest "
+            f"{slowest:.1f} s"
+        )
     return 0 if all(r.is_good for r in rows + kills) else 1
 
 

@@ -80,9 +80,12 @@ def steps(
     ):
         for name in names:
             cells, _ = run_together(
-                [name], lambda _: [frameworks.parse(f) for f in labels], plan, log,
+                [name],
+                lambda _: [frameworks.parse(f) for f in labels],
+                plan,
+                log,
                 status.update,
-            )  # fmt: skip
+            )
             found += cells
             console.print(_steps_table(name, {c.framework: c for c in cells}))
     if any(c.error for c in found):
@@ -111,8 +114,9 @@ def _steps_table(name: str, cells: dict[str, Measurement]) -> Table:
         losses = ""
         if REFERENCE in good:
             losses = f"{tables.disagreement(cell.losses, cells[REFERENCE].losses):.0e}"
-        table.add_row(label, tables.duration(median(cell.rounds)),
-                      f"{spread(cell.rounds):.0%}", *to, losses)  # fmt: skip
+        table.add_row(
+            label, tables.duration(median(cell.rounds)), f"{spread(cell.rounds):.0%}", *to, losses
+        )
     return table
 
 
@@ -175,8 +179,12 @@ def calls(quick: bool, console: Console) -> list[dict[str, Any]]:
     for n in CELLS:
         ours, theirs = _child("--calls", str(n), *["--quick"] * quick)
         measured = ratio(ours, theirs)
-        table.add_row(str(n), tables.duration(median(ours)), tables.duration(median(theirs)),
-                      verdict(measured, CALL))  # fmt: skip
+        table.add_row(
+            str(n),
+            tables.duration(median(ours)),
+            tables.duration(median(theirs)),
+            verdict(measured, CALL),
+        )
         found.append({"cells": n, "torchlike.jit": ours, "jax": theirs, "ratio": measured})
     console.print(table)
     return found
@@ -209,8 +217,9 @@ def compiling(names: Sequence[str], quick: bool, console: Console) -> list[dict[
                 quiet.wait_until_quiet(0.1, 0.0 if quick else 10.0)
                 seconds.append(first_step(label, name))
         measured = ratio(times[OURS], times[REFERENCE])
-        table.add_row(name, *(tables.duration(median(t)) for t in times.values()),
-                      verdict(measured, COMPILE))  # fmt: skip
+        table.add_row(
+            name, *(tables.duration(median(t)) for t in times.values()), verdict(measured, COMPILE)
+        )
         found.append({"net": name, **times, "ratio": measured})
     console.print(table)
     return found
@@ -277,16 +286,26 @@ def peak_of_steps(label: str, name: str) -> tuple[float, float]:
     # Only now: it compiles once more, and what that leaves in the heap (50 MB) is not the step's.
     needs = lower().compile().memory_analysis()
     total = (
-        needs.argument_size_in_bytes + needs.output_size_in_bytes + needs.temp_size_in_bytes
+        needs.argument_size_in_bytes
+        + needs.output_size_in_bytes
+        + needs.temp_size_in_bytes
         - needs.alias_size_in_bytes
-    )  # fmt: skip
+    )
     return peak, total / 1e6
 
 
 def memory(names: Sequence[str], quick: bool, console: Console) -> list[dict[str, Any]]:
     table = Table(title="memory of a step, MB", title_justify="left")
-    names_of_columns = ("net", "torchlike.jit", "jax", "÷", "XLA: torchlike.jit", "jax", "÷",
-                        ".grad kept")  # fmt: skip
+    names_of_columns = (
+        "net",
+        "torchlike.jit",
+        "jax",
+        "÷",
+        "XLA: torchlike.jit",
+        "jax",
+        "÷",
+        ".grad kept",
+    )
     for column in names_of_columns:
         table.add_column(column, justify="left" if column == "net" else "right")
     found = []
@@ -299,10 +318,15 @@ def memory(names: Sequence[str], quick: bool, console: Console) -> list[dict[str
             [median(column) for column in zip(*taken, strict=True)] for taken in samples.values()
         )
         table.add_row(
-            name, f"{ours:.0f}", f"{theirs:.0f}", verdict(ours / theirs, MEMORY),
-            f"{our_need:.1f}", f"{their_need:.1f}", verdict(our_need / their_need, MEMORY),
+            name,
+            f"{ours:.0f}",
+            f"{theirs:.0f}",
+            verdict(ours / theirs, MEMORY),
+            f"{our_need:.1f}",
+            f"{their_need:.1f}",
+            verdict(our_need / their_need, MEMORY),
             f"{kept:.0f}",
-        )  # fmt: skip
+        )
         found.append({"net": name, **samples, "ratio": ours / theirs})
     console.print(table)
     return found
@@ -315,9 +339,12 @@ def _child(*words: str, framework: str = OURS) -> Any:
     """Run this module in a process of its own; gives the JSON of its last line."""
     with tempfile.TemporaryDirectory(prefix="benchmark-cache-") as cache:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.jit", *words], capture_output=True, text=True,
-            cwd=ROOT, env=os.environ | environments.variables(frameworks.parse(framework), cache),
-        )  # fmt: skip
+            [sys.executable, "-m", "benchmarks.jit", *words],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=os.environ | environments.variables(frameworks.parse(framework), cache),
+        )
     if done.returncode:
         raise RuntimeError(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
@@ -329,9 +356,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--workloads", nargs="+", choices=list(NETS), default=list(NETS))
     parser.add_argument(
-        "--frameworks", nargs="+", metavar="NAME", default=FRAMEWORKS,
+        "--frameworks",
+        nargs="+",
+        metavar="NAME",
+        default=FRAMEWORKS,
         help="in the part `steps`: " + ", ".join(FRAMEWORKS),
-    )  # fmt: skip
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every round here")
     parser.add_argument("--calls", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)

@@ -162,8 +162,9 @@ def products(sizes: Sizes, torch: Any, torchlike: Any) -> list[Case]:
                 steps[EAGER] = _called(function, *given)
                 steps[JITTED] = _called(torchlike.jit(function), *given)
                 factor = "vector" if len(shape) == 1 else f"{sizes.columns} columns"
-                found.append(Case(f"{layout} @ {factor}, {name}", steps,
-                                  dict.fromkeys(steps, "scipy")))  # fmt: skip
+                found.append(
+                    Case(f"{layout} @ {factor}, {name}", steps, dict.fromkeys(steps, "scipy"))
+                )
     return found
 
 
@@ -230,9 +231,10 @@ def attentions(sizes: Sizes, torch: Any, torchlike: Any) -> list[Case]:
             JITTED: _called(torchlike.jit(jagged), *given),
         }
         references = {
-            "torch, alone": "torch, alone", "torch": "torch, alone",
+            "torch, alone": "torch, alone",
+            "torch": "torch, alone",
             **dict.fromkeys(("torchlike.jit, alone", EAGER, JITTED), "torchlike.jit, alone"),
-        }  # fmt: skip
+        }
         found.append(Case(f"jagged attention, {name}", steps, references))
     return found
 

@@ -129,7 +129,7 @@ def measure(library: str, model: str, variant: str, small: bool) -> float:
     command = [sys.executable, "-m", "benchmarks.memory", "--one", library, model, variant]
     found = subprocess.run(
         command + ["--small"] * small, capture_output=True, text=True, check=True
-    )  # fmt: skip
+    )
     return float(found.stdout.split()[-1])
 
 

@@ -32,8 +32,14 @@ from benchmarks.pool import ROOT
 from benchmarks.workloads import LONG, TRAINING, gpt2
 
 FRAMEWORKS = ("torchlike.jit", "torchlike", "torch", "torch.compile", "jax")
-NETS = {"mlp": TRAINING["mlp"], "cnn": TRAINING["cnn"], "resnet": LONG["resnet"],
-        "gpt": TRAINING["gpt"], "lstm": TRAINING["lstm"], "gpt2": gpt2}  # fmt: skip
+NETS = {
+    "mlp": TRAINING["mlp"],
+    "cnn": TRAINING["cnn"],
+    "resnet": LONG["resnet"],
+    "gpt": TRAINING["gpt"],
+    "lstm": TRAINING["lstm"],
+    "gpt2": gpt2,
+}
 #: Steps after which losses are compared.
 STEPS = 5
 ROUNDS = 5
@@ -66,8 +72,17 @@ def main() -> None:
 
 def _run(label: str, names: list[str], device: str) -> Iterator[dict[str, Any]]:
     """The measurements of one framework; what ended its process is told and leaves the rest."""
-    command = [sys.executable, "-m", "benchmarks.on_device", "--worker", label, "--device", device,
-               "--workloads", *names]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.on_device",
+        "--worker",
+        label,
+        "--device",
+        device,
+        "--workloads",
+        *names,
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -140,10 +155,13 @@ def _table(title: str, cells: dict[str, dict[str, Any]]) -> Table:
             continue
         over = [cells[o]["step"] if "step" in cells.get(o, {}) else None for o in ("torch", "jax")]
         table.add_row(
-            label, tables.duration(cell["first"]), tables.duration(cell["step"]),
+            label,
+            tables.duration(cell["first"]),
+            tables.duration(cell["step"]),
             *("" if o is None else f"{cell['step'] / o:.2f}" for o in over),
-            f"{cell['peak'] / 1e9:.2f} GB", f"{cell['losses'][-1]:.5f}",
-        )  # fmt: skip
+            f"{cell['peak'] / 1e9:.2f} GB",
+            f"{cell['losses'][-1]:.5f}",
+        )
     return table
 
 

@@ -40,9 +40,7 @@ class Block(nn.Module):
     def forward(self, x):
         batch, tokens, width = x.shape
         q, k, v = self.qkv(self.ln1(x)).split(width, 2)
-        q, k, v = (
-            t.view(batch, tokens, self.heads, -1).transpose(1, 2) for t in (q, k, v)
-        )  # fmt: skip
+        q, k, v = (t.view(batch, tokens, self.heads, -1).transpose(1, 2) for t in (q, k, v))
         y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out_proj(y.transpose(1, 2).reshape(batch, tokens, width))
         return x + self.fc2(nn.functional.gelu(self.fc1(self.ln2(x)), approximate="tanh"))
@@ -157,10 +155,13 @@ def shapes_by_hand(sizes):
     found = {"wte": (vocabulary, width), "wpe": (tokens, width), "ln": ln}
     for i in range(layers):
         found[f"layers.{i}"] = {
-            "ln1": ln, "ln2": ln, "qkv": linear(3 * width, width),
-            "out_proj": linear(width, width), "fc1": linear(4 * width, width),
+            "ln1": ln,
+            "ln2": ln,
+            "qkv": linear(3 * width, width),
+            "out_proj": linear(width, width),
+            "fc1": linear(4 * width, width),
             "fc2": linear(width, 4 * width),
-        }  # fmt: skip
+        }
     return found
 
 
@@ -221,23 +222,34 @@ def main() -> None:
     expected = 6 * matrices * batch * tokens + attention
     print(f"{options.model} on {options.topology}, batch {batch}, {n / 1e6:.0f} M parameters")
     parts = plan.arguments, plan.results - plan.aliased, plan.temporary, plan.code
-    print(f"plan     {_memory(*parts)}; {'fits' if plan.fits else 'does not fit'}, "
-          f"captured in {plan.capture_seconds:.0f} s, "
-          f"compiled in {plan.compile_seconds:.0f} s; bounds: compute "
-          f"{plan.compute_seconds * 1e3:.1f}, memory {plan.memory_seconds * 1e3:.1f}, interconnect "
-          f"{plan.interconnect_seconds * 1e3:.1f} ms", flush=True)  # fmt: skip
-    print(f"flops    {plan.flops:.4e}, 6ND and attention {expected:.4e}: "
-          f"{plan.flops / expected:.4f}", flush=True)  # fmt: skip
+    print(
+        f"plan     {_memory(*parts)}; {'fits' if plan.fits else 'does not fit'}, "
+        f"captured in {plan.capture_seconds:.0f} s, "
+        f"compiled in {plan.compile_seconds:.0f} s; bounds: compute "
+        f"{plan.compute_seconds * 1e3:.1f}, memory {plan.memory_seconds * 1e3:.1f}, interconnect "
+        f"{plan.interconnect_seconds * 1e3:.1f} ms",
+        flush=True,
+    )
+    print(
+        f"flops    {plan.flops:.4e}, 6ND and attention {expected:.4e}: {plan.flops / expected:.4f}",
+        flush=True,
+    )
     if options.alone:
         return
     started = time.perf_counter()
     by_hand = compiled_by_hand(sizes, batch, where.mesh(), options.fsdp, xla)
     m = by_hand.memory_analysis()
-    parts = (m.argument_size_in_bytes, m.output_size_in_bytes - m.alias_size_in_bytes,
-             m.temp_size_in_bytes, m.generated_code_size_in_bytes)  # fmt: skip
+    parts = (
+        m.argument_size_in_bytes,
+        m.output_size_in_bytes - m.alias_size_in_bytes,
+        m.temp_size_in_bytes,
+        m.generated_code_size_in_bytes,
+    )
     print(f"by hand  {_memory(*parts)}; compiled in {time.perf_counter() - started:.0f} s")
-    print(f"memory   {plan.needed / sum(parts):.3f}, temporary "
-          f"{plan.temporary / m.temp_size_in_bytes:.3f}")  # fmt: skip
+    print(
+        f"memory   {plan.needed / sum(parts):.3f}, temporary "
+        f"{plan.temporary / m.temp_size_in_bytes:.3f}"
+    )
 
 
 def _memory(*parts):

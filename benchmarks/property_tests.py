@@ -51,8 +51,9 @@ def measure(name: str, examples: int) -> None:
         assert gradient.eq(m).all()
 
     run = dict(zip(TESTS, (addition, softmax, reduction, indexing, product), strict=True))[name]
-    profile = settings(settings.get_profile("torchlike"), max_examples=examples, database=None,
-                       derandomize=True)  # fmt: skip
+    profile = settings(
+        settings.get_profile("torchlike"), max_examples=examples, database=None, derandomize=True
+    )
     count = 0
 
     @profile

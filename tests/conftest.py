@@ -85,9 +85,12 @@ def pytest_ignore_collect(collection_path, config):
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--share", type=int, default=1, metavar="N",
+        "--share",
+        type=int,
+        default=1,
+        metavar="N",
         help="of the tests marked exhaustive run one in N, by the seed of pytest-randomly",
-    )  # fmt: skip
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked

@@ -33,9 +33,20 @@ from torchlike.utils.data.processes import staff
 
 #: Threads by these beginnings of their names serve the process as long as it lives.
 _SERVING = (
-    "torchlike", "ThreadPoolExecutor", "asyncio_", "pymain", "Dummy", "tensorstore", "execnet",
-    "QueueFeederThread", "tqdm", "metadata_store", "checkpoint", "Thread-auto", "pytest_timeout",
-)  # fmt: skip
+    "torchlike",
+    "ThreadPoolExecutor",
+    "asyncio_",
+    "pymain",
+    "Dummy",
+    "tensorstore",
+    "execnet",
+    "QueueFeederThread",
+    "tqdm",
+    "metadata_store",
+    "checkpoint",
+    "Thread-auto",
+    "pytest_timeout",
+)
 #: Open files that serve the process: pipes and sockets of such threads and of child processes that
 #: serve, memory without a name, devices.
 _SERVING_FILES = ("pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/", "/proc/")
@@ -43,9 +54,11 @@ _SERVING_FILES = ("pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/", "/proc/
 _FONTS = "/mpl-data/fonts/"
 #: Children that serve the process as long as it lives.
 _SERVING_CHILDREN = (
-    "resource_tracker", "forkserver", "semaphore_tracker",
+    "resource_tracker",
+    "forkserver",
+    "semaphore_tracker",
     "import os, sys; sys.path[:]",  # forks DataLoader's workers (torchlike.utils.data.processes)
-)  # fmt: skip
+)
 #: What the environment is allowed to gain: libraries write notes to themselves there.
 _OWN_VARIABLES = frozenset(
     {
@@ -57,9 +70,14 @@ _OWN_VARIABLES = frozenset(
     }
 )
 _SIGNALS = (
-    signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGHUP, signal.SIGUSR1,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGCHLD,
+    signal.SIGALRM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
     signal.SIGUSR2,
-)  # fmt: skip
+)
 
 
 def _modes() -> dict[str, Any]:
@@ -92,14 +110,16 @@ def _settings() -> dict[str, Any]:
         "print options": tuple(printing.get_printoptions().items()),
         "first calls": first_calls.mode,
         "autocast": (
-            torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"),
-            torch.is_autocast_cache_enabled(), autocast_mode._settings.nesting,
+            torch.is_autocast_enabled("cpu"),
+            torch.get_autocast_dtype("cpu"),
+            torch.is_autocast_cache_enabled(),
+            autocast_mode._settings.nesting,
         ),
         "64-bit types of JAX": jax.config.jax_enable_x64,
         "NumPy's errors": tuple(np.geterr().items()),
         # Each compilation starts a thread then, which lives half a second.
         "allocator tuned": (recycling._enabled, allocator._compiling is not None),
-    }  # fmt: skip
+    }
 
 
 def _hooks() -> dict[str, Any]:
@@ -107,8 +127,9 @@ def _hooks() -> dict[str, Any]:
     everywhere = vars(module_hooks.everywhere)
     found = {
         f"module hooks {name}": tuple(table.values())
-        for name, table in everywhere.items() if isinstance(table, dict)
-    }  # fmt: skip
+        for name, table in everywhere.items()
+        if isinstance(table, dict)
+    }
     for name, table in optimizer._everywhere.items():
         found[f"optimizer hooks {name}"] = tuple(table.values())
     return found
@@ -150,11 +171,13 @@ _TABLES = {"torch": vars(torch), "torch.Tensor": vars(torch.Tensor)}
 _PATCHABLE = [
     (f"{owner.__name__}.{name}", owner, name)
     for owner, names in (
-        (sys, ("excepthook", "displayhook", "getsizeof")), (os, ("fork", "system", "cpu_count")),
-        (time, ("sleep", "time", "perf_counter")), (subprocess, ("Popen", "run")),
+        (sys, ("excepthook", "displayhook", "getsizeof")),
+        (os, ("fork", "system", "cpu_count")),
+        (time, ("sleep", "time", "perf_counter")),
+        (subprocess, ("Popen", "run")),
     )
     for name in names
-]  # fmt: skip
+]
 
 
 def _process() -> dict[str, Any]:

@@ -14,11 +14,24 @@ def read_at(t):
     return np.ctypeslib.as_array(there, (t.numel(),)).copy()
 
 
-@pytest.mark.parametrize("make", [
-    lambda x: x, lambda x: x[1:], lambda x: x[2], lambda x: x.view(-1)[5:], lambda x: x.clone(),
-    lambda x: (x.t() + 1).t(), lambda x: x.add_(1), lambda x: x.int() * 2, lambda x: x.detach(),
-    lambda x: torch.nn.Parameter(x), lambda x: x.numpy() is None or x, lambda x: x > 3,
-], ids=range(12))  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x,
+        lambda x: x[1:],
+        lambda x: x[2],
+        lambda x: x.view(-1)[5:],
+        lambda x: x.clone(),
+        lambda x: (x.t() + 1).t(),
+        lambda x: x.add_(1),
+        lambda x: x.int() * 2,
+        lambda x: x.detach(),
+        lambda x: torch.nn.Parameter(x),
+        lambda x: x.numpy() is None or x,
+        lambda x: x > 3,
+    ],
+    ids=range(12),
+)
 def test_contiguous_elements_lie_there(make):
     t = make(torch.arange(12.0).view(3, 4) * 1)
     np.testing.assert_array_equal(read_at(t), t.flatten().tolist())

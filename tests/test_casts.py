@@ -127,14 +127,27 @@ def test_what_was_a_number_is_no_weak_type(write, dtype, jitted):
 @pytest.mark.parametrize(
     ("value", "dtype", "fits"),
     [
-        (-1, "uint8", True), (-255, "uint8", True), (-256, "uint8", False), (-1.0, "uint8", False),
-        (-0.5, "uint8", False), (255.5, "uint8", False), (NAN, "int64", False),
-        (2**63 - 1, "int64", True), (2.0**63, "int64", True), (1e19, "int64", False),
-        (1e39, "float32", False), (INF, "float32", True), (NAN, "float32", True),
-        (70000, "float16", False), (1 + 0j, "float32", True), (1 + 1j, "float32", False),
-        (complex(0, 1e39), "complex64", False), (1e300, "bool", True), (True, "uint8", True),
+        (-1, "uint8", True),
+        (-255, "uint8", True),
+        (-256, "uint8", False),
+        (-1.0, "uint8", False),
+        (-0.5, "uint8", False),
+        (255.5, "uint8", False),
+        (NAN, "int64", False),
+        (2**63 - 1, "int64", True),
+        (2.0**63, "int64", True),
+        (1e19, "int64", False),
+        (1e39, "float32", False),
+        (INF, "float32", True),
+        (NAN, "float32", True),
+        (70000, "float16", False),
+        (1 + 0j, "float32", True),
+        (1 + 1j, "float32", False),
+        (complex(0, 1e39), "complex64", False),
+        (1e300, "bool", True),
+        (True, "uint8", True),
     ],
-)  # fmt: skip
+)
 def test_fits(value, dtype, fits):
     assert casts.fits(value, np.dtype(dtype)) is fits
 
@@ -159,9 +172,12 @@ def test_lists_must_fit_and_arrays_wrap():
 def test_a_tensor_to_fill_with_must_fit_too():
     x = torch.zeros(2, dtype=torch.uint8)
     mask = torch.tensor([True, False])
-    for fill in (lambda v: x.masked_fill(mask, v), lambda v: x.__setitem__(mask, v),
-                 lambda v: x.index_fill(0, torch.tensor([1]), v),
-                 lambda v: torch.full_like(x, v)):  # fmt: skip
+    for fill in (
+        lambda v: x.masked_fill(mask, v),
+        lambda v: x.__setitem__(mask, v),
+        lambda v: x.index_fill(0, torch.tensor([1]), v),
+        lambda v: torch.full_like(x, v),
+    ):
         with pytest.raises(RuntimeError, match="without overflow"):
             fill(torch.tensor(300.7))
         fill(torch.tensor(3.7))

@@ -22,9 +22,13 @@ from torchlike.porting.version import own_version
 def calls(monkeypatch):
     made = []
     for module, name in (
-        (launcher, "run"), (compare, "compare"), (demo, "demo"), (shim, "run"), (doctor, "run"),
+        (launcher, "run"),
+        (compare, "compare"),
+        (demo, "demo"),
+        (shim, "run"),
+        (doctor, "run"),
         (divergence, "run"),
-    ):  # fmt: skip
+    ):
         said = "run" if module is launcher else module.__name__.split(".")[2]
         monkeypatch.setattr(module, name, lambda *a, _name=said, **k: made.append((_name, a, k)))
     return made
@@ -65,8 +69,11 @@ def test_arguments_of_compare(calls):
     name, (script,), options = calls[0]
     assert (name, script) == ("compare", ["train.py", "--torch", "--output", "x"])
     assert options == {
-        "as_module": False, "with_torch": True, "output": Path("out"), "html_path": None,
-    }  # fmt: skip
+        "as_module": False,
+        "with_torch": True,
+        "output": Path("out"),
+        "html_path": None,
+    }
 
 
 def test_arguments_of_find_divergence(calls):
@@ -78,11 +85,14 @@ def test_arguments_of_find_divergence(calls):
             "divergence",
             (["train.py", "--steps", "4"],),
             {
-                "as_module": False, "with_torch": True, "tolerance": 1e-4, "steps": 3,
+                "as_module": False,
+                "with_torch": True,
+                "tolerance": 1e-4,
+                "steps": 3,
                 "json_path": None,
             },
         )
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
@@ -114,11 +124,19 @@ def test_arguments_of_demo(calls):
 @pytest.mark.parametrize(
     "arguments",
     [
-        [], ["run"], ["walk"], ["compare"], ["demo", "x"], ["shim"], ["shim", "walk"],
-        ["shim", "install", "--with", "torchtext"], ["run", "--threads", "0", "x.py"],
-        ["compare", "--steps", "0", "x.py"], ["compare", "--tolerance", "-1", "x.py"],
+        [],
+        ["run"],
+        ["walk"],
+        ["compare"],
+        ["demo", "x"],
+        ["shim"],
+        ["shim", "walk"],
+        ["shim", "install", "--with", "torchtext"],
+        ["run", "--threads", "0", "x.py"],
+        ["compare", "--steps", "0", "x.py"],
+        ["compare", "--tolerance", "-1", "x.py"],
     ],
-)  # fmt: skip
+)
 def test_wrong_arguments_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as raised:
         cli.main(arguments)

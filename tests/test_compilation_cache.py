@@ -129,9 +129,11 @@ def enabled_in(folder, code="", **environment):
     )
     env = {**os.environ, "TORCHLIKE_CACHE_DIR": str(folder), "TORCHLIKE_FIRST_CALLS": "compiled"}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code + body], capture_output=True, text=True,
+        [sys.executable, "-W", "error", "-c", code + body],
+        capture_output=True,
+        text=True,
         env={**env, **environment},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip(), done.stderr.strip()
 

@@ -74,9 +74,10 @@ def test_eager_on_recompile_uses_what_is_compiled():
 
 def test_fail_on_recompile_says_what_changed():
     double = seen([])
-    with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(
-        RuntimeError, match=r"Detected recompile when torch\.compile stance is"
-    ):  # fmt: skip
+    with (
+        torch.compiler.set_stance("fail_on_recompile"),
+        pytest.raises(RuntimeError, match=r"Detected recompile when torch\.compile stance is"),
+    ):
         double(X)
     double(X)
     with torch.compiler.set_stance("fail_on_recompile"):

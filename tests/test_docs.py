@@ -36,8 +36,14 @@ def test_the_code_of_a_page_runs(name, tmp_path):
     script.write_text(program(PAGES[name].read_text("utf-8")), "utf-8")
     # By the launcher: a page may say `import torch`.
     command = [sys.executable, "-W", "error", "-m", "torchlike", "run", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300,
-                          env={**os.environ, "TMPDIR": str(tmp_path)})  # fmt: skip
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=300,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
     assert done.returncode == 0, done.stderr
 
 

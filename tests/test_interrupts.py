@@ -151,9 +151,12 @@ def test_a_script_ends_at_whichever_moment_of_its_start(times, tmp_path):
     for _ in range(times):
         with interruptions.heard():
             process = subprocess.Popen(
-                [sys.executable, str(script)], start_new_session=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )  # fmt: skip
+                [sys.executable, str(script)],
+                start_new_session=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         try:
             # Most moments lie where workers start; others while this library is imported.
             if moments.random() < 0.75:

@@ -30,11 +30,14 @@ KNOWN = {
     "padded": lambda x, flag: jnp.pad(x, (0, 1), constant_values=NAN)[jnp.arange(7) * 0 + 7],
     "loop": lambda x, flag: jax.lax.fori_loop(0, 1, lambda i, v: v + NAN, x),
     "scanned": lambda x, flag: jax.lax.scan(lambda c, _: (c + NAN, c), x, None, length=1)[0],
-    "carried": lambda x, flag: jax.lax.fori_loop(
-        0, 3, lambda i, c: (c[1], c[2], c[0]), (x, x * 2, jnp.full_like(x, NAN))
-    )[0] * NAN,
+    "carried": lambda x, flag: (
+        jax.lax.fori_loop(0, 3, lambda i, c: (c[1], c[2], c[0]), (x, x * 2, jnp.full_like(x, NAN)))[
+            0
+        ]
+        * NAN
+    ),
     "branch": lambda x, flag: jax.lax.cond(flag, lambda: x * NAN, lambda: x),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sampled(every=4)
@@ -59,10 +62,13 @@ def test_exponential_within_a_loop_a_branch_and_a_function_that_is_called():
             jax.lax.scan(lambda c, row: (c, jnp.exp(row + c * NAN)), x, jnp.ones((2, 7)))[1],
             jax.lax.cond(flag, lambda: jnp.exp(y), lambda: x),
             jax.jit(jnp.exp)(y),
-            jax.lax.while_loop(lambda c: ~(jnp.exp(c * NAN) > 0).any() & (c[0] < 2),
-                               lambda c: jnp.exp(c * NAN) * 0 + c + 1, x),
+            jax.lax.while_loop(
+                lambda c: ~(jnp.exp(c * NAN) > 0).any() & (c[0] < 2),
+                lambda c: jnp.exp(c * NAN) * 0 + c + 1,
+                x,
+            ),
             jax.checkpoint(jnp.exp)(y),
-        )  # fmt: skip
+        )
 
     x, flag = np.ones(7, np.float32), np.bool_(True)
     assert guards(program, x, flag) == 7
@@ -78,7 +84,7 @@ UNKNOWN = {
     "sum of masked": lambda x, m: jax.nn.logsumexp(jnp.where(m, x, -INF), -1),
     "exponential": lambda x, m: jnp.exp(x) + jnp.exp(-x * x / 2) + jax.nn.sigmoid(x),
     "NaN elsewhere": lambda x, m: (jnp.where(m, x, NAN), jnp.exp(x)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", UNKNOWN)

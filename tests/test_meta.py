@@ -91,9 +91,14 @@ def test_writes_raise_the_version():
 def test_backward_and_optimizer():
     with torch.device("meta"):
         model = nn.Sequential(
-            nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-            nn.Linear(8 * 3 * 3, 5), nn.Dropout(),
-        )  # fmt: skip
+            nn.Conv2d(3, 8, 3),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(8 * 3 * 3, 5),
+            nn.Dropout(),
+        )
         x, y = torch.randn(2, 3, 8, 8), torch.zeros(2, dtype=torch.long)
     optimizer = torch.optim.Adam(model.parameters())
     nn.functional.cross_entropy(model(x), y).backward()
@@ -139,7 +144,7 @@ def test_build_on_meta_then_load():
         (RuntimeError, "not on the expected device meta", lambda t: t + torch.ones(3)),
         (RuntimeError, "mat1 and mat2 shapes|size|shape", lambda t: t @ on_meta(4)),
     ],
-)  # fmt: skip
+)
 def test_values_are_refused(kind, words, asked):
     with pytest.raises(kind, match=words):
         asked(on_meta(3))

@@ -118,10 +118,21 @@ def folder_of_work():
 
 
 LEAKS = (
-    grad_mode, default_dtype, default_device, tuned_allocator, hook_of_all_modules,
-    saved_tensor_hooks, patched_function, signal_handler, environment_variable, running_thread,
-    running_child, open_file, temporary_file, folder_of_work,
-)  # fmt: skip
+    grad_mode,
+    default_dtype,
+    default_device,
+    tuned_allocator,
+    hook_of_all_modules,
+    saved_tensor_hooks,
+    patched_function,
+    signal_handler,
+    environment_variable,
+    running_thread,
+    running_child,
+    open_file,
+    temporary_file,
+    folder_of_work,
+)
 
 
 @pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.__name__)

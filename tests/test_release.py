@@ -19,7 +19,8 @@ def test_the_version_is_one():
 def test_classifiers_name_the_pythons_that_are_taken():
     oldest = int(PROJECT["requires-python"].removeprefix(">=3."))
     named = [
-        int(c.rpartition(".")[2]) for c in PROJECT["classifiers"]
+        int(c.rpartition(".")[2])
+        for c in PROJECT["classifiers"]
         if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", c)
-    ]  # fmt: skip
+    ]
     assert named == list(range(oldest, oldest + len(named)))

@@ -132,9 +132,14 @@ def test_flags_that_are_kept_for_regions(monkeypatch):
     torch.backends.disable_global_flags()
     assert flags_frozen()
     for module, name in [
-        (cudnn, "enabled"), (cudnn, "benchmark"), (cudnn, "deterministic"), (cudnn, "allow_tf32"),
-        (mkldnn, "enabled"), (mkldnn, "deterministic"), (mkldnn, "allow_tf32"),
-    ]:  # fmt: skip
+        (cudnn, "enabled"),
+        (cudnn, "benchmark"),
+        (cudnn, "deterministic"),
+        (cudnn, "allow_tf32"),
+        (mkldnn, "enabled"),
+        (mkldnn, "deterministic"),
+        (mkldnn, "allow_tf32"),
+    ]:
         before = getattr(module, name)
         kind = module.__name__.removeprefix("torchlike")
         with pytest.raises(RuntimeError, match=f"not allowed to set torch{kind} flags after"):

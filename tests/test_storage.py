@@ -41,8 +41,17 @@ IN_PLACE = {
 }
 
 
-SAME_MEMORY = ("add_", "operator", "add_ tensor", "relu_", "index", "slice", "view",
-               "transposed view", "index tensor")  # fmt: skip
+SAME_MEMORY = (
+    "add_",
+    "operator",
+    "add_ tensor",
+    "relu_",
+    "index",
+    "slice",
+    "view",
+    "transposed view",
+    "index tensor",
+)
 
 
 @pytest.mark.sampled(every=5)
@@ -123,11 +132,24 @@ def hold_nodes_output(x):
 
 
 @pytest.mark.parametrize("write", IN_PLACE.values(), ids=IN_PLACE.keys())
-@pytest.mark.parametrize("hold", [
-    hold_jax, hold_numpy_of_jax, hold_clone, hold_detached_clone, hold_contiguous_copy,
-    hold_written_view, hold_array, hold_tensor_of_it, hold_from_jax, hold_deepcopy, hold_to,
-    hold_reshaped_copy, hold_nodes_operand,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "hold",
+    [
+        hold_jax,
+        hold_numpy_of_jax,
+        hold_clone,
+        hold_detached_clone,
+        hold_contiguous_copy,
+        hold_written_view,
+        hold_array,
+        hold_tensor_of_it,
+        hold_from_jax,
+        hold_deepcopy,
+        hold_to,
+        hold_reshaped_copy,
+        hold_nodes_operand,
+    ],
+)
 def test_never_in_place_where_something_else_sees_the_array(hold, write):
     x, again = ramp(), ramp()
     held, value = hold(x)
@@ -221,12 +243,24 @@ def test_from_numpy_shares_both_ways_whatever_the_layout(layout):
     assert np.shares_memory(t.numpy(), buffer)
 
 
-@pytest.mark.parametrize("view", [
-    lambda t: t, lambda t: t[1], lambda t: t[:, ::2], lambda t: t.t(), lambda t: t.t()[1:],
-    lambda t: t.flatten()[3:], lambda t: t.diagonal(), lambda t: t.unfold(1, 2, 1),
-    lambda t: t.as_strided((2, 2), (1, 3), 1), lambda t: t.view(6, 4)[2:],
-    lambda t: t.unsqueeze(1), lambda t: t.expand(2, 4, 6),
-], ids=range(12))  # fmt: skip
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda t: t,
+        lambda t: t[1],
+        lambda t: t[:, ::2],
+        lambda t: t.t(),
+        lambda t: t.t()[1:],
+        lambda t: t.flatten()[3:],
+        lambda t: t.diagonal(),
+        lambda t: t.unfold(1, 2, 1),
+        lambda t: t.as_strided((2, 2), (1, 3), 1),
+        lambda t: t.view(6, 4)[2:],
+        lambda t: t.unsqueeze(1),
+        lambda t: t.expand(2, 4, 6),
+    ],
+    ids=range(12),
+)
 def test_numpy_of_a_view_shares_with_its_base(view):
     t = torch.arange(24.0).view(4, 6) * 1
     v = view(t)
@@ -348,8 +382,11 @@ def test_in_place_steps_on_a_shared_parameter():
 # -- copies ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
-                         ids=["deepcopy", "pickle"])  # fmt: skip
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
+    ids=["deepcopy", "pickle"],
+)
 def test_tensors_that_share_a_storage_share_its_copy(duplicate):
     x = torch.arange(6.0).view(2, 3)
     row, turned = x[1], x.t()
@@ -362,8 +399,11 @@ def test_tensors_that_share_a_storage_share_its_copy(duplicate):
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
-                         ids=["deepcopy", "pickle"])  # fmt: skip
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
+    ids=["deepcopy", "pickle"],
+)
 def test_copies_keep_flags_dtype_and_attributes(duplicate):
     x = torch.ones(2, dtype=torch.bfloat16, requires_grad=True)
     x.note = "kept"

@@ -13,10 +13,15 @@ from torchlike._runtime import targets
 ROOT = Path(torch.__file__).parent
 #: Files that ask what this process runs on: what devices there are, what a report says.
 OF_THE_PROCESS = {
-    "__config__.py", "_runtime/targets.py", "_runtime/first_calls/program.py",
-    "_runtime/compilation_cache.py", "accelerator.py", "porting/doctor/facts.py",
-    "porting/record_torchlike.py", "utils/collect_env.py",
-}  # fmt: skip
+    "__config__.py",
+    "_runtime/targets.py",
+    "_runtime/first_calls/program.py",
+    "_runtime/compilation_cache.py",
+    "accelerator.py",
+    "porting/doctor/facts.py",
+    "porting/record_torchlike.py",
+    "utils/collect_env.py",
+}
 ACCELERATORS = ("tpu", "cuda")
 
 
@@ -39,9 +44,11 @@ def test_no_lowering_asks_for_the_process():
         if name in OF_THE_PROCESS:
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr == "default_backend" and (
-                isinstance(node.value, ast.Name) and node.value.id == "jax"
-            ):  # fmt: skip
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr == "default_backend"
+                and (isinstance(node.value, ast.Name) and node.value.id == "jax")
+            ):
                 found.append(f"{name}:{node.lineno}")
     assert found == [], "ask torchlike._runtime.targets for which platform a program is"
 
@@ -66,7 +73,9 @@ def test_regions_nest_and_end():
 #: What XLA's CPU backend needs or likes, and nothing else: by what its text shows.
 WORKAROUNDS = {
     "depthwise convolution": (
-        lambda x, w: torch.conv2d(x, w, groups=4), [(2, 4, 8, 8), (4, 1, 3, 3)]),
+        lambda x, w: torch.conv2d(x, w, groups=4),
+        [(2, 4, 8, 8), (4, 1, 3, 3)],
+    ),
     "channels last": (lambda x, w: torch.conv2d(x, w, padding=1), [(2, 4, 9, 9), (8, 4, 3, 3)]),
     "float64 log gamma": (torch.lgamma, [(40,)]),
     "flat products": (torch.matmul, [(2, 3, 4), (4, 5)]),
@@ -75,13 +84,18 @@ WORKAROUNDS = {
     "maximum along rows": (lambda x: x.argmax(0), [(300, 200)]),
     "blocks of causal attention": (
         lambda q: torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True),
-        [(1, 2, 512, 16)]),
-}  # fmt: skip
+        [(1, 2, 512, 16)],
+    ),
+}
 
 
-@pytest.mark.parametrize(("fn", "shapes"), [
-    (torch.matmul, [(2, 3, 4), (4, 5)]), (torch.nn.functional.linear, [(2, 3, 4), (5, 4)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fn", "shapes"),
+    [
+        (torch.matmul, [(2, 3, 4), (4, 5)]),
+        (torch.nn.functional.linear, [(2, 3, 4), (5, 4)]),
+    ],
+)
 def test_products_with_matrices_keep_their_dimensions(fn, shapes):
     """A reshape between a product and what is added to it keeps a TPU from fusing the two."""
 

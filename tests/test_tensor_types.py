@@ -13,8 +13,12 @@ import torchlike as torch
 def test_constructs_its_dtype(name, dtype):
     make = getattr(torch, name)
     assert make([1, 0]).tolist() == torch.tensor([1, 0], dtype=dtype).tolist()
-    for t, shape in ((make(2, 3), (2, 3)), (make(), (0,)), (make(torch.Size([4])), (4,)),
-                     (make(np.ones(3)), (3,))):  # fmt: skip
+    for t, shape in (
+        (make(2, 3), (2, 3)),
+        (make(), (0,)),
+        (make(torch.Size([4])), (4,)),
+        (make(np.ones(3)), (3,)),
+    ):
         assert (t.dtype, t.shape) == (dtype, shape)
         assert isinstance(t, make)
         assert isinstance(t, torch.Tensor)

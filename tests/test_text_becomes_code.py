@@ -33,15 +33,20 @@ PLACES = {
     ("_utils.py", "getattr walk"): (1, "a name that the caller gives; no reader calls it"),
     ("_utils.py", "import_module"): (1, "a name that the caller gives; no reader calls it"),
     ("distributed/__init__.py", "import_module"): (1, OWN),
-    ("distributed/objects.py", "pickle.loads"): (2, "object collectives, as PyTorch's, run pickles "
-                                                    "of the other ranks: SECURITY.md says so"),
+    ("distributed/objects.py", "pickle.loads"): (
+        2,
+        "object collectives, as PyTorch's, run pickles of the other ranks: SECURITY.md says so",
+    ),
     ("distributions/utils.py", "attrgetter"): (1, OWN),
     ("fx/experimental/__init__.py", "import_module"): (1, OWN),
     ("fx/experimental/proxy_tensor.py", "eval"): (1, "arg0, arg1 …: a count, no text"),
     ("fx/graph.py", "getattr walk"): (2, GRAPH),
-    ("fx/graph_module.py", "exec"): (2, "the source of a graph, whose names are identifiers; and "
-                                        "imports of a GraphModule's pickle, which runs code as "
-                                        "every pickle does and is not on the weights_only list"),
+    ("fx/graph_module.py", "exec"): (
+        2,
+        "the source of a graph, whose names are identifiers; and "
+        "imports of a GraphModule's pickle, which runs code as "
+        "every pickle does and is not on the weights_only list",
+    ),
     ("fx/graph_module.py", "getattr walk"): (2, GRAPH),
     ("fx/interpreter.py", "getattr walk"): (1, GRAPH),
     ("fx/passes/split_module.py", "getattr walk"): (1, GRAPH),
@@ -52,15 +57,19 @@ PLACES = {
     ("interop/__init__.py", "import_module"): (1, OWN),
     ("interop/flax/variables.py", "getattr walk"): (1, "paths of a module that the caller holds"),
     ("multiprocessing/spawn.py", "pickle.loads"): (1, WORKER),
-    ("nn/modules/module.py", "getattr walk"): (1, "get_submodule of the caller's path: each part "
-                                                  "has to be a module"),
+    ("nn/modules/module.py", "getattr walk"): (
+        1,
+        "get_submodule of the caller's path: each part has to be a module",
+    ),
     ("porting/aliases.py", "import_module"): (2, "names of the alias torch that a script imports"),
     ("porting/at_start/on_demand.py", "spec_from_file_location"): (2, "files of the package"),
     ("porting/at_start/sitecustomize.py", "__import__"): (1, "a constant name: the next one"),
     ("porting/at_start/sitecustomize.py", "spec_from_file_location"): (1, "a file of the package"),
     ("porting/plan/modules.py", "exec"): (1, "plan runs modules of the script: SECURITY.md"),
-    ("porting/scan/package.py", "import_module"): (1, "modules of torchlike, less those that act "
-                                                      "when they are imported"),
+    ("porting/scan/package.py", "import_module"): (
+        1,
+        "modules of torchlike, less those that act when they are imported",
+    ),
     ("porting/script.py", "exec"): (1, SCRIPT),
     ("porting/script.py", "import_module"): (1, SCRIPT),
     ("serialization/load.py", "Unpickler"): (1, "weights_only=False, which runs code"),
@@ -75,10 +84,18 @@ PLACES = {
     ("utils/data/processes/server.py", "import_module"): (1, WORKER),
     ("utils/data/processes/server.py", "pickle.loads"): (1, WORKER),
     ("utils/data/processes/staff.py", "pickle.loads"): (1, WORKER),
-}  # fmt: skip
+}
 
-_CALLS = ("import_module", "spec_from_file_location", "run_path", "run_module", "resolve_name",
-          "deserialize", "attrgetter", "methodcaller")  # fmt: skip
+_CALLS = (
+    "import_module",
+    "spec_from_file_location",
+    "run_path",
+    "run_module",
+    "resolve_name",
+    "deserialize",
+    "attrgetter",
+    "methodcaller",
+)
 _PICKLES = ("pickle", "marshal", "dill", "cloudpickle", "shelve")
 
 
@@ -147,13 +164,23 @@ def test_the_search_finds_each_kind():
         "operator.attrgetter(path)\nclass Reader(pickle.Unpickler): pass\nmarshal.load(f)\n"
     )
     assert places(source) == {
-        "exec": 1, "eval": 1, "__import__": 1, "import_module": 1, "pickle.loads": 1,
-        "getattr walk": 2, "attrgetter": 1, "Unpickler": 1, "marshal.load": 1,
-    }  # fmt: skip
+        "exec": 1,
+        "eval": 1,
+        "__import__": 1,
+        "import_module": 1,
+        "pickle.loads": 1,
+        "getattr walk": 2,
+        "attrgetter": 1,
+        "Unpickler": 1,
+        "marshal.load": 1,
+    }
 
 
 def test_no_reader_of_files_is_among_them():
     """The rooms that read files which are promised to run nothing."""
-    readers = [place for place, _ in PLACES if place.startswith(("serialization/", "export/",
-               "_stablehlo/", "utils/treespec", "onnx/"))]  # fmt: skip
+    readers = [
+        place
+        for place, _ in PLACES
+        if place.startswith(("serialization/", "export/", "_stablehlo/", "utils/treespec", "onnx/"))
+    ]
     assert sorted(readers) == ["_stablehlo/artifact.py", "serialization/load.py"]

@@ -14,12 +14,20 @@ def test_the_short_way_is_open():
     assert transfer._direct() is not None
 
 
-@pytest.mark.parametrize("values", [
-    np.arange(6.0).reshape(2, 3), np.arange(6, dtype=np.int64)[::2], np.array(True),
-    np.zeros((0, 3), np.float16), np.ones(3, ml_dtypes.bfloat16), np.arange(6.0).reshape(2, 3).T,
-    np.array(1 + 2j, np.complex64), np.arange(4, dtype=np.uint8)[::-1],
-    np.broadcast_to(3.0, (2, 2)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.arange(6, dtype=np.int64)[::2],
+        np.array(True),
+        np.zeros((0, 3), np.float16),
+        np.ones(3, ml_dtypes.bfloat16),
+        np.arange(6.0).reshape(2, 3).T,
+        np.array(1 + 2j, np.complex64),
+        np.arange(4, dtype=np.uint8)[::-1],
+        np.broadcast_to(3.0, (2, 2)),
+    ],
+)
 def test_arrays_are_those_of_device_put(values):
     mine, public = transfer.to_device(values), jax.device_put(values)
     assert mine.aval == public.aval

@@ -20,9 +20,12 @@ from programs.program import Program, Run, programs
 from programs.statements import WITHOUT_AUTOGRAD
 
 COMMON = {
-    "deadline": None, "database": None, "derandomize": True, "print_blob": False,
+    "deadline": None,
+    "database": None,
+    "derandomize": True,
+    "print_blob": False,
     "suppress_health_check": list(HealthCheck),
-}  # fmt: skip
+}
 PROGRAMS = programs(strided, contextlib.nullcontext, WITHOUT_AUTOGRAD)
 
 

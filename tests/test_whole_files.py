@@ -48,7 +48,7 @@ def made():
     return {
         n: (torch.jit.trace(Plus(n), example), torch.export.export(Plus(n), example))
         for n in VALUES
-    }  # fmt: skip
+    }
 
 
 def _number(t):
@@ -76,12 +76,14 @@ WRITERS = {
         lambda p: _number(torch.export.load(p).state_dict["value"]),
     ),
     "onnx": (
-        lambda p, n, made: onnx.ONNXProgram(_Proto(n)).save(p), lambda p: p.read_bytes()[-1],
+        lambda p, n, made: onnx.ONNXProgram(_Proto(n)).save(p),
+        lambda p: p.read_bytes()[-1],
     ),
     "text": (
-        lambda p, n, made: whole_files.write_text(p, str(n) * N), lambda p: int(p.read_text()[-1]),
+        lambda p, n, made: whole_files.write_text(p, str(n) * N),
+        lambda p: int(p.read_text()[-1]),
     ),
-}  # fmt: skip
+}
 PLAIN = ("save", "legacy", "text")
 
 
@@ -136,9 +138,11 @@ def test_a_full_disk_takes_nothing(tmp_path, writer):
 
 @pytest.mark.parametrize("hugging_face", [False, True])
 def test_a_full_disk_takes_no_checkpoint(tmp_path, hugging_face):
-    ways = {
-        "storage_writer": dcp.HuggingFaceStorageWriter(tmp_path)
-    } if hugging_face else {"checkpoint_id": tmp_path}  # fmt: skip
+    ways = (
+        {"storage_writer": dcp.HuggingFaceStorageWriter(tmp_path)}
+        if hugging_face
+        else {"checkpoint_id": tmp_path}
+    )
     dcp.save({"a": VALUES[0]}, **ways)
     names = {p.name for p in tmp_path.iterdir()}
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -77,7 +77,7 @@ REFUSED = {
     "pickle": lambda: pickle.loads(PICKLED),
     "a loader": lambda: next(iter(torch.utils.data.DataLoader([1, 2, 3], batch_size=2))),
     "meta": lambda: torch.zeros(2, device="meta") + 1,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -138,11 +138,14 @@ def test_an_import_after_jax_was_in_use_warns_at_its_line():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("code", [
-    "import jax, flax, optax\nimport torchlike",  # imported, and nothing computed
-    "import torchlike\n" + USED + "import torchlike",
-    "import jax\njax.config.update('jax_enable_x64', True)\n" + USED + "import torchlike",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import jax, flax, optax\nimport torchlike",  # imported, and nothing computed
+        "import torchlike\n" + USED + "import torchlike",
+        "import jax\njax.config.update('jax_enable_x64', True)\n" + USED + "import torchlike",
+    ],
+)
 def test_otherwise_it_does_not(code):
     assert run(code).stderr == ""
 

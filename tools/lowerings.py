@@ -69,9 +69,17 @@ def _known(path: Path) -> Known:
 def _batch(options: argparse.Namespace, names: list[str]) -> None:
     """Compile ``names`` in a process of its own, up to the first that ends it."""
     command = [
-        sys.executable, "-m", "tools.lowerings", "--one-process", "--dtype", options.dtype,
-        "--results", str(options.results), "--only", *names,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "tools.lowerings",
+        "--one-process",
+        "--dtype",
+        options.dtype,
+        "--results",
+        str(options.results),
+        "--only",
+        *names,
+    ]
     current = _current(options.results)
     current.write_text("")
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}

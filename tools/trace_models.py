@@ -57,8 +57,12 @@ def traced(torch: Any, made: Any, side: int) -> dict[str, Any]:
     with torch.no_grad():
         result = module(torch.rand(1, 3, side, side))
     result = result if isinstance(result, torch.Tensor) else result[0]
-    return {"nodes": len(module.graph.nodes), "graph": str(module.graph), "code": module.code,
-            "result": result.flatten()[:50].tolist()}  # fmt: skip
+    return {
+        "nodes": len(module.graph.nodes),
+        "graph": str(module.graph),
+        "code": module.code,
+        "result": result.flatten()[:50].tolist(),
+    }
 
 
 def collect(which: str, path: Path, seconds: float) -> None:
@@ -93,8 +97,9 @@ def compare(first: Path, second: Path) -> None:
         print(what, sum(a[k][what] == b[k][what] for k in whole), "of", len(whole))
     close = sum(
         max(abs(p - q) for p, q in zip(a[k]["result"], b[k]["result"], strict=True))
-        <= 1e-4 * max(map(abs, a[k]["result"])) for k in whole
-    )  # fmt: skip
+        <= 1e-4 * max(map(abs, a[k]["result"]))
+        for k in whole
+    )
     print("results", close, "of", len(whole))
 
 

@@ -14,9 +14,21 @@ from torchlike._jit.markers import (
     unused,
 )
 
-__all__ = ["Dict", "Final", "List", "Optional", "Tuple", "Union", "_copy_to_script_wrapper",
-           "_overload", "_overload_method", "export", "ignore", "is_scripting",
-           "unused"]  # fmt: skip
+__all__ = [
+    "Dict",
+    "Final",
+    "List",
+    "Optional",
+    "Tuple",
+    "Union",
+    "_copy_to_script_wrapper",
+    "_overload",
+    "_overload_method",
+    "export",
+    "ignore",
+    "is_scripting",
+    "unused",
+]
 
 Dict, List, Tuple = dict, list, tuple
 

@@ -22,9 +22,11 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
 
 def _vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0,
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
     allow_none_pass_through: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """``vmap`` that does not warn. With ``allow_none_pass_through``, func may give None among its
     results, which stays None."""
     if not allow_none_pass_through:

@@ -199,9 +199,11 @@ def _parser() -> argparse.ArgumentParser:
         "--threads", type=_threads, metavar="N", help="how many threads XLA computes with"
     )
     run.add_argument(
-        "--device-map", type=_device_map, metavar="cuda=cpu|tpu",
+        "--device-map",
+        type=_device_map,
+        metavar="cuda=cpu|tpu",
         help="what devices that the script names mean here",
-    )  # fmt: skip
+    )
     _add_compare(compare_)
     _add_plan(commands)
     _add_scan(commands)
@@ -215,18 +217,25 @@ def _parser() -> argparse.ArgumentParser:
 def _add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--html", type=Path, metavar="FILE", help="write a page of the comparison")
     compare.add_argument(
-        "--find-divergence", action="store_true",
+        "--find-divergence",
+        action="store_true",
         help="name the step, module and operation where the compiled run first differs from the "
         "eager one, or with --torch, torchlike from PyTorch (exit code 3), or say that none does",
-    )  # fmt: skip
+    )
     compare.add_argument(
-        "--tolerance", type=_positive, default=1e-4, metavar="X",
+        "--tolerance",
+        type=_positive,
+        default=1e-4,
+        metavar="X",
         help="of --find-divergence: relative to a tensor's norm",
-    )  # fmt: skip
+    )
     compare.add_argument(
-        "--steps", type=_steps, default=20, metavar="N",
+        "--steps",
+        type=_steps,
+        default=20,
+        metavar="N",
         help="of --find-divergence: end the runs after N updates (20)",
-    )  # fmt: skip
+    )
     compare.add_argument(
         "--json", type=Path, metavar="FILE", help="of --find-divergence: write it as JSON"
     )
@@ -247,9 +256,12 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     plan.add_argument("--json", type=Path, metavar="FILE", help="write the plan as JSON")
     plan.add_argument("--html", type=Path, metavar="FILE", help="write the plan as a page")
     plan.add_argument(
-        "--args", nargs=argparse.REMAINDER, default=[], metavar="ARGS",
+        "--args",
+        nargs=argparse.REMAINDER,
+        default=[],
+        metavar="ARGS",
         help="the script's own arguments, last",
-    )  # fmt: skip
+    )
 
 
 def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -257,9 +269,11 @@ def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     scan.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file or a folder")
     scan.add_argument("--all", action="store_true", help="show what is supported as well")
     scan.add_argument(
-        "--fail-on", choices=("missing", "risky", "differs", "never"), default="missing",
+        "--fail-on",
+        choices=("missing", "risky", "differs", "never"),
+        default="missing",
         help="exit code 1 where this, or worse, is found",
-    )  # fmt: skip
+    )
     scan.add_argument("--json", type=Path, metavar="FILE", help="write the findings as JSON")
     scan.add_argument("--html", type=Path, metavar="FILE", help="write the findings as a page")
 
@@ -270,9 +284,13 @@ def _add_shim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     install = _add(actions, "install", "Put torch into the environment: it is torchlike.")
     install.add_argument(
-        "--with", dest="companions", nargs="+", choices=("torchvision", "torchaudio"), default=(),
+        "--with",
+        dest="companions",
+        nargs="+",
+        choices=("torchvision", "torchaudio"),
+        default=(),
         help="fetch these, too, in the releases that fit",
-    )  # fmt: skip
+    )
     install.add_argument(
         "--anywhere", action="store_true", help="also where the environment is not virtual"
     )

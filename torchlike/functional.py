@@ -27,6 +27,6 @@ _NAMES = (
     "unique",
     "unique_consecutive",
     "unravel_index",
-)  # fmt: skip
+)
 
 globals().update({name: _NAMESPACES[""][name] for name in _NAMES})

@@ -18,8 +18,15 @@ from urllib.request import Request, urlopen
 from torchlike._runtime import whole_files
 from torchlike.serialization import load as load_file
 
-__all__ = ["download_url_to_file", "get_dir", "help", "list", "load",
-           "load_state_dict_from_url", "set_dir"]  # fmt: skip
+__all__ = [
+    "download_url_to_file",
+    "get_dir",
+    "help",
+    "list",
+    "load",
+    "load_state_dict_from_url",
+    "set_dir",
+]
 
 #: The first eight digits or more of a file's SHA-256, as model files carry them in their names.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
@@ -96,9 +103,14 @@ def download_url_to_file(
 
 
 def load_state_dict_from_url(
-    url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True,
-    check_hash: bool = False, file_name: str | None = None, weights_only: bool = False,
-) -> Any:  # fmt: skip
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = False,
+) -> Any:
     """Load a checkpoint from the web, or from where it was kept the last time.
 
     Args:
@@ -141,8 +153,11 @@ def _entries(repo: str, source: str) -> Any:
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(repo)
-    missing = [name for name in getattr(module, "dependencies", ())
-               if importlib.util.find_spec(name) is None]  # fmt: skip
+    missing = [
+        name
+        for name in getattr(module, "dependencies", ())
+        if importlib.util.find_spec(name) is None
+    ]
     if missing:
         raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
     return module
@@ -158,9 +173,16 @@ def _entry(module: Any, name: str) -> Callable[..., Any]:
 
 
 def load(
-    repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = "check",
-    force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs: Any,
-) -> Any:  # fmt: skip
+    repo_or_dir: str,
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = "check",
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call the entry ``model`` of a directory's ``hubconf.py`` with the arguments.
 
     NotImplementedError for ``source="github"``; ValueError for another source; RuntimeError for an
@@ -170,18 +192,28 @@ def load(
 
 
 def list(
-    github: str, force_reload: bool = False, skip_validation: bool = False,
-    trust_repo: Any = "check", verbose: bool = True, *, source: str = "github",
-) -> Any:  # fmt: skip
+    github: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = "check",
+    verbose: bool = True,
+    *,
+    source: str = "github",
+) -> Any:
     """The names of a directory's entries (with ``source="local"``)."""
     module = _entries(github, source)
     return [n for n in dir(module) if callable(getattr(module, n)) and not n.startswith("_")]
 
 
 def help(
-    github: str, model: str, force_reload: bool = False, skip_validation: bool = False,
-    trust_repo: Any = "check", *, source: str = "github",
-) -> str | None:  # fmt: skip
+    github: str,
+    model: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = "check",
+    *,
+    source: str = "github",
+) -> str | None:
     """The documentation of an entry (with ``source="local"``)."""
     return _entry(_entries(github, source), model).__doc__
 

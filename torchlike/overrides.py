@@ -297,19 +297,30 @@ def _overridable() -> dict[Any, list[Callable[..., Any]]]:
 
 #: Attributes of Tensor that do not ask.
 _SILENT_ATTRIBUTES = (
-    "__hash__", "__init__", "__new__", "__iter__", "__delitem__", "__init_subclass__", "__dir__",
-    "__torch_function__", "__torch_dispatch__", "as_subclass", "_make_subclass",
-    "_make_wrapper_subclass", "_typed_storage",
-)  # fmt: skip
+    "__hash__",
+    "__init__",
+    "__new__",
+    "__iter__",
+    "__delitem__",
+    "__init_subclass__",
+    "__dir__",
+    "__torch_function__",
+    "__torch_dispatch__",
+    "as_subclass",
+    "_make_subclass",
+    "_make_wrapper_subclass",
+    "_typed_storage",
+)
 
 
 @functools.cache
 def get_ignored_functions() -> set[Callable[..., Any]]:
     """Those that are never asked for, or that make tensors from none."""
     found = {
-        f for owner, path, name, f in _public()
+        f
+        for owner, path, name, f in _public()
         if owner is not None and not name.endswith("_") and not _is_listed(owner, path, name)
-    }  # fmt: skip
+    }
     found.update(f for _, _, f in _silent())
     found.update(getattr(Tensor, name) for name in _SILENT_ATTRIBUTES)
     return found

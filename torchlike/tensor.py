@@ -170,8 +170,10 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         """The element type."""
         if self._view is not None:
             for s in reversed(self._view.steps):
-                if isinstance(s, (views.Bitcast, views.Real, views.Imag, views.ViewAsReal,
-                                  views.ViewAsComplex)):  # fmt: skip
+                if isinstance(
+                    s,
+                    (views.Bitcast, views.Real, views.Imag, views.ViewAsReal, views.ViewAsComplex),
+                ):
                     return self._view_dtype()
         return dtypes.from_numpy_dtype(self._storage.dtype)
 
@@ -350,8 +352,10 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of "
-                                f"type {type(value).__name__}")  # fmt: skip
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of "
+                    f"type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.shape != self.shape:

@@ -17,10 +17,12 @@ _OPTION = "--torchlike-variants"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The option; "" stands for what each test says."""
     parser.getgroup("torchlike").addoption(
-        _OPTION, default="", metavar="NAMES",
+        _OPTION,
+        default="",
+        metavar="NAMES",
         help="run tests with the fixture `variant` in these variants: all, or some of eager, "
         "compiled, jit, warmup, vmap, devices, separated by commas",
-    )  # fmt: skip
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before hypothesis's own plugin loads the profile

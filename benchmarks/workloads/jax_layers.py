@@ -84,9 +84,12 @@ def convolution(x: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
         return x[:, ::stride, ::stride] @ kernel[0, 0]
     if side > 4:
         return jax.lax.conv_general_dilated(
-            x, kernel, (stride, stride), [(k // 2, k // 2)] * 2,
+            x,
+            kernel,
+            (stride, stride),
+            [(k // 2, k // 2)] * 2,
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        )  # fmt: skip
+        )
     columns = jnp.concatenate(list(_windows(x, k, stride, side, 0.0)), axis=-1)
     rows = columns.reshape(-1, columns.shape[-1]) @ kernel.reshape(-1, outputs)
     return rows.reshape(*columns.shape[:-1], outputs)
@@ -110,8 +113,9 @@ def _parts_backward(images: int, kept: Any, g: jax.Array) -> Any:
     x, kernel = kept
     (dx,) = jax.vjp(lambda x: convolution(x, kernel, 1), x)[1](g)
     cuts = [slice(i, i + images) for i in range(0, len(x), images)]
-    dkernel = [jax.vjp(lambda k, x=x[cut]: convolution(x, k, 1), kernel)[1](g[cut])[0]
-               for cut in cuts]  # fmt: skip
+    dkernel = [
+        jax.vjp(lambda k, x=x[cut]: convolution(x, k, 1), kernel)[1](g[cut])[0] for cut in cuts
+    ]
     return dx, sum(dkernel[1:], dkernel[0])
 
 

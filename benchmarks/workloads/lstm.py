@@ -103,11 +103,15 @@ def in_nnx(problem: Problem) -> JaxTraining:
             return self.head(self.rnn(x)[:, -1])
 
     weights = problem.weights
-    model = fill(Net(), {
-        "rnn.cell.dense_i.weight": weights["lstm.weight_ih_l0"],
-        "rnn.cell.dense_h.weight": weights["lstm.weight_hh_l0"],
-        "rnn.cell.dense_h.bias": weights["lstm.bias_ih_l0"] + weights["lstm.bias_hh_l0"],
-        "head.weight": weights["head.weight"], "head.bias": weights["head.bias"],
-    })  # fmt: skip
+    model = fill(
+        Net(),
+        {
+            "rnn.cell.dense_i.weight": weights["lstm.weight_ih_l0"],
+            "rnn.cell.dense_h.weight": weights["lstm.weight_hh_l0"],
+            "rnn.cell.dense_h.bias": weights["lstm.bias_ih_l0"] + weights["lstm.bias_hh_l0"],
+            "head.weight": weights["head.weight"],
+            "head.bias": weights["head.bias"],
+        },
+    )
     optimizer = optax.adam(LEARNING_RATE)
     return training(model, lambda m, x, y: cross_entropy(m(x), y), optimizer, problem.x, problem.y)

@@ -95,15 +95,23 @@ def main(folder):
     np.save(folder / "images.npy", images.numpy())
 
     run(
-        command("iree-compile"), "--iree-input-type=stablehlo", "--iree-hal-target-device=local",
+        command("iree-compile"),
+        "--iree-input-type=stablehlo",
+        "--iree-hal-target-device=local",
         "--iree-hal-local-target-device-backends=llvm-cpu",
-        "--iree-llvmcpu-target-cpu=host", folder / "model.mlirbc", "-o", folder / "model.vmfb",
-    )  # fmt: skip
+        "--iree-llvmcpu-target-cpu=host",
+        folder / "model.mlirbc",
+        "-o",
+        folder / "model.vmfb",
+    )
     run(
-        command("iree-run-module"), "--device=local-task", f"--module={folder / 'model.vmfb'}",
-        "--function=main", f"--input=@{folder / 'images.npy'}",
+        command("iree-run-module"),
+        "--device=local-task",
+        f"--module={folder / 'model.vmfb'}",
+        "--function=main",
+        f"--input=@{folder / 'images.npy'}",
         f"--output=@{folder / 'logits.npy'}",
-    )  # fmt: skip
+    )
     found = np.load(folder / "logits.npy")
     difference = np.abs(found - expected.numpy()).max() / expected.abs().max().item()
     print(f"largest difference from eager, relative to the largest logit: {difference:.1e}")

@@ -19,10 +19,13 @@ def results():
     with torch.autocast("xla"):
         product = x @ x.mT
         return (
-            product.dtype, torch.relu(x).dtype, torch.softmax(product, -1).dtype,
-            torch.nn.functional.cross_entropy(product, y).dtype, torch.cat([product, x], 1).dtype,
+            product.dtype,
+            torch.relu(x).dtype,
+            torch.softmax(product, -1).dtype,
+            torch.nn.functional.cross_entropy(product, y).dtype,
+            torch.cat([product, x], 1).dtype,
             torch.exp(product).dtype,
-        )  # fmt: skip
+        )
 
 
 def test_it_does_nothing_without_one():

@@ -22,8 +22,9 @@ class Training:
 
     def __init__(self, optimizer):
         torch.manual_seed(0)
-        self.net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(),
-                                       torch.nn.Linear(8, 1))  # fmt: skip
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)
+        )
         self.optimizer = OPTIMIZERS[optimizer](self.net.parameters())
         self.scaler = torch.amp.GradScaler("cpu", init_scale=64.0, growth_interval=2)
         self.x, self.y = torch.randn(16, 4), torch.randn(16, 1)

@@ -91,10 +91,17 @@ def test_pack_hooks_get_a_snapshot():
     assert x.grad.tolist() == [6]
 
 
-@pytest.mark.parametrize(("f", "count"), [
-    (lambda x: x.sum(), 0), (lambda x: torch.cat([x, x]), 0), (lambda x: x[1:].view(1, 1), 0),
-    (lambda x: x.exp(), 1), (lambda x: x * 3, 0), (lambda x: x * x, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("f", "count"),
+    [
+        (lambda x: x.sum(), 0),
+        (lambda x: torch.cat([x, x]), 0),
+        (lambda x: x[1:].view(1, 1), 0),
+        (lambda x: x.exp(), 1),
+        (lambda x: x * 3, 0),
+        (lambda x: x * x, 2),
+    ],
+)
 def test_hooks_see_what_nodes_keep(f, count):
     seen = []
     with saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t):
@@ -355,9 +362,12 @@ def test_what_a_gradient_does_not_depend_on_gets_zeros():
 def test_composed_ops_are_one_node():
     x, w = leaf(1.0, 2.0), torch.ones(2, 2)
     for y, name in (
-        (x @ x, "Matmul"), (w @ x, "Matmul"), (torch.nn.functional.linear(x, w), "Linear"),
-        (torch.einsum("i,i->", x, x), "Einsum"), (x.sum(0), "Sum"),
-    ):  # fmt: skip
+        (x @ x, "Matmul"),
+        (w @ x, "Matmul"),
+        (torch.nn.functional.linear(x, w), "Linear"),
+        (torch.einsum("i,i->", x, x), "Einsum"),
+        (x.sum(0), "Sum"),
+    ):
         assert y.grad_fn.name() == f"{name}Backward0"
 
 
@@ -453,9 +463,10 @@ def test_results_of_transforms_are_no_views():
         return x[:1]
 
     for run in (
-        torch.func.vmap(first), lambda x: torch.func.vjp(first, x)[0],
+        torch.func.vmap(first),
+        lambda x: torch.func.vjp(first, x)[0],
         lambda x: torch.func.jvp(first, (x,), (x,))[0],
-    ):  # fmt: skip
+    ):
         x = torch.ones(2, 2)
         run(x).zero_()
         assert x.tolist() == [[1, 1], [1, 1]]

@@ -27,8 +27,11 @@ def test_gradients_accumulate_in_the_same_tensor():
 
 
 @pytest.mark.sampled(every=3)
-@pytest.mark.parametrize("op", [lambda y: y + 1, lambda y: y.view(1, 2).view(2),
-                                lambda y: y.add_(1)], ids=["add", "view", "add_"])  # fmt: skip
+@pytest.mark.parametrize(
+    "op",
+    [lambda y: y + 1, lambda y: y.view(1, 2).view(2), lambda y: y.add_(1)],
+    ids=["add", "view", "add_"],
+)
 def test_a_chain_of_20000_ops_needs_no_recursion(op):
     x = leaf(1.0, 2.0)
     y = x * 1

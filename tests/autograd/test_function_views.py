@@ -77,8 +77,10 @@ def _rows(ctx, ga, gb):
     return torch.stack([ga * a, gb * b])
 
 
-@pytest.mark.parametrize("parts", [lambda y: (y[0], y[1]), lambda y: y.unbind(0),
-                                   lambda y: tuple(c[0] for c in y.chunk(2))])  # fmt: skip
+@pytest.mark.parametrize(
+    "parts",
+    [lambda y: (y[0], y[1]), lambda y: y.unbind(0), lambda y: tuple(c[0] for c in y.chunk(2))],
+)
 def test_several_outputs_that_are_views(parts):
     def forward(ctx, x):
         found = tuple(parts(x.exp()))

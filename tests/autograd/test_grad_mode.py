@@ -13,9 +13,11 @@ def x():
     assert torch.is_grad_enabled(), "a test left grad mode switched off"
 
 
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode,
-                                  lambda: torch.set_grad_enabled(False)],
-                         ids=["no_grad", "inference_mode", "set_grad_enabled"])  # fmt: skip
+@pytest.mark.parametrize(
+    "mode",
+    [torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(False)],
+    ids=["no_grad", "inference_mode", "set_grad_enabled"],
+)
 def test_as_context_decorator_and_around_generators(x, mode):
     with mode():
         assert not (x * 2).requires_grad
@@ -127,8 +129,12 @@ def test_inference_tensors(x):
         made = torch.zeros(2)
     assert y.is_inference()
     assert not y.requires_grad
-    for write in (lambda: y.add_(1), lambda: y.copy_(x), lambda: y[0].zero_(),
-                  lambda: made.mul_(2)):  # fmt: skip
+    for write in (
+        lambda: y.add_(1),
+        lambda: y.copy_(x),
+        lambda: y[0].zero_(),
+        lambda: made.mul_(2),
+    ):
         with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
             write()
     with pytest.raises(RuntimeError, match="requires_grad=True on inference tensor"):

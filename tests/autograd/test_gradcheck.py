@@ -23,14 +23,15 @@ RIGHT = {
     "several outputs": (lambda x: (x.sin(), (x * x).sum()), lambda: (double(4),)),
     "an input that is not differentiated": (lambda x, k: x**k, lambda: (double(3), 3)),
     "views and in-place": (
-        lambda x: (lambda y: (y[1:].mul_(y[:1]), y)[1])(x * 2), lambda: (double(3),)
+        lambda x: (lambda y: (y[1:].mul_(y[:1]), y)[1])(x * 2),
+        lambda: (double(3),),
     ),
     "transposed input": (lambda x: (x.t() * x.t()).cumsum(0), lambda: (double(2, 3),)),
     "complex": (lambda z: z * z.conj() + z**2, lambda: (complex_pair(),)),
     "complex to real": (lambda z: z.abs(), lambda: (complex_pair(),)),
     "real to complex": (lambda x: torch.view_as_complex(x).exp(), lambda: (double(3, 2),)),
     "unused input": (lambda x, y: x * 2, lambda: (double(2), double(2))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sampled(every=3)

@@ -104,10 +104,13 @@ def test_retain_grad_of_a_view_and_of_a_dead_tensor():
     assert v.grad.tolist() == [3]
 
 
-@pytest.mark.parametrize(("hook", "error", "words"), [
-    (lambda g: 3, TypeError, "expected Variable, but hook returned 'int'"),
-    (lambda g: torch.ones(5), RuntimeError, "has changed the size of value"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hook", "error", "words"),
+    [
+        (lambda g: 3, TypeError, "expected Variable, but hook returned 'int'"),
+        (lambda g: torch.ones(5), RuntimeError, "has changed the size of value"),
+    ],
+)
 def test_wrong_results(hook, error, words):
     x = leaf(1.0)
     x.register_hook(hook)

@@ -67,9 +67,14 @@ def test_what_is_not_there():
     assert saved(leaf(1.0, 2.0)[0].grad_fn) == []
 
 
-@pytest.mark.parametrize(("f", "name"), [
-    (torch.exp, "result"), (lambda x: x * x, "other"), (lambda x: (x * 1).mul_(x), "self"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (torch.exp, "result"),
+        (lambda x: x * x, "other"),
+        (lambda x: (x * 1).mul_(x), "self"),
+    ],
+)
 def test_freed(f, name):
     x = leaf(1.0, 2.0)
     y = f(x)

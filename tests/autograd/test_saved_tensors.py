@@ -46,8 +46,9 @@ def test_each_saved_tensor_goes_through_the_hooks(jitted):
             return (y.exp() @ w.cos()) + torch.nn.functional.layer_norm(x, (3,)).sum()
 
     x, w = leaf(1.0, 2.0, 3.0), leaf(0.1, 0.2, 0.3)
-    expected = torch.autograd.grad((x * w).exp() @ w.cos() + torch.nn.functional.layer_norm(
-        x, (3,)).sum(), (x, w))  # fmt: skip
+    expected = torch.autograd.grad(
+        (x * w).exp() @ w.cos() + torch.nn.functional.layer_norm(x, (3,)).sum(), (x, w)
+    )
     y = (torch.jit(f) if jitted else f)(x, w)
     assert counts.packed[:3] == [((3,), True)] * 3
     y.backward()
@@ -121,14 +122,22 @@ def raising(t):
     raise KeyError("mine")
 
 
-@pytest.mark.parametrize(("pack", "unpack", "error", "words"), [
-    (lambda t: t, lambda t: 3, TypeError, "expected to be a Tensor but got result of type int"),
-    (lambda t: t.mul_(2), lambda t: t, RuntimeError, "pack hook is modifying its input in place"),
-    (lambda t: t, lambda t: t[:1], RuntimeError, "has shape"),
-    (raising, lambda t: t, KeyError, "mine"),
-    (lambda t: t, raising, KeyError, "mine"),
-    (1, 2, TypeError, "callable"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pack", "unpack", "error", "words"),
+    [
+        (lambda t: t, lambda t: 3, TypeError, "expected to be a Tensor but got result of type int"),
+        (
+            lambda t: t.mul_(2),
+            lambda t: t,
+            RuntimeError,
+            "pack hook is modifying its input in place",
+        ),
+        (lambda t: t, lambda t: t[:1], RuntimeError, "has shape"),
+        (raising, lambda t: t, KeyError, "mine"),
+        (lambda t: t, raising, KeyError, "mine"),
+        (1, 2, TypeError, "callable"),
+    ],
+)
 def test_errors(pack, unpack, error, words):
     with pytest.raises(error, match=words):
         run(pack, unpack)

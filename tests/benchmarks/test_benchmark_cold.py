@@ -23,8 +23,11 @@ def test_jax_has_every_case():
 def test_a_worker_reports_each_size():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.cold", "--worker", "ops", "torchlike", ""],
-        cwd=pool.ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=pool.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     found = json.loads(done.stdout.splitlines()[-1])
     assert list(found) == list(cold_ops.in_torch(torchlike))
     assert all(len(seconds) == len(cold.SIZES) and min(seconds) > 0 for seconds in found.values())

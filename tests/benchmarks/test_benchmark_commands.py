@@ -126,9 +126,16 @@ def test_a_worker_that_dies_is_an_error_and_not_a_hang(tmp_path):
 def test_run_prints_a_table_and_writes_every_round(tmp_path):
     out = tmp_path / "out.json"
     done = command(
-        "benchmarks/run.py", "--quick", "--workloads", "op", "--frameworks", "jnp", "jax",
-        "--json", out,
-    )  # fmt: skip
+        "benchmarks/run.py",
+        "--quick",
+        "--workloads",
+        "op",
+        "--frameworks",
+        "jnp",
+        "jax",
+        "--json",
+        out,
+    )
     assert done.returncode == 0, done.stderr
     assert "op overhead" in done.stdout
     content = json.loads(out.read_text())

@@ -10,8 +10,11 @@ from benchmarks import distributed, pool
 
 
 def test_captured_steps_stand_beside_eager_ones_of_pytorch():
-    steps = {f"{m} {way}": 0.001 * (i + 1) for m in distributed.MODELS
-             for i, (way, *_) in enumerate(distributed.WAYS)}  # fmt: skip
+    steps = {
+        f"{m} {way}": 0.001 * (i + 1)
+        for m in distributed.MODELS
+        for i, (way, *_) in enumerate(distributed.WAYS)
+    }
     eager = {name: 0.002 for name in steps if "captured" not in name}
     lines = distributed.table({"torchlike": steps, "torch": eager}).splitlines()
     assert re.split(r"  +", lines[0]) == ["ms", "torchlike", "PyTorch", "ratio"]
@@ -29,8 +32,12 @@ def test_captured_steps_stand_beside_eager_ones_of_pytorch():
 def test_the_small_form_runs():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.distributed", "--quick", "--only", "torchlike"],
-        cwd=pool.ROOT, capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
+        cwd=pool.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     for row in ("all_reduce 4 KB", "MLP step, DDP, captured", "GPT step, DDP, captured"):
         assert re.search(rf"^{row} +\d+\.\d{{3}} +- +-$", done.stdout, re.MULTILINE), done.stdout

@@ -60,9 +60,12 @@ def test_lowerings_of_convolution_agree_with_lax(side, kernel, stride):
     x = rng.standard_normal((2, side, side, 5), dtype=np.float32)
     weight = rng.standard_normal((kernel, kernel, 5, 3), dtype=np.float32)
     expected = jax.lax.conv_general_dilated(
-        x, weight, (stride, stride), [(kernel // 2, kernel // 2)] * 2,
+        x,
+        weight,
+        (stride, stride),
+        [(kernel // 2, kernel // 2)] * 2,
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
-    )  # fmt: skip
+    )
     found = convolution(jax.numpy.asarray(x), jax.numpy.asarray(weight), stride)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
@@ -91,10 +94,24 @@ def test_hidden_cells_and_arguments_are_given_the_same_work():
 def test_the_command_times_and_weighs(tmp_path):
     out = tmp_path / "out.json"
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.jit", "--quick", "--workloads", "mlp", "--parts",
-         "compile", "memory", "--json", str(out)],
-        cwd=pool.ROOT, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.jit",
+            "--quick",
+            "--workloads",
+            "mlp",
+            "--parts",
+            "compile",
+            "memory",
+            "--json",
+            str(out),
+        ],
+        cwd=pool.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(out.read_text())
     (compiling,), (memory,) = found["compile"], found["memory"]

@@ -141,10 +141,18 @@ def complex_parts(x):
 
 
 ALIASING = [
-    select_and_add, write_through_two_views, view_sees_the_base, base_sees_the_view,
-    number_into_a_view, integers_into_a_view, diagonal, unfolded, other_memory_order, detached,
+    select_and_add,
+    write_through_two_views,
+    view_sees_the_base,
+    base_sees_the_view,
+    number_into_a_view,
+    integers_into_a_view,
+    diagonal,
+    unfolded,
+    other_memory_order,
+    detached,
     complex_parts,
-]  # fmt: skip
+]
 
 
 @pytest.mark.sampled(every=10)

@@ -29,8 +29,9 @@ def test_values_and_gradients(name, dtype):
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(
             found.reshape(-1).to(torch.complex128).numpy(),
-            expected.to(torch.complex128).numpy(), rtol=tolerance,
-        )  # fmt: skip
+            expected.to(torch.complex128).numpy(),
+            rtol=tolerance,
+        )
         jitted = torch.jit(function)(x)
         torch.testing.assert_close(jitted, found, rtol=tolerance, atol=0)
         if dtype.is_floating_point:

@@ -156,9 +156,7 @@ def training(way, make, optimizer, micro=1, model=None):
 
 
 def trained(optimizer, micro=1, model=None, kept=1, options=None, **make):
-    *found, run = training(
-        lambda f: compiled(f, **(options or {})), make, optimizer, micro, model
-    )  # fmt: skip
+    *found, run = training(lambda f: compiled(f, **(options or {})), make, optimizer, micro, model)
     *eager, _ = training(lambda f: f, make, optimizer, micro, model)
     for a, b in zip(found, eager, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)

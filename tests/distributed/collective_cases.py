@@ -410,8 +410,13 @@ def case_errors():
 def case_stores():
     from datetime import timedelta
 
-    store = dist.TCPStore("127.0.0.1", int(PORT), dist.get_world_size(), dist.get_rank() == 0,
-                          timeout=timedelta(seconds=20))  # fmt: skip
+    store = dist.TCPStore(
+        "127.0.0.1",
+        int(PORT),
+        dist.get_world_size(),
+        dist.get_rank() == 0,
+        timeout=timedelta(seconds=20),
+    )
     prefixed = dist.PrefixStore("p", store)
     if dist.get_rank() == 0:
         prefixed.set("k", "v0")

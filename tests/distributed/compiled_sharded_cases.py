@@ -44,8 +44,9 @@ def training(way, model, optimizer, micro=1, steps=4):
     losses = [
         run(*[t for j in range(micro) for t in batch(10 * j + i)]).item() for i in range(steps)
     ]
-    gradients = [p.grad.full_tensor().double().sum().item() for p in model.parameters()
-                 if p.grad is not None]  # fmt: skip
+    gradients = [
+        p.grad.full_tensor().double().sum().item() for p in model.parameters() if p.grad is not None
+    ]
     return losses, sums(model), gradients, run
 
 
@@ -81,9 +82,9 @@ def case_accumulating():
 
 def case_replicas_of_parts():
     n = dist.get_world_size()
-    return trained(lambda: sharded(
-        init_device_mesh("cpu", (n // 2, 2), mesh_dim_names=("replicas", "parts"))
-    ))  # fmt: skip
+    return trained(
+        lambda: sharded(init_device_mesh("cpu", (n // 2, 2), mesh_dim_names=("replicas", "parts")))
+    )
 
 
 def case_frozen_and_unused_parameters():

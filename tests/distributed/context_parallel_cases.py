@@ -42,9 +42,11 @@ def attended(way=lambda f: f, balance=True, no_restore=False, **options):
     _cp_options.enable_load_balance = balance
     try:
         with context_parallel(
-            mesh, buffers=given, buffer_seq_dims=[2] * 3,
+            mesh,
+            buffers=given,
+            buffer_seq_dims=[2] * 3,
             no_restore_buffers={given[0]} if no_restore else None,
-        ):  # fmt: skip
+        ):
             assert given[0].shape == (2, 4, 16 // n, 8)
             out, gradients = way(attention)(*[t.clone().requires_grad_() for t in given])
         found = context_parallel_unshard(mesh, [out.detach(), *gradients], [2] * 4)

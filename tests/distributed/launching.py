@@ -21,9 +21,12 @@ def free_port():
 def launch(*args, timeout=120, **environment):
     """``torchlike launch ARGS``, ended."""
     return subprocess.run(
-        [*COMMAND, "launch", *map(str, args)], capture_output=True, text=True, timeout=timeout,
+        [*COMMAND, "launch", *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
         env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
-    )  # fmt: skip
+    )
 
 
 def results(file, folder, n=2, torchrun=False, only=()):
@@ -31,9 +34,19 @@ def results(file, folder, n=2, torchrun=False, only=()):
     program = [*TORCHRUN, "--master-port", str(free_port())] if torchrun else [*COMMAND, "launch"]
     out = folder / ("torch." if torchrun else "own.")
     ended = subprocess.run(
-        [*program, "--nproc-per-node", str(n), str(HERE / "runner.py"), str(HERE / file),
-         str(free_port()), str(out)],
-        capture_output=True, text=True, timeout=300, env={**os.environ, "CASES": " ".join(only)},
-    )  # fmt: skip
+        [
+            *program,
+            "--nproc-per-node",
+            str(n),
+            str(HERE / "runner.py"),
+            str(HERE / file),
+            str(free_port()),
+            str(out),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "CASES": " ".join(only)},
+    )
     assert ended.returncode == 0, ended.stderr[-3000:]
     return [json.loads(Path(f"{out}{rank}").read_text()) for rank in range(n)]

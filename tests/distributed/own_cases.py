@@ -481,8 +481,10 @@ def _through(parts, schedule, stages, n, batch, target):
     whole = nn.Sequential(*parts)
     for p in whole.parameters():
         p.grad = None
-    expected = [loss_fn(whole(x), t) for x, t in zip(
-        batch.tensor_split(n), target.tensor_split(n), strict=True)]  # fmt: skip
+    expected = [
+        loss_fn(whole(x), t)
+        for x, t in zip(batch.tensor_split(n), target.tensor_split(n), strict=True)
+    ]
     sum(expected).div(n).backward()
     if last:
         torch.testing.assert_close(out, whole(batch).detach())
@@ -516,14 +518,16 @@ def case_pipeline_of_replicas():
     parts = [nn.Linear(4, 4), nn.Linear(4, 4)]
     alone = [dist.new_group([r]) for r in range(dist.get_world_size())][dist.get_rank()]
     modules = [DDP(copy.deepcopy(p)) for p in parts]
-    stages = [PipelineStage(m, i, 2, torch.device("cpu"), group=alone)
-              for i, m in enumerate(modules)]  # fmt: skip
+    stages = [
+        PipelineStage(m, i, 2, torch.device("cpu"), group=alone) for i, m in enumerate(modules)
+    ]
     torch.manual_seed(1 + dist.get_rank())
     whole = _through(
         parts, ScheduleInterleaved1F1B, stages, 4, torch.randn(8, 4), torch.randn(8, 4)
     )
-    for mine, p in zip([p for m in modules for p in m.parameters()], whole.parameters(),
-                       strict=True):  # fmt: skip
+    for mine, p in zip(
+        [p for m in modules for p in m.parameters()], whole.parameters(), strict=True
+    ):
         dist.all_reduce(p.grad)
         torch.testing.assert_close(mine.grad, p.grad / dist.get_world_size())
 

@@ -50,8 +50,9 @@ def stages_of(places, number, make=Block):
 def told(stages, losses, out=None):
     grads = [
         [p.grad.double().sum().item(), p.grad.double().abs().sum().item()]
-        for s in stages for p in s.submod.parameters()
-    ]  # fmt: skip
+        for s in stages
+        for p in s.submod.parameters()
+    ]
     given = None if out is None else [out.double().sum().item(), list(out.shape), out.requires_grad]
     return [grads, [loss.item() for loss in losses], given]
 

@@ -241,8 +241,9 @@ def case_writing_between_plain_tensors_and_dtensors():
             found[name] = [on_mesh, str(t.placements) if on_mesh else None, values]
         except (RuntimeError, ValueError) as error:
             said = str(error)
-            words = [w for w in ("got mixed torch.Tensor and DTensor", "find device mesh")
-                     if w in said]  # fmt: skip
+            words = [
+                w for w in ("got mixed torch.Tensor and DTensor", "find device mesh") if w in said
+            ]
             found[name] = [type(error).__name__, words]
 
     for name, attempt in attempts.items():
@@ -255,8 +256,11 @@ def case_writing_between_plain_tensors_and_dtensors():
     for into in (True, False):
         for of in (True, False):
             for assign in (True, False):
-                tried(f"load_state_dict({assign=}) of {of} into {into}",
-                      lambda _, i=into, o=of, a=assign: loaded(i, o, assign=a), None)  # fmt: skip
+                tried(
+                    f"load_state_dict({assign=}) of {of} into {into}",
+                    lambda _, i=into, o=of, a=assign: loaded(i, o, assign=a),
+                    None,
+                )
     return found
 
 
@@ -270,10 +274,15 @@ def case_full_tensor():
             d = distribute_tensor(torch.randn(4, 6), mesh, [placement]).requires_grad_()
             y = (d * 2).full_tensor(grad_placements=given)
             (y * plain).sum().backward()
-            found.append([
-                isinstance(y, DTensor), y.tolist(), (y + plain).tolist(), str(d.grad.placements),
-                d.grad.to_local().tolist(),
-            ])  # fmt: skip
+            found.append(
+                [
+                    isinstance(y, DTensor),
+                    y.tolist(),
+                    (y + plain).tolist(),
+                    str(d.grad.placements),
+                    d.grad.to_local().tolist(),
+                ]
+            )
     total = (d * d).sum().full_tensor() * (rank + 1)
     return found, total.item(), str(d.detach()).split(", device_mesh")[0]
 
@@ -323,8 +332,11 @@ def case_local_map():
     y = product(w, x).full_tensor()
     (y * torch.arange(4.0)).sum().backward()
 
-    @local_map(out_placements=(rows, None, [Replicate()]), redistribute_inputs=True,
-               in_placements=(rows, None))  # fmt: skip
+    @local_map(
+        out_placements=(rows, None, [Replicate()]),
+        redistribute_inputs=True,
+        in_placements=(rows, None),
+    )
     def scaled(t, factor):
         return t * factor, t.shape[0], t.new_ones(2)
 
@@ -334,18 +346,27 @@ def case_local_map():
 
     bias = distribute_tensor(torch.arange(4.0), mesh, [Replicate()]).requires_grad_()
     shifted = local_map(
-        lambda t, b: (t.t() + b) * (dist.get_rank() + 1), out_placements=rows,
-        in_placements=(columns, [Replicate()]), in_grad_placements=(columns, [Partial()]),
-    )  # fmt: skip
+        lambda t, b: (t.t() + b) * (dist.get_rank() + 1),
+        out_placements=rows,
+        in_placements=(columns, [Replicate()]),
+        in_grad_placements=(columns, [Partial()]),
+    )
     z = shifted(w, bias)
     w.grad = None
     z.full_tensor().sum().backward()
     return [
-        y.tolist(), part.full_tensor().tolist(), n,
-        ones.full_tensor().tolist(), product(torch.ones(2, 2), torch.ones(2, 2)).tolist(),
-        _of_error(lambda: wrong(w)), _of_error(lambda: product(w)), _of_error(lambda: short(w)),
-        z.full_tensor().tolist(), w.grad.full_tensor().tolist(), bias.grad.full_tensor().tolist(),
-    ]  # fmt: skip
+        y.tolist(),
+        part.full_tensor().tolist(),
+        n,
+        ones.full_tensor().tolist(),
+        product(torch.ones(2, 2), torch.ones(2, 2)).tolist(),
+        _of_error(lambda: wrong(w)),
+        _of_error(lambda: product(w)),
+        _of_error(lambda: short(w)),
+        z.full_tensor().tolist(),
+        w.grad.full_tensor().tolist(),
+        bias.grad.full_tensor().tolist(),
+    ]
 
 
 @torch.library.custom_op("sharded_cases::scaled", mutates_args=())
@@ -394,8 +415,13 @@ def case_register_sharding():
         y = torch.ops.sharded_cases.scaled(x, w, 2.0)
         (y * y).sum().full_tensor().backward()
         total = torch.ops.sharded_cases.total(x.detach())
-        found.append([
-            y.full_tensor().tolist(), x.grad.full_tensor().tolist(), w.grad.full_tensor().tolist(),
-            total.full_tensor().tolist(), str(y.placements) if placement == Shard(0) else "",
-        ])  # fmt: skip
+        found.append(
+            [
+                y.full_tensor().tolist(),
+                x.grad.full_tensor().tolist(),
+                w.grad.full_tensor().tolist(),
+                total.full_tensor().tolist(),
+                str(y.placements) if placement == Shard(0) else "",
+            ]
+        )
     return found

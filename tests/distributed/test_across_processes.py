@@ -93,10 +93,12 @@ def test_two_processes_of_two_devices():
     children = [
         subprocess.Popen(
             [sys.executable, "-c", SCRIPT, str(rank), address],
-            env=env, stderr=subprocess.PIPE, text=True,
+            env=env,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for rank in range(2)
-    ]  # fmt: skip
+    ]
     try:
         said = [child.communicate(timeout=200)[1] for child in children]
     finally:

@@ -13,15 +13,20 @@ from tests.distributed.launching import results
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "distributed.json").read_text())
 #: Files of which own_cases.py has a sample.
 LONG = (
-    "captured_cases.py", "captured_group_cases.py", "compiled_sharded_cases.py",
-    "compiled_two_dimensional_cases.py", "context_parallel_cases.py", "sharded_cases.py",
+    "captured_cases.py",
+    "captured_group_cases.py",
+    "compiled_sharded_cases.py",
+    "compiled_two_dimensional_cases.py",
+    "context_parallel_cases.py",
+    "sharded_cases.py",
     "two_dimensional_cases.py",
-)  # fmt: skip
+)
 RANKS = {file: len(ranks) for file, ranks in GOLDEN.items()}
 CASES = [
     pytest.param(file, name, marks=[pytest.mark.full] if file in LONG else [])
-    for file, ranks in GOLDEN.items() for name in ranks[0]
-]  # fmt: skip
+    for file, ranks in GOLDEN.items()
+    for name in ranks[0]
+]
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,19 @@ def _gone(pids, seconds=10):
 
 
 def test_a_rank_that_raises_with_logs(tmp_path):
-    ended = launch("--nproc-per-node", 2, "--log-dir", tmp_path, "--tee", "3", "--redirects", "1:2",
-                   "--standalone", FAILING, "raise")  # fmt: skip
+    ended = launch(
+        "--nproc-per-node",
+        2,
+        "--log-dir",
+        tmp_path,
+        "--tee",
+        "3",
+        "--redirects",
+        "1:2",
+        "--standalone",
+        FAILING,
+        "raise",
+    )
     assert ended.returncode == 1
     assert re.search(r"rank +: 1 \(local_rank: 1\)\n +exitcode +: 1 ", ended.stderr)
     assert "ValueError: an error of rank one" in ended.stderr
@@ -72,8 +83,9 @@ def test_all_are_started_again():
     ended = launch("--nproc-per-node", 2, "--max-restarts", 1, FAILING, "again")
     assert ended.returncode == 0, ended.stderr
     assert sorted(re.findall(r"rank . has ended, \d", ended.stdout)) == [
-        "rank 0 has ended, 1", "rank 1 has ended, 1",
-    ]  # fmt: skip
+        "rank 0 has ended, 1",
+        "rank 1 has ended, 1",
+    ]
     assert re.search(r"exitcode +: 4", ended.stderr)
 
 
@@ -86,9 +98,19 @@ def test_a_launcher_that_is_ended_takes_its_workers_along(how, tmp_path):
     output = tmp_path / "output"
     with output.open("w") as file:
         process = subprocess.Popen(
-            [*COMMAND, "launch", "--nproc-per-node", "2", "--master-port", str(port), str(FAILING),
-             "wait"], stdout=file, stderr=file,
-        )  # fmt: skip
+            [
+                *COMMAND,
+                "launch",
+                "--nproc-per-node",
+                "2",
+                "--master-port",
+                str(port),
+                str(FAILING),
+                "wait",
+            ],
+            stdout=file,
+            stderr=file,
+        )
     deadline = time.monotonic() + 60
     while len(_pids(output.read_text())) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -114,10 +136,23 @@ def test_two_launchers(tmp_path):
     )
     port = str(free_port())
     processes = [
-        subprocess.Popen([*COMMAND, "launch", "--nnodes", "2", "--node-rank", str(n),
-                          "--master-port", port, str(script)], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [
+                *COMMAND,
+                "launch",
+                "--nnodes",
+                "2",
+                "--node-rank",
+                str(n),
+                "--master-port",
+                port,
+                str(script),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for n in (1, 0)
-    ]  # fmt: skip
+    ]
     told = [p.communicate(timeout=60)[0] for p in processes]
     assert [p.returncode for p in processes] == [0, 0]
     assert "told 1 0 2 1 1 2 2.0" in told[0]
@@ -135,8 +170,21 @@ def test_the_cause_of_several_failures_comes_first(tmp_path):
 
 
 def test_arguments():
-    o = arguments.parse(["--nproc_per_node=3", "--nnodes", "2", "--node-rank", "1",
-                         "--rdzv-endpoint", "host:12", "-m", "pkg.mod", "--lr", "1"])  # fmt: skip
+    o = arguments.parse(
+        [
+            "--nproc_per_node=3",
+            "--nnodes",
+            "2",
+            "--node-rank",
+            "1",
+            "--rdzv-endpoint",
+            "host:12",
+            "-m",
+            "pkg.mod",
+            "--lr",
+            "1",
+        ]
+    )
     assert (o.nproc, o.nodes, o.node_rank, o.host, o.port) == (3, 2, 1, "host", 12)
     assert (o.as_module, o.script, o.args) == (True, "pkg.mod", ["--lr", "1"])
     o = arguments.parse(["-r", "0:1,1:3", "--tee", "2", "--nproc-per-node", "2", "s.py"])

@@ -38,9 +38,7 @@ def test_groups_of_several_kinds_one_after_the_other(made):
     kinds = [(1, 4), (4, 2), (1, 2), (2, 2)]
     every = [line for kind in kinds for line in of_lines(*kind)]
     for i, line in enumerate(every):
-        assert lines.lines_among(EVERY, made(*every, of=i)) == Lines(
-            line[1] - line[0], len(line)
-        )  # fmt: skip
+        assert lines.lines_among(EVERY, made(*every, of=i)) == Lines(line[1] - line[0], len(line))
 
 
 @pytest.mark.parametrize(

@@ -44,10 +44,17 @@ def reached(port):
     return socket.create_connection(("127.0.0.1", port), 10)
 
 
-@pytest.mark.parametrize("head", [
-    struct.pack("!QQ", 1, 6 << 30), struct.pack("!QQ", 1, 1 << 39), struct.pack("!Q", 1 << 24),
-    struct.pack("!Q", 1 << 60), struct.pack("!QQQ", 2, 1 << 62, 1 << 62),
-], ids=["6 GB", "512 GB", "many parts", "too many parts", "overflow"])  # fmt: skip
+@pytest.mark.parametrize(
+    "head",
+    [
+        struct.pack("!QQ", 1, 6 << 30),
+        struct.pack("!QQ", 1, 1 << 39),
+        struct.pack("!Q", 1 << 24),
+        struct.pack("!Q", 1 << 60),
+        struct.pack("!QQQ", 2, 1 << 62, 1 << 62),
+    ],
+    ids=["6 GB", "512 GB", "many parts", "too many parts", "overflow"],
+)
 def test_memory_is_taken_as_bytes_arrive_not_by_what_is_declared(head):
     mine, theirs = socket.socketpair()
     with mine, theirs:
@@ -195,9 +202,16 @@ def test_a_server_without_files_left_goes_on():
 
 
 NONSENSE = [
-    [], [b"unknown"], [b"\xff"], [b"add", b"k", b"x"], [b"get"], [b"set", b"k"], [b"get", b"inf"],
-    [b"pop", b"q", b"-1"], [b"add", b"k", b"9" * 5000],
-]  # fmt: skip
+    [],
+    [b"unknown"],
+    [b"\xff"],
+    [b"add", b"k", b"x"],
+    [b"get"],
+    [b"set", b"k"],
+    [b"get", b"inf"],
+    [b"pop", b"q", b"-1"],
+    [b"add", b"k", b"9" * 5000],
+]
 
 
 def test_nonsense_is_answered_and_the_server_goes_on(server):
@@ -237,10 +251,18 @@ def test_a_mailbox_takes_from_those_who_read_the_store():
 # -- where they listen -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("host", "where"), [
-    ("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1"), ("127.0.0.5", "127.0.0.5"),
-    ("0.0.0.0", "::"), ("::", "::"), ("192.0.2.1", "::"), ("no.such.host.invalid", "::"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("host", "where"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("localhost", "127.0.0.1"),
+        ("127.0.0.5", "127.0.0.5"),
+        ("0.0.0.0", "::"),
+        ("::", "::"),
+        ("192.0.2.1", "::"),
+        ("no.such.host.invalid", "::"),
+    ],
+)
 def test_a_server_listens_at_the_hosts_address(host, where):
     with addresses.listening(host, 0) as found:
         address = found.getsockname()[0]
@@ -315,9 +337,15 @@ def test_a_run_on_one_machine_listens_there_alone_and_admits_no_stranger(tmp_pat
 # -- who draws the secret --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("said", "machines", "found"), [
-    ("", 2, ""), ("given", 1, "given"), ("given", 2, "given"), ("spawn:2:x", 2, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "machines", "found"),
+    [
+        ("", 2, ""),
+        ("given", 1, "given"),
+        ("given", 2, "given"),
+        ("spawn:2:x", 2, ""),
+    ],
+)
 def test_the_secret_of_a_run(said, machines, found, monkeypatch):
     monkeypatch.setenv(SECRET.name, said)
     assert secret.for_run(machines) == found
@@ -388,9 +416,12 @@ def test_spawned_processes_have_a_secret_of_their_own(tmp_path):
     script = tmp_path / "spawned.py"
     script.write_text(SPAWNED)
     ended = subprocess.run(
-        [sys.executable, str(script), str(free_port())], capture_output=True, text=True,
-        timeout=120, env={k: v for k, v in os.environ.items() if k != SECRET.name},
-    )  # fmt: skip
+        [sys.executable, str(script), str(free_port())],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={k: v for k, v in os.environ.items() if k != SECRET.name},
+    )
     assert ended.returncode == 0, ended.stderr
     assert sorted(ended.stdout.split("\n")) == ["", "refused", "refused"]
 
@@ -399,8 +430,19 @@ def test_launchers_on_several_machines_without_one_say_so(capsys, monkeypatch):
     from torchlike._runtime.launching.agent import Agent
 
     monkeypatch.delenv(SECRET.name, raising=False)
-    options = parse(["--nnodes", "2", "--node-rank", "0", "--master-port", str(free_port()),
-                     "--rdzv-conf", "timeout=0.1", "s.py"])  # fmt: skip
+    options = parse(
+        [
+            "--nnodes",
+            "2",
+            "--node-rank",
+            "0",
+            "--master-port",
+            str(free_port()),
+            "--rdzv-conf",
+            "timeout=0.1",
+            "s.py",
+        ]
+    )
     with pytest.raises(DistStoreError, match="launcher 1 did not come"):
         Agent(options).run()
     assert f"the same {SECRET.name}" in capsys.readouterr().err

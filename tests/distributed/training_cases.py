@@ -60,8 +60,11 @@ def case_adamw_and_a_schedule():
 
 
 def case_momentum_and_clipping():
-    return trained(DDP(mlp()), lambda ps: torch.optim.SGD(ps, lr=0.1, momentum=0.9),
-                   between=lambda m, i: nn.utils.clip_grad_norm_(m.parameters(), 0.5))  # fmt: skip
+    return trained(
+        DDP(mlp()),
+        lambda ps: torch.optim.SGD(ps, lr=0.1, momentum=0.9),
+        between=lambda m, i: nn.utils.clip_grad_norm_(m.parameters(), 0.5),
+    )
 
 
 def case_batch_norm_buffers():
@@ -106,8 +109,13 @@ def case_what_shows_of_bucket_views():
             backward(i)
             optimizer.step()
             grads = [p.grad for p in model.parameters()]
-            found.append([seen(), len({g.untyped_storage().data_ptr() for g in grads}),
-                          [g.data_ptr() - grads[-1].data_ptr() for g in grads]])  # fmt: skip
+            found.append(
+                [
+                    seen(),
+                    len({g.untyped_storage().data_ptr() for g in grads}),
+                    [g.data_ptr() - grads[-1].data_ptr() for g in grads],
+                ]
+            )
             whole = torch.as_strided(grads[0], (sum(g.numel() for g in grads),), (1,), 0)
             whole.mul_(2.0)
             found.append(seen())
@@ -251,8 +259,15 @@ def case_hook_of_ones_own():
     seen = []
 
     def hook(state, bucket):
-        seen.append((bucket.index(), bucket.is_last(), bucket.buffer().numel(),
-                     len(bucket.parameters()), len(bucket.gradients())))  # fmt: skip
+        seen.append(
+            (
+                bucket.index(),
+                bucket.is_last(),
+                bucket.buffer().numel(),
+                len(bucket.parameters()),
+                len(bucket.gradients()),
+            )
+        )
         future = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
         return future.then(lambda f: f.value()[0] / (2 * dist.get_world_size()))
 
@@ -274,8 +289,11 @@ def powered(hook, rank, width=16, **options):
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 
     torch.manual_seed(0)
-    model = DDP(nn.Sequential(nn.Linear(8, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(),
-                              nn.Linear(width, 4)))  # fmt: skip
+    model = DDP(
+        nn.Sequential(
+            nn.Linear(8, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 4)
+        )
+    )
     state = powerSGD_hook.PowerSGDState(None, rank, 2, random_seed=3, **options)
     model.register_comm_hook(state, getattr(powerSGD_hook, hook))
     found = trained(model, lambda ps: torch.optim.SGD(ps, lr=0.05), steps=7)
@@ -292,8 +310,13 @@ def case_power_sgd_of_rank_3_in_batches():
 
 
 def case_power_sgd_without_memory():
-    return powered("powerSGD_hook", 2, use_error_feedback=False, warm_start=False,
-                   orthogonalization_epsilon=1e-6)  # fmt: skip
+    return powered(
+        "powerSGD_hook",
+        2,
+        use_error_feedback=False,
+        warm_start=False,
+        orthogonalization_epsilon=1e-6,
+    )
 
 
 def case_power_sgd_by_its_name():
@@ -318,8 +341,9 @@ def case_post_local_sgd():
         averager = averagers.PeriodicModelAverager(3, warmup_steps=2)
         optimizer = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), averager)
         found.append([trained(model, lambda ps, o=optimizer: o), optimizer.state_dict()["step"]])
-        again = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), lr=0.2),
-                                      averagers.PeriodicModelAverager(3))  # fmt: skip
+        again = PostLocalSGDOptimizer(
+            torch.optim.SGD(model.parameters(), lr=0.2), averagers.PeriodicModelAverager(3)
+        )
         again.load_state_dict(optimizer.state_dict())
         found.append(again.averager.step)
     return found
@@ -333,9 +357,18 @@ def case_names_that_libraries_use():
     _sync_module_states(model, _get_default_group(), 1 << 20, 1, {"0.bias"})
     sums = {name: t.double().sum().item() for name, t in model.state_dict().items()}
     facts = DDP(mlp(), find_unused_parameters=True)._get_ddp_logging_data()
-    names = ("module_name", "backend_name", "rank", "world_size", "bucket_sizes",
-             "num_parameter_tensors", "total_parameter_size_bytes", "broadcast_buffers",
-             "find_unused_parameters", "gradient_as_bucket_view")  # fmt: skip
+    names = (
+        "module_name",
+        "backend_name",
+        "rank",
+        "world_size",
+        "bucket_sizes",
+        "num_parameter_tensors",
+        "total_parameter_size_bytes",
+        "broadcast_buffers",
+        "find_unused_parameters",
+        "gradient_as_bucket_view",
+    )
     backends = dist.Backend.default_device_backend_map
     return sums, [facts[n] for n in names], [backends["cpu"], backends["cuda"]]
 
@@ -499,9 +532,12 @@ def case_evaluation_and_state():
 def case_by_hand():
     """The averaging that scripts from before DDP do."""
     model = mlp()
-    return trained(model, between=lambda m, i: [
-        (dist.all_reduce(p.grad), p.grad.div_(dist.get_world_size())) for p in m.parameters()
-    ])  # fmt: skip
+    return trained(
+        model,
+        between=lambda m, i: [
+            (dist.all_reduce(p.grad), p.grad.div_(dist.get_world_size())) for p in m.parameters()
+        ],
+    )
 
 
 def case_in_a_group():

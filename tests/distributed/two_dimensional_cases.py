@@ -68,20 +68,26 @@ def mesh_of_two():
 
 
 TENSOR = {
-    "attention.q": ColwiseParallel(), "attention.k": ColwiseParallel(),
-    "attention.v": ColwiseParallel(), "attention.out": RowwiseParallel(),
-    "up": ColwiseParallel(), "down": RowwiseParallel(),
-}  # fmt: skip
+    "attention.q": ColwiseParallel(),
+    "attention.k": ColwiseParallel(),
+    "attention.v": ColwiseParallel(),
+    "attention.out": RowwiseParallel(),
+    "up": ColwiseParallel(),
+    "down": RowwiseParallel(),
+}
 SEQUENCE = {
     "norm1": SequenceParallel(),
     "attention": PrepareModuleInput(
         input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),)
     ),
-    "attention.q": ColwiseParallel(), "attention.k": ColwiseParallel(),
-    "attention.v": ColwiseParallel(), "attention.out": RowwiseParallel(output_layouts=Shard(1)),
-    "norm2": SequenceParallel(), "up": ColwiseParallel(input_layouts=Shard(1)),
+    "attention.q": ColwiseParallel(),
+    "attention.k": ColwiseParallel(),
+    "attention.v": ColwiseParallel(),
+    "attention.out": RowwiseParallel(output_layouts=Shard(1)),
+    "norm2": SequenceParallel(),
+    "up": ColwiseParallel(input_layouts=Shard(1)),
     "down": RowwiseParallel(output_layouts=Shard(1)),
-}  # fmt: skip
+}
 ENDS = {
     "words": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
     "norm": SequenceParallel(),
@@ -195,8 +201,12 @@ def case_full_tensor():
         (y * plain).sum().backward()
         found.append([isinstance(y, DTensor), y.tolist(), d.grad.to_local().tolist()])
 
-    for placements in ([Shard(0), Replicate()], [Shard(0), Shard(1)], [Replicate(), Shard(0)],
-                       [Shard(1), Shard(1)]):  # fmt: skip
+    for placements in (
+        [Shard(0), Replicate()],
+        [Shard(0), Shard(1)],
+        [Replicate(), Shard(0)],
+        [Shard(1), Shard(1)],
+    ):
         for given in (None, [Partial(), Replicate()], [Partial(), Partial()]):
             told(mesh, placements, given)
     for given in (None, [Partial()]):

@@ -26,9 +26,13 @@ def test_cells_run(path, tmp_path):
     script = tmp_path / f"{path.stem}.py"
     script.write_text("\n\n".join(cells(path, "code")), "utf-8")
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(EXAMPLES.parent)}, timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", str(script)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(EXAMPLES.parent)},
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert PRINTED[path.stem] in done.stdout
 

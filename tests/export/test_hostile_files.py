@@ -177,14 +177,32 @@ def factory_of_a_treespec(program):
 
 
 ATTACKS = [
-    target_of_a_placeholder, name_of_a_node, keyword_of_a_call, name_of_an_argument,
-    path_of_an_attribute, attribute_of_the_module, attribute_of_pythons, state_that_is_none,
-    walked_functions, function_that_makes_functions, module_of_a_module, namespace_that_is_walked,
-    attribute_of_tensors_that_is_no_operator, operator_that_opens_files, overload_that_is_walked,
-    method_of_objects, method_that_is_no_operator, method_of_a_text, another_operation,
-    class_of_a_signature, dtype_that_is_walked, argument_of_raw_data, name_twice,
-    symbol_that_is_code, factory_of_a_treespec,
-]  # fmt: skip
+    target_of_a_placeholder,
+    name_of_a_node,
+    keyword_of_a_call,
+    name_of_an_argument,
+    path_of_an_attribute,
+    attribute_of_the_module,
+    attribute_of_pythons,
+    state_that_is_none,
+    walked_functions,
+    function_that_makes_functions,
+    module_of_a_module,
+    namespace_that_is_walked,
+    attribute_of_tensors_that_is_no_operator,
+    operator_that_opens_files,
+    overload_that_is_walked,
+    method_of_objects,
+    method_that_is_no_operator,
+    method_of_a_text,
+    another_operation,
+    class_of_a_signature,
+    dtype_that_is_walked,
+    argument_of_raw_data,
+    name_twice,
+    symbol_that_is_code,
+    factory_of_a_treespec,
+]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda f: f.__name__)
@@ -290,8 +308,15 @@ def is_clear(error):
 
 
 COUNTS = [20, pytest.param(500, marks=pytest.mark.exhaustive)]
-WHAT = [("export", None), ("export", "format.json"), ("export", "weights.pt"), ("jit", None),
-        ("jit", "format.json"), ("jit", "programs.json"), ("jit", "weights.pt")]  # fmt: skip
+WHAT = [
+    ("export", None),
+    ("export", "format.json"),
+    ("export", "weights.pt"),
+    ("jit", None),
+    ("jit", "format.json"),
+    ("jit", "programs.json"),
+    ("jit", "weights.pt"),
+]
 
 
 @pytest.mark.parametrize("count", COUNTS)

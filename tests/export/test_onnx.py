@@ -24,9 +24,14 @@ def mlp():
 
 def cnn():
     return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(8 * 14 * 14, 10), nn.Softmax(1),
-    )  # fmt: skip
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(8 * 14 * 14, 10),
+        nn.Softmax(1),
+    )
 
 
 @pytest.mark.filterwarnings("ignore")  # the converter's own

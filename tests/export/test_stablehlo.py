@@ -33,20 +33,34 @@ def run_with_iree(folder, saved, *inputs):
     compiler, runtime = program("iree-compile"), program("iree-run-module")
     (folder / "m.mlirbc").write_bytes(saved)
     subprocess.run(
-        [compiler, "--iree-input-type=stablehlo", "--iree-hal-target-device=local",
-         "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host",
-         folder / "m.mlirbc", "-o", folder / "m.vmfb"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            compiler,
+            "--iree-input-type=stablehlo",
+            "--iree-hal-target-device=local",
+            "--iree-hal-local-target-device-backends=llvm-cpu",
+            "--iree-llvmcpu-target-cpu=host",
+            folder / "m.mlirbc",
+            "-o",
+            folder / "m.vmfb",
+        ],
+        check=True,
+        capture_output=True,
+    )
     for i, array in enumerate(inputs):
         np.save(folder / f"in{i}.npy", array)
     outputs = [folder / f"out{i}.npy" for i in range(len(signature(saved)[1]))]
     subprocess.run(
-        [runtime, "--device=local-task", f"--module={folder / 'm.vmfb'}", "--function=main",
-         *[f"--input=@{folder / f'in{i}.npy'}" for i in range(len(inputs))],
-         *[f"--output=@{path}" for path in outputs]],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            runtime,
+            "--device=local-task",
+            f"--module={folder / 'm.vmfb'}",
+            "--function=main",
+            *[f"--input=@{folder / f'in{i}.npy'}" for i in range(len(inputs))],
+            *[f"--output=@{path}" for path in outputs],
+        ],
+        check=True,
+        capture_output=True,
+    )
     return [np.load(path) for path in outputs]
 
 
@@ -74,10 +88,17 @@ def mlp():
 
 def cnn():
     return nn.Sequential(
-        nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(4, 6, 3, stride=2), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-        nn.Linear(6, 3), nn.Softmax(1),
-    )  # fmt: skip
+        nn.Conv2d(2, 4, 3, padding=1),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(4, 6, 3, stride=2),
+        nn.GELU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(6, 3),
+        nn.Softmax(1),
+    )
 
 
 class Decoder(nn.Module):
@@ -157,8 +178,10 @@ def test_the_example():
     program("iree-compile")
     result = subprocess.run(
         [sys.executable, ROOT / "examples" / "export" / "run_without_python.py"],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert result.returncode == 0, result.stderr
     assert float(re.findall(r"largest logit: (\S+)", result.stdout)[0]) < 1e-5
 

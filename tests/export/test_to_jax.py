@@ -57,9 +57,9 @@ def test_any_number_of_rows():
     for n in (1, 2, 7):
         x = torch.ones(n, 3)
         close(program.exported.call(program.parameters, program.buffers, x.jax()), m(x).detach())
-        found = jax.grad(
-            lambda p, x=x: program.exported.call(p, program.buffers, x.jax()).sum()
-        )(program.parameters)  # fmt: skip
+        found = jax.grad(lambda p, x=x: program.exported.call(p, program.buffers, x.jax()).sum())(
+            program.parameters
+        )
         m.zero_grad()
         m(x).sum().backward()
         close(found["0.weight"], m[0].weight.grad)
@@ -127,9 +127,12 @@ def test_it_runs_where_torchlike_is_not(tmp_path):
     arrays |= {f"b:{k}": np.asarray(v) for k, v in program.buffers.items()}
     np.savez(tmp_path / "arrays.npz", x=X.numpy(), **arrays)
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_US], cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, "-c", WITHOUT_US],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         env={"JAX_ENABLE_X64": "1", "PATH": ""},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     with np.load(tmp_path / "found.npz") as file:
         found = dict(file)

@@ -64,7 +64,10 @@ assert x.grad.tolist() == [2.0, 2.0, 2.0]
 assert not any(row.calls for row in torch.compiler.report().rows)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], env=dict(os.environ), capture_output=True, text=True,
+        [sys.executable, "-c", code],
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr

@@ -17,8 +17,13 @@ from torchlike._runtime.first_calls.interpreter import function_of
 from torchlike._runtime.first_calls.rules import RULES, Unsupported
 
 #: Of the largest finite number of the result: rounding in another order, or another polynomial.
-TOLERANCE = {"float32": 4 * 2**-23, "float64": 8 * 2**-52, "bfloat16": 2**-7, "float16": 2**-10,
-             "complex64": 4 * 2**-23}  # fmt: skip
+TOLERANCE = {
+    "float32": 4 * 2**-23,
+    "float64": 8 * 2**-52,
+    "bfloat16": 2**-7,
+    "float16": 2**-10,
+    "complex64": 4 * 2**-23,
+}
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e-3, 40.0, -40.0, 3e38, np.inf, -np.inf, np.nan]
 COVERED: set[str] = set()
 
@@ -68,21 +73,55 @@ def integers(*shape, low=-9, high=9, dtype=np.int32):
 
 
 UNARY = [
-    lax.neg, lax.abs, lax.sign, lax.floor, lax.ceil, lax.exp, lax.exp2, lax.log, lax.log1p,
-    lax.expm1, lax.sqrt, lax.rsqrt, lax.cbrt, lax.tanh, lax.logistic, lax.is_finite, lax.sin,
-    lax.cos, lax.tan, lax.asin, lax.acos, lax.atan, lax.sinh, lax.cosh, lax.asinh, lax.acosh,
-    lax.atanh, lax.square, lax.erf, lax.erfc, lax.erf_inv, lax.lgamma, lax.digamma,
-    lax.bessel_i0e, lax.bessel_i1e, lambda x: lax.integer_pow(x, 3),
-    lambda x: lax.integer_pow(x, -2), lambda x: lax.integer_pow(x, 0),
+    lax.neg,
+    lax.abs,
+    lax.sign,
+    lax.floor,
+    lax.ceil,
+    lax.exp,
+    lax.exp2,
+    lax.log,
+    lax.log1p,
+    lax.expm1,
+    lax.sqrt,
+    lax.rsqrt,
+    lax.cbrt,
+    lax.tanh,
+    lax.logistic,
+    lax.is_finite,
+    lax.sin,
+    lax.cos,
+    lax.tan,
+    lax.asin,
+    lax.acos,
+    lax.atan,
+    lax.sinh,
+    lax.cosh,
+    lax.asinh,
+    lax.acosh,
+    lax.atanh,
+    lax.square,
+    lax.erf,
+    lax.erfc,
+    lax.erf_inv,
+    lax.lgamma,
+    lax.digamma,
+    lax.bessel_i0e,
+    lax.bessel_i1e,
+    lambda x: lax.integer_pow(x, 3),
+    lambda x: lax.integer_pow(x, -2),
+    lambda x: lax.integer_pow(x, 0),
     lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
-    lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), jnp.log2,
-]  # fmt: skip
+    lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
+    jnp.log2,
+]
 #: JAX 0.12 has primitives for these.
 if hasattr(lax, "polynomial"):
     UNARY += [
-        lambda x: lax.polynomial(x, [1.0, -2.0, 0.5, 3.0]), lax.one_minus_square,
+        lambda x: lax.polynomial(x, [1.0, -2.0, 0.5, 3.0]),
+        lax.one_minus_square,
         lambda x: lax.polynomial(x, [x, 2.0, jnp.sin(x)]),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.sampled(every=4)
@@ -93,8 +132,16 @@ def test_unary(function):
 
 #: XLA's own are off beyond their range, and digamma(0) is NaN there: NumPy's and SciPy's are right.
 NOT_AT_EDGES = (
-    "sin", "cos", "tan", "sinh", "cosh", "lgamma", "digamma", "bessel_i0e", "bessel_i1e",
-)  # fmt: skip
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "lgamma",
+    "digamma",
+    "bessel_i0e",
+    "bessel_i1e",
+)
 
 
 @pytest.mark.sampled(every=3)
@@ -108,8 +155,24 @@ def test_unary_at_the_edges(function):
         check(function, np.asarray([edge], np.float32))
 
 
-BINARY = [lax.add, lax.sub, lax.mul, lax.div, lax.rem, lax.max, lax.min, lax.pow, lax.atan2,
-          lax.nextafter, lax.eq, lax.ne, lax.lt, lax.le, lax.gt, lax.ge]  # fmt: skip
+BINARY = [
+    lax.add,
+    lax.sub,
+    lax.mul,
+    lax.div,
+    lax.rem,
+    lax.max,
+    lax.min,
+    lax.pow,
+    lax.atan2,
+    lax.nextafter,
+    lax.eq,
+    lax.ne,
+    lax.lt,
+    lax.le,
+    lax.gt,
+    lax.ge,
+]
 
 
 @pytest.mark.sampled(every=3)
@@ -139,8 +202,14 @@ def test_binary_of_integers(function, dtype):
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64])
 def test_bits(dtype):
     x, y = integers(40, low=0, high=100, dtype=dtype), integers(40, low=0, high=70, dtype=dtype)
-    for function in (lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor, lax.shift_left,
-                     lax.shift_right_logical, lax.shift_right_arithmetic):  # fmt: skip
+    for function in (
+        lax.bitwise_and,
+        lax.bitwise_or,
+        lax.bitwise_xor,
+        lax.shift_left,
+        lax.shift_right_logical,
+        lax.shift_right_arithmetic,
+    ):
         check(function, x, y)
     check(lax.bitwise_not, x)
     check(lax.population_count, x)
@@ -165,16 +234,32 @@ def test_complex():
     x, y = x.astype(np.complex64), y.astype(np.complex64)
     for function in (lax.add, lax.sub, lax.mul, lax.eq):
         check(function, x, y)
-    for function in (lax.neg, lax.abs, lax.conj, lax.real, lax.imag, lax.square,
-                     lambda v: lax.reduce_sum(v, (0,))):  # fmt: skip
+    for function in (
+        lax.neg,
+        lax.abs,
+        lax.conj,
+        lax.real,
+        lax.imag,
+        lax.square,
+        lambda v: lax.reduce_sum(v, (0,)),
+    ):
         check(function, x)
     check(lax.complex, floats(5), floats(5, seed=1))
     with pytest.raises(Unsupported):
         check(lax.exp, x)
 
 
-CONVERTED = [np.bool_, np.int8, np.uint8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16,
-             np.float32, np.float64]  # fmt: skip
+CONVERTED = [
+    np.bool_,
+    np.int8,
+    np.uint8,
+    np.int32,
+    np.int64,
+    np.float16,
+    ml_dtypes.bfloat16,
+    np.float32,
+    np.float64,
+]
 
 
 @pytest.mark.sampled(every=5)
@@ -287,16 +372,20 @@ CONVOLUTIONS = {
     "same": {"window_strides": (1, 1), "padding": "SAME"},
     "strides": {"window_strides": (2, 3), "padding": [(1, 2), (0, 1)]},
     "dilated kernel": {
-        "window_strides": (1, 1), "padding": [(2, 2), (2, 2)], "rhs_dilation": (2, 1),
+        "window_strides": (1, 1),
+        "padding": [(2, 2), (2, 2)],
+        "rhs_dilation": (2, 1),
     },
     "holes": {"window_strides": (1, 1), "padding": [(2, 1), (0, 3)], "lhs_dilation": (2, 3)},
     "cut off": {"window_strides": (1, 1), "padding": [(-1, 0), (0, -2)]},
     "two groups": {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 2},
     "depthwise": {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 4},
     "groups of the batch": {
-        "window_strides": (1, 1), "padding": "SAME", "batch_group_count": 2,
+        "window_strides": (1, 1),
+        "padding": "SAME",
+        "batch_group_count": 2,
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.sampled(every=3)
@@ -320,8 +409,13 @@ def test_convolutions_channels_last_and_in_one_and_three_dimensions():
         x, weight = floats(2, *spatial, 3), floats(*(2,) * len(spatial), 3, 4, seed=1)
         layout = f"N{letters}C", f"{letters}IO", f"N{letters}C"
         ones = (1,) * len(spatial)
-        check(lambda x, w, layout=layout, ones=ones: lax.conv_general_dilated(
-            x, w, ones, "SAME", dimension_numbers=layout), x, weight)  # fmt: skip
+        check(
+            lambda x, w, layout=layout, ones=ones: lax.conv_general_dilated(
+                x, w, ones, "SAME", dimension_numbers=layout
+            ),
+            x,
+            weight,
+        )
 
 
 AT = np.asarray([2, 0, -1, 5, 2])
@@ -410,8 +504,7 @@ def test_control_flow():
     check(lambda x: lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, s[1] * 0.5), (0, x)), x)
     check(lambda x: lax.fori_loop(0, 3, lambda i, v: v + i, x), x)
     for reverse in (False, True):
-        check(lambda x, r=reverse: lax.scan(
-            lambda c, v: (c + v, c * v), x[0], x, reverse=r), x)  # fmt: skip
+        check(lambda x, r=reverse: lax.scan(lambda c, v: (c + v, c * v), x[0], x, reverse=r), x)
     check(jax.jit(lambda x: jax.nn.softplus(x) + jax.checkpoint(jnp.sin)(x)), x)
 
 
@@ -433,12 +526,31 @@ def test_every_rule_was_tried():
         return
     #: The same primitives under names of other versions of JAX, and what JAX makes in rare cases.
     elsewhere = {
-        "add_any", "checkpoint", "closed_call", "copy", "core_call", "custom_jvp_call",
-        "custom_vjp_call", "dim_as_value", "expand_dims", "igamma", "igammac", "layout_constraint",
+        "add_any",
+        "checkpoint",
+        "closed_call",
+        "copy",
+        "core_call",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "dim_as_value",
+        "expand_dims",
+        "igamma",
+        "igammac",
+        "layout_constraint",
         "pjit",
-        "platform_index", "regularized_incomplete_beta", "remat", "remat2", "stack",
-        "stop_gradient", "unstack", "eq_to", "le_to", "lt_to", "copy_p",
-    }  # fmt: skip
+        "platform_index",
+        "regularized_incomplete_beta",
+        "remat",
+        "remat2",
+        "stack",
+        "stop_gradient",
+        "unstack",
+        "eq_to",
+        "le_to",
+        "lt_to",
+        "copy_p",
+    }
     if not hasattr(lax, "polynomial"):  # primitives of JAX 0.12
         elsewhere |= {"log2", "one_minus_square", "polynomial"}
     twins = {f"scatter_{kind}" for kind in ("add", "sub", "mul", "min", "max")}

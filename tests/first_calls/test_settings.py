@@ -32,9 +32,12 @@ def test_another_mode_is_refused():
 
 def run(code, **variables):
     return subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | variables, capture_output=True, text=True,
+        [sys.executable, "-c", code],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.exhaustive

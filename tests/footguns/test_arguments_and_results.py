@@ -65,9 +65,19 @@ class Output:
         lambda: (torch.tensor([1e300], dtype=torch.float64),),
         lambda: (torch.arange(6.0).reshape(1, 2, 3, 1).to(memory_format=torch.channels_last),),
     ],
-    ids=["transposed", "strided", "expanded", "view", "0-dim", "empty", "nan", "int64", "float64",
-         "channels_last"],
-)  # fmt: skip
+    ids=[
+        "transposed",
+        "strided",
+        "expanded",
+        "view",
+        "0-dim",
+        "empty",
+        "nan",
+        "int64",
+        "float64",
+        "channels_last",
+    ],
+)
 @pytest.mark.parametrize(
     "f",
     [
@@ -185,9 +195,19 @@ def test_a_closure_tensor_as_result_is_that_tensor():
         lambda x: (x.shape, x.dtype, x.device),
         lambda x: {1: x * 1, "one": x * 2, None: x * 3},
     ],
-    ids=["nested", "namedtuple", "OrderedDict", "defaultdict", "dataclass", "empty", "None",
-         "string", "facts", "mixed keys"],
-)  # fmt: skip
+    ids=[
+        "nested",
+        "namedtuple",
+        "OrderedDict",
+        "defaultdict",
+        "dataclass",
+        "empty",
+        "None",
+        "string",
+        "facts",
+        "mixed keys",
+    ],
+)
 def test_results_of_every_structure(f):
     agree(f, lambda: (ones(2),), lambda: (ones(2) * 3,), compiles=1)
 

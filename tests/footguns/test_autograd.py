@@ -19,8 +19,9 @@ def agree(f, *inputs):
         given = [torch.tensor(v, requires_grad=True) for v in inputs]
         out = run(*given)
         out.sum().backward()
-        results.append([out.tolist()] + [None if t.grad is None else t.grad.tolist()
-                                         for t in given])  # fmt: skip
+        results.append(
+            [out.tolist()] + [None if t.grad is None else t.grad.tolist() for t in given]
+        )
     assert results[1] == results[2]
     for a, b in zip(results[0], results[1], strict=True):
         assert (a is None) == (b is None)

@@ -152,11 +152,19 @@ def deeply_nested_list():
 
 
 EFFECTS = [
-    loop_appends, loop_collects_tensors, loop_writes_a_dictionary, loop_counts_outside,
-    branch_after_the_same_change, branch_binds_a_tensor_bound_before, advances_a_list_iterator,
-    advances_a_generator, advances_a_map, advances_a_count, advances_dictionary_keys,
+    loop_appends,
+    loop_collects_tensors,
+    loop_writes_a_dictionary,
+    loop_counts_outside,
+    branch_after_the_same_change,
+    branch_binds_a_tensor_bound_before,
+    advances_a_list_iterator,
+    advances_a_generator,
+    advances_a_map,
+    advances_a_count,
+    advances_dictionary_keys,
     deeply_nested_list,
-]  # fmt: skip
+]
 
 
 @pytest.mark.sampled(every=3)

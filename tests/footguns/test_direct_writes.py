@@ -84,10 +84,18 @@ def tables_copied(t):
 
 
 CHANGES = [
-    state_cleared, state_popped, state_of_a_parameter_replaced, state_tensor_replaced,
-    parameters_of_a_group_replaced, parameter_of_a_group_exchanged, buffer_bound, parameter_bound,
-    parameter_taken_away, first_buffer_bound, tables_copied,
-]  # fmt: skip
+    state_cleared,
+    state_popped,
+    state_of_a_parameter_replaced,
+    state_tensor_replaced,
+    parameters_of_a_group_replaced,
+    parameter_of_a_group_exchanged,
+    buffer_bound,
+    parameter_bound,
+    parameter_taken_away,
+    first_buffer_bound,
+    tables_copied,
+]
 
 
 def _batches(seed):

@@ -68,9 +68,15 @@ def on_the_accumulator(s):
 
 
 PLACES = [
-    on_a_weight, two_on_a_weight, on_an_argument, on_the_leaf_behind, retained,
-    on_the_node_of_an_argument, after_accumulation, on_the_accumulator,
-]  # fmt: skip
+    on_a_weight,
+    two_on_a_weight,
+    on_an_argument,
+    on_the_leaf_behind,
+    retained,
+    on_the_node_of_an_argument,
+    after_accumulation,
+    on_the_accumulator,
+]
 
 
 def results(place, jitted, how):
@@ -172,9 +178,12 @@ def retaining(x):
 
 @pytest.mark.parametrize(
     ("f", "is_leaf", "words"),
-    [(on_a_leaf, True, "hook on an argument"), (on_a_leaf, False, "computed outside"),
-     (retaining, False, "computed outside")],
-)  # fmt: skip
+    [
+        (on_a_leaf, True, "hook on an argument"),
+        (on_a_leaf, False, "computed outside"),
+        (retaining, False, "computed outside"),
+    ],
+)
 def test_a_hook_that_the_body_leaves_on_an_argument_is_refused(f, is_leaf, words):
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(JitCaptureError, match=words):

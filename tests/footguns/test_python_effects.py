@@ -244,9 +244,8 @@ def test_an_effect_happens_once_where_the_body_must_run_twice():
         lambda: uuid.uuid4().int % 7,
         lambda: __import__("datetime").datetime.now().microsecond,
     ],
-    ids=["time", "perf_counter", "random", "Random", "np.rand", "urandom", "uuid",
-         "datetime"],
-)  # fmt: skip
+    ids=["time", "perf_counter", "random", "Random", "np.rand", "urandom", "uuid", "datetime"],
+)
 def test_clocks_and_foreign_random_numbers_are_never_frozen(call):
     def f(x):
         v = call()

@@ -14,19 +14,36 @@ from torchlike import nn
 #: Tensors that a function reaches: views, closures, attributes, arguments, elements.
 PLACES = ("a", "b", "v", "m.h", "m.p", "x", "y", "l[0]", "l[1]", "d['k']")
 STATEMENTS = (
-    "{t}.mul_(0.5)", "{t}.add_({u}.mean())", "{t}[0] = {u}.sum() * 0.1", "{t}.copy_({u}.mean())",
-    "{new} = {t} + {u}.mean()", "{new} = {t}[1:]", "{new} = {t}.clone()",
-    "{new} = torch.rand({t}.shape[0])", "{new} = w.grad.clone() if w.grad is not None else {t} * 1",
-    "m.h = {t} * 0.5 + {u}.mean()", "m.h, m.p = m.p, m.h", "m.p = {t}", "m.h = {t}",
-    "m.h = m.h + c.s", "((w * {t}.mean()) ** 2).sum().backward()",
+    "{t}.mul_(0.5)",
+    "{t}.add_({u}.mean())",
+    "{t}[0] = {u}.sum() * 0.1",
+    "{t}.copy_({u}.mean())",
+    "{new} = {t} + {u}.mean()",
+    "{new} = {t}[1:]",
+    "{new} = {t}.clone()",
+    "{new} = torch.rand({t}.shape[0])",
+    "{new} = w.grad.clone() if w.grad is not None else {t} * 1",
+    "m.h = {t} * 0.5 + {u}.mean()",
+    "m.h, m.p = m.p, m.h",
+    "m.p = {t}",
+    "m.h = {t}",
+    "m.h = m.h + c.s",
+    "((w * {t}.mean()) ** 2).sum().backward()",
     "w.grad = None; ((w * {t}.mean()) ** 2).sum().backward(); {u}.add_(w.grad.mean() * 0.1)",
     "if {t}.sum() > 1: q = {u} * 2\n    else: q = {u} * 3\n    {t}.add_(q.mean())",
-)  # fmt: skip
+)
 CALLS = ("x0, y0", "x0, x0", "x0, x0[0:4]", "a, y0", "m.h, y0", "x0, v", "out, y0")
 CHANGES = (
-    "pass", "a.mul_(1.5)", "m.h = torch.ones(4) * 0.3", "c.s = c.s + 1", "w.grad = None",
-    "m.p = m.h", "l[0] = torch.full((4,), 0.7)", "v.add_(0.1)", "d['k'] = a",
-)  # fmt: skip
+    "pass",
+    "a.mul_(1.5)",
+    "m.h = torch.ones(4) * 0.3",
+    "c.s = c.s + 1",
+    "w.grad = None",
+    "m.p = m.h",
+    "l[0] = torch.full((4,), 0.7)",
+    "v.add_(0.1)",
+    "d['k'] = a",
+)
 
 
 def source_of(seed):
@@ -45,11 +62,13 @@ def source_of(seed):
     lines += ["def run(f, note, a, b, v, m, c, l, d, w, torch, x0, y0):", "  out = x0"]
     for _ in range(4):
         lines += [
-            f"  results = f({chance.choice(CALLS)})", "  note(*results, a, b, v, m.h, m.p, w.grad)",
+            f"  results = f({chance.choice(CALLS)})",
+            "  note(*results, a, b, v, m.h, m.p, w.grad)",
             "  out = results[0] if results[0].shape == (4,) else x0",
-            f"  {chance.choice(CHANGES)}", "  results[-1].detach().mul_(1.1)",
+            f"  {chance.choice(CHANGES)}",
+            "  results[-1].detach().mul_(1.1)",
             "  note(a, b, v, m.h, m.p, x0, y0, l[0], l[1], d['k'])",
-        ]  # fmt: skip
+        ]
     return "\n".join(lines)
 
 
@@ -58,10 +77,16 @@ def outcome(source, name, wrap):
     a, b, m = torch.arange(4.0) * 0.1, torch.ones(4), nn.Module()
     m.h = m.p = torch.ones(4) * 2
     state = {
-        "a": a, "b": b, "v": a[:], "m": m, "c": SimpleNamespace(s=0.1),
-        "l": [torch.ones(4) * 0.2, b], "d": {"k": torch.ones(4) * 0.4},
-        "w": torch.ones(4, requires_grad=True), "torch": torch,
-    }  # fmt: skip
+        "a": a,
+        "b": b,
+        "v": a[:],
+        "m": m,
+        "c": SimpleNamespace(s=0.1),
+        "l": [torch.ones(4) * 0.2, b],
+        "d": {"k": torch.ones(4) * 0.4},
+        "w": torch.ones(4, requires_grad=True),
+        "torch": torch,
+    }
     space, notes = {}, []
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     exec(compile(source, name, "exec"), space)

@@ -289,13 +289,23 @@ def kept_in_a_list_as_well(wrap):
 
 
 SCENARIOS = [
-    shared_with_a_closure, shared_by_two_attributes, shared_by_two_buffers,
-    shared_by_two_gradients, buffers_swapped, read_by_one_function_bound_by_another,
-    bound_by_one_function_read_by_another, bound_for_each_shape, a_leaf_that_is_exchanged,
-    history_through_calls, the_former_value_is_returned, the_former_gradient_is_returned,
-    made_lazily_in_a_plain_attribute, kept_in_a_list_as_well, read_past_the_attribute,
+    shared_with_a_closure,
+    shared_by_two_attributes,
+    shared_by_two_buffers,
+    shared_by_two_gradients,
+    buffers_swapped,
+    read_by_one_function_bound_by_another,
+    bound_by_one_function_read_by_another,
+    bound_for_each_shape,
+    a_leaf_that_is_exchanged,
+    history_through_calls,
+    the_former_value_is_returned,
+    the_former_gradient_is_returned,
+    made_lazily_in_a_plain_attribute,
+    kept_in_a_list_as_well,
+    read_past_the_attribute,
     put_back_between_calls,
-]  # fmt: skip
+]
 #: Most programs that all functions of a scenario may need (the second is for a state that only
 #: the first call meets); "bound for each shape" needs one for each.
 MOST = {

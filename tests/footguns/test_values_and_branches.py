@@ -59,8 +59,14 @@ def test_branches_on_shape_dtype_and_type_are_compiled_for_each():
 
     jitted = torch.jit(f)
     for _ in range(2):
-        for args in ((ones(2),), (ones(3),), (ones(2, 2),), (ones(2).double(),),
-                     (ones(2), ones(2)), (ones(2), 3)):  # fmt: skip
+        for args in (
+            (ones(2),),
+            (ones(3),),
+            (ones(2, 2),),
+            (ones(2).double(),),
+            (ones(2), ones(2)),
+            (ones(2), 3),
+        ):
             assert jitted(*args).tolist() == f(*args).tolist()
     assert jitted.compiles == 6
 

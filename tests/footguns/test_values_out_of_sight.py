@@ -500,8 +500,19 @@ def test_what_a_function_makes_and_returns_is_new_at_each_call():
 
     @torch.jit
     def f(x):
-        return (x, {1, 2}, np.zeros(2), collections.deque([1]), bytearray(b"a"), {"k": {3}},
-                collections.Counter("aa"), outside, numbers, Color.RED, torch.float32)  # fmt: skip
+        return (
+            x,
+            {1, 2},
+            np.zeros(2),
+            collections.deque([1]),
+            bytearray(b"a"),
+            {"k": {3}},
+            collections.Counter("aa"),
+            outside,
+            numbers,
+            Color.RED,
+            torch.float32,
+        )
 
     for _ in range(3):
         _, a, b, c, d, e, counts, *rest = f(one())

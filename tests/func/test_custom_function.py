@@ -279,9 +279,10 @@ def test_in_place_functions_inside_transforms(jitted: bool) -> None:
     def run(x: Any) -> Any:
         one = x.new_ones(2)
         return [
-            func.vmap(f)(x.expand(1, 2)), *func.jvp(f, (x,), (one,)),
+            func.vmap(f)(x.expand(1, 2)),
+            *func.jvp(f, (x,), (one,)),
             func.jvp(func.grad(lambda x: f(x)[1].sum()), (x,), (one,)),
-        ]  # fmt: skip
+        ]
 
     x = torch.tensor([1.0, 2.0])
     mapped, outputs, tangents, second = (torch.jit(run) if jitted else run)(x)
@@ -327,5 +328,7 @@ def test_tensors_in_lists_are_mapped() -> None:
     assert func.vmap(f, (None, 0, None))(one, x, one).tolist() == [6, 9]
     assert func.vmap(func.grad(f), (0, 0, None))(x, x, one).tolist() == [1, 1]
     assert Weighted.seen == [
-        (0, [0, {"b": 0}]), (None, [0, {"b": None}]), (0, [0, {"b": None}]),
-    ]  # fmt: skip
+        (0, [0, {"b": 0}]),
+        (None, [0, {"b": None}]),
+        (0, [0, {"b": None}]),
+    ]

@@ -130,11 +130,14 @@ def test_vmap() -> None:
 
 
 WRITES = {
-    "mul_": lambda x, y: x.mul_(y), "copy_": lambda x, y: x.copy_(y),
-    "fill_": lambda x, y: x.fill_(y.sum()), "setitem": lambda x, y: x.__setitem__(0, y.sum()),
-    "detached": lambda x, y: x.detach().mul_(y), "view": lambda x, y: x.view(1, 2).add_(y),
+    "mul_": lambda x, y: x.mul_(y),
+    "copy_": lambda x, y: x.copy_(y),
+    "fill_": lambda x, y: x.fill_(y.sum()),
+    "setitem": lambda x, y: x.__setitem__(0, y.sum()),
+    "detached": lambda x, y: x.detach().mul_(y),
+    "view": lambda x, y: x.view(1, 2).add_(y),
     "out": lambda x, y: torch.mul(y, 2, out=x),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("write", WRITES)

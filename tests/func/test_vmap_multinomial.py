@@ -8,11 +8,15 @@ _P = torch.linspace(0.1, 0.9, 12).reshape(4, 3)
 _CASES = {
     "few": (lambda: torch.multinomial(_P[0], 2), [2, 1, 1, 2, 0, 1]),
     "one": (lambda: torch.multinomial(_P[0], 1), [2, 1, 0]),
-    "replacement": (lambda: torch.multinomial(_P[0], 5, replacement=True),
-                    [2, 2, 1, 2, 2, 2, 0, 1, 2, 1, 1, 0, 1, 2, 1]),
-    "transposed": (lambda: torch.multinomial(_P.t(), 2),
-                   [2, 3, 2, 3, 3, 1, 3, 2, 1, 2, 2, 3, 3, 2, 1, 3, 1, 0]),
-}  # fmt: skip
+    "replacement": (
+        lambda: torch.multinomial(_P[0], 5, replacement=True),
+        [2, 2, 1, 2, 2, 2, 0, 1, 2, 1, 1, 0, 1, 2, 1],
+    ),
+    "transposed": (
+        lambda: torch.multinomial(_P.t(), 2),
+        [2, 3, 2, 3, 3, 1, 3, 2, 1, 2, 2, 3, 3, 2, 1, 3, 1, 0],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", _CASES)

@@ -60,7 +60,7 @@ LOST = {
     "a parameter": lambda: jnp.cosh(LINEAR.bias),
     "asarray of a parameter": lambda: jnp.asarray(LINEAR.bias),
     "while captured": lambda: torch.jit(lambda x: torch.from_jax(jnp.sin(LINEAR(x))))(X),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LOST)
@@ -109,11 +109,11 @@ WANTED_OR_NONE = {
     "optax": lambda: optax.adamw(1e-3).init(PARAMETERS),
     "ops": lambda: (LINEAR(X) * LEAF).sum().backward(),
     "a compiled step": lambda: torch.jit(lambda x: (LINEAR(x) * LEAF).sum())(X),
-    "from_jax_function, captured":
-        lambda: torch.jit(lambda x: torch.from_jax_function(jnp.sin)(LINEAR(x)))(X),
-    "to_jax_function":
-        lambda: jax.grad(torch.to_jax_function(lambda m: m(X).sin().sum()))(LINEAR),
-}  # fmt: skip
+    "from_jax_function, captured": lambda: torch.jit(
+        lambda x: torch.from_jax_function(jnp.sin)(LINEAR(x))
+    )(X),
+    "to_jax_function": lambda: jax.grad(torch.to_jax_function(lambda m: m(X).sin().sum()))(LINEAR),
+}
 
 
 @pytest.mark.sampled(every=4)

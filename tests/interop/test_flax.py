@@ -19,10 +19,13 @@ class Mixed(torch.nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.first = torch.nn.Linear(3, 4)
-        self.middle = from_nnx(nnx.Sequential(
-            nnx.Linear(4, 4, rngs=nnx.Rngs(0)), nnx.BatchNorm(4, rngs=nnx.Rngs(0)),
-            nnx.Dropout(0.2, rngs=nnx.Rngs(1)),
-        ))  # fmt: skip
+        self.middle = from_nnx(
+            nnx.Sequential(
+                nnx.Linear(4, 4, rngs=nnx.Rngs(0)),
+                nnx.BatchNorm(4, rngs=nnx.Rngs(0)),
+                nnx.Dropout(0.2, rngs=nnx.Rngs(1)),
+            )
+        )
         dense = linen.Dense(2)
         variables = dense.init(jax.random.key(0), jnp.zeros((1, 4), jnp.float32))
         self.last = from_linen(dense, variables)

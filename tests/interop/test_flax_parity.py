@@ -42,22 +42,37 @@ NNX = {
     "WeightNorm": (lambda: nnx.WeightNorm(nnx.Linear(6, 3, rngs=r()), rngs=r()), X),
     "Dropout": (lambda: nnx.Dropout(0.5, rngs=r()), X),
     "MultiHeadAttention": (
-        lambda: nnx.MultiHeadAttention(2, 6, decode=False, dropout_rate=0.1, rngs=r()), SEQUENCE),
+        lambda: nnx.MultiHeadAttention(2, 6, decode=False, dropout_rate=0.1, rngs=r()),
+        SEQUENCE,
+    ),
     "RNN(LSTMCell)": (lambda: nnx.RNN(nnx.LSTMCell(6, 3, rngs=r()), rngs=r()), SEQUENCE),
     "RNN(OptimizedLSTMCell)": (
-        lambda: nnx.RNN(nnx.OptimizedLSTMCell(6, 3, rngs=r()), rngs=r()), SEQUENCE),
+        lambda: nnx.RNN(nnx.OptimizedLSTMCell(6, 3, rngs=r()), rngs=r()),
+        SEQUENCE,
+    ),
     "RNN(GRUCell)": (lambda: nnx.RNN(nnx.GRUCell(6, 3, rngs=r()), rngs=r()), SEQUENCE),
     "RNN(SimpleCell)": (lambda: nnx.RNN(nnx.SimpleCell(6, 3, rngs=r()), rngs=r()), SEQUENCE),
     "Bidirectional": (
-        lambda: nnx.Bidirectional(nnx.RNN(nnx.GRUCell(6, 3, rngs=r()), rngs=r()),
-                                  nnx.RNN(nnx.GRUCell(6, 3, rngs=r()), rngs=r()), rngs=r()),
-        SEQUENCE),
+        lambda: nnx.Bidirectional(
+            nnx.RNN(nnx.GRUCell(6, 3, rngs=r()), rngs=r()),
+            nnx.RNN(nnx.GRUCell(6, 3, rngs=r()), rngs=r()),
+            rngs=r(),
+        ),
+        SEQUENCE,
+    ),
     "LoRA": (lambda: nnx.LoRALinear(6, 3, lora_rank=2, rngs=r()), X),
     "PReLU": (lambda: nnx.PReLU(0.1), X),
     "Sequential": (
-        lambda: nnx.Sequential(nnx.Linear(6, 3, rngs=r()), nnx.BatchNorm(3, rngs=r()), nnx.relu,
-                               nnx.Dropout(0.2, rngs=r()), nnx.Linear(3, 2, rngs=r())), X),
-}  # fmt: skip
+        lambda: nnx.Sequential(
+            nnx.Linear(6, 3, rngs=r()),
+            nnx.BatchNorm(3, rngs=r()),
+            nnx.relu,
+            nnx.Dropout(0.2, rngs=r()),
+            nnx.Linear(3, 2, rngs=r()),
+        ),
+        X,
+    ),
+}
 LINEN = {
     "Dense": (lambda: linen.Dense(3), X),
     "DenseGeneral": (lambda: linen.DenseGeneral((2, 3), axis=(-2, -1)), SEQUENCE),
@@ -72,17 +87,20 @@ LINEN = {
     "WeightNorm": (lambda: linen.WeightNorm(linen.Dense(3)), X),
     "Dropout": (lambda: linen.Dropout(0.5), X),
     "MultiHeadDotProductAttention": (
-        lambda: linen.MultiHeadDotProductAttention(2, dropout_rate=0.1), SEQUENCE),
+        lambda: linen.MultiHeadDotProductAttention(2, dropout_rate=0.1),
+        SEQUENCE,
+    ),
     "RNN(LSTMCell)": (lambda: linen.RNN(linen.LSTMCell(3)), SEQUENCE),
     "RNN(OptimizedLSTMCell)": (lambda: linen.RNN(linen.OptimizedLSTMCell(3)), SEQUENCE),
     "RNN(GRUCell)": (lambda: linen.RNN(linen.GRUCell(3)), SEQUENCE),
     "RNN(MGUCell)": (lambda: linen.RNN(linen.MGUCell(3)), SEQUENCE),
     "Bidirectional": (
         lambda: linen.Bidirectional(linen.RNN(linen.GRUCell(3)), linen.RNN(linen.GRUCell(3))),
-        SEQUENCE),
+        SEQUENCE,
+    ),
     "PReLU": (lambda: linen.PReLU(), X),
     "Sequential": (lambda: linen.Sequential([linen.Dense(3), linen.relu, linen.Dense(2)]), X),
-}  # fmt: skip
+}
 N = torch.nn
 TORCH = {
     "Linear": (lambda: N.Linear(6, 3), X),
@@ -101,7 +119,9 @@ TORCH = {
     "Dropout": (lambda: N.Dropout(0.5), X),
     "MultiheadAttention": (lambda: Own(N.MultiheadAttention(6, 2, batch_first=True)), SEQUENCE),
     "TransformerEncoderLayer": (
-        lambda: N.TransformerEncoderLayer(6, 2, 8, batch_first=True), SEQUENCE),
+        lambda: N.TransformerEncoderLayer(6, 2, 8, batch_first=True),
+        SEQUENCE,
+    ),
     "LSTM": (lambda: First(N.LSTM(6, 3, batch_first=True)), SEQUENCE),
     "GRU": (lambda: First(N.GRU(6, 3, 2, bidirectional=True, batch_first=True)), SEQUENCE),
     "LSTMCell": (lambda: First(N.LSTMCell(6, 3)), X),
@@ -110,8 +130,10 @@ TORCH = {
     "weight_norm": (lambda: N.utils.parametrizations.weight_norm(N.Linear(6, 3)), X),
     "tied": (lambda: Tied(), X),
     "Sequential": (
-        lambda: N.Sequential(N.Linear(6, 3), N.BatchNorm1d(3), N.GELU(), N.Linear(3, 2)), X),
-}  # fmt: skip
+        lambda: N.Sequential(N.Linear(6, 3), N.BatchNorm1d(3), N.GELU(), N.Linear(3, 2)),
+        X,
+    ),
+}
 QUICK = {("NNX", "BatchNorm"), ("NNX", "Dropout"), ("LINEN", "BatchNorm"), ("TORCH", "BatchNorm1d")}
 
 
@@ -173,9 +195,10 @@ def twice(module, x, training, compiled):
 
 def buffers_of(state):
     return {
-        ".".join(map(str, path)): v for path, v in nnx.to_flat_state(state)
+        ".".join(map(str, path)): v
+        for path, v in nnx.to_flat_state(state)
         if not jnp.issubdtype(v[...].dtype, jax.dtypes.prng_key)
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.sampled(every=3)

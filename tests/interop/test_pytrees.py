@@ -60,8 +60,10 @@ def test_parameters_and_subclasses_are_nodes():
     frozen = torch.nn.Parameter(torch.tensor([3.0]), requires_grad=False)
     tagged = torch.tensor([4.0]).as_subclass(Tagged)
     assert [leaf.tolist() for leaf in jax.tree.leaves((weight, frozen, tagged))] == [
-        [1, 2], [3], [4]
-    ]  # fmt: skip
+        [1, 2],
+        [3],
+        [4],
+    ]
     doubled = jax.tree.map(lambda a: a * 2, (weight, frozen, tagged))
     assert [type(d) for d in doubled] == [torch.nn.Parameter, torch.nn.Parameter, Tagged]
     assert [d.requires_grad for d in doubled] == [True, False, False]

@@ -191,15 +191,23 @@ def test_cond_and_while_loop():
     assert gradient.tolist() == [[2.0, 2.0]] * 3
 
 
-@pytest.mark.parametrize("op", [
-    lambda x: x[torch.tensor([0, 2, 1])], lambda x: x[1:, ::2],
-    lambda x: x.index_select(0, torch.tensor([1])),
-    lambda x: x.gather(1, torch.tensor([[0], [1], [0]])), lambda x: x.view(-1).topk(2)[0],
-    lambda x: F.layer_norm(x, (2,)),
-    lambda x: x.reshape(2, 3).t().contiguous(), lambda x: F.one_hot(x.argmax(1), 2),
-    lambda x: x[x.argmax(0)], lambda x: F.embedding(x.argmax(1), x),
-    lambda x: F.cross_entropy(x, x.argmax(1)), lambda x: torch.linalg.qr(x)[1].abs(),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x: x[torch.tensor([0, 2, 1])],
+        lambda x: x[1:, ::2],
+        lambda x: x.index_select(0, torch.tensor([1])),
+        lambda x: x.gather(1, torch.tensor([[0], [1], [0]])),
+        lambda x: x.view(-1).topk(2)[0],
+        lambda x: F.layer_norm(x, (2,)),
+        lambda x: x.reshape(2, 3).t().contiguous(),
+        lambda x: F.one_hot(x.argmax(1), 2),
+        lambda x: x[x.argmax(0)],
+        lambda x: F.embedding(x.argmax(1), x),
+        lambda x: F.cross_entropy(x, x.argmax(1)),
+        lambda x: torch.linalg.qr(x)[1].abs(),
+    ],
+)
 def test_ops_that_look_at_values_eagerly(op):
     torch.testing.assert_close(jax.jit(op)(X), op(X), rtol=1e-5, atol=1e-6)
 

@@ -10,8 +10,16 @@ from torchlike.jit import bucket_of, pad_to_bucket
 
 def test_the_next_power_of_two():
     assert [bucket_of(n) for n in (0, 1, 2, 3, 4, 5, 8, 9, 1000)] == [
-        1, 1, 2, 4, 4, 8, 8, 16, 1024,
-    ]  # fmt: skip
+        1,
+        1,
+        2,
+        4,
+        4,
+        8,
+        8,
+        16,
+        1024,
+    ]
 
 
 def test_buckets_of_ones_own():

@@ -382,9 +382,10 @@ def _tensors_of_tracers():
     gc.collect()
     tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
     return [
-        t for t in tensors
+        t
+        for t in tensors
         if hasattr(t, "_storage") and isinstance(t._storage.cell, jax.core.Tracer)
-    ]  # fmt: skip
+    ]
 
 
 def test_programs_hold_no_tracers():

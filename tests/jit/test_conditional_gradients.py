@@ -98,11 +98,14 @@ def trained(kind, make, jitted, gates=GATES, before=None, after=None, zero=True)
         loss = run(X, torch.tensor(gate)).item()
         if after:
             after(net)
-        seen.append((
-            loss, [p.grad is None for p in net.parameters()],
-            [p.detach().clone().numpy() for p in net.parameters()],
-            [None if p.grad is None else p.grad.clone().numpy() for p in net.parameters()],
-        ))  # fmt: skip
+        seen.append(
+            (
+                loss,
+                [p.grad is None for p in net.parameters()],
+                [p.detach().clone().numpy() for p in net.parameters()],
+                [None if p.grad is None else p.grad.clone().numpy() for p in net.parameters()],
+            )
+        )
     return seen, run
 
 
@@ -193,8 +196,14 @@ def test_a_gradient_scaler():
         for gate in GATES:
             call(X, torch.tensor(gate))
             parameters = list(net.parameters())
-            seen.append((0.0, [p.grad is None for p in parameters],
-                         [p.detach().clone().numpy() for p in parameters], []))  # fmt: skip
+            seen.append(
+                (
+                    0.0,
+                    [p.grad is None for p in parameters],
+                    [p.detach().clone().numpy() for p in parameters],
+                    [],
+                )
+            )
         return seen
 
     alike(run(False), run(True))
@@ -216,11 +225,14 @@ def test_a_compiled_model_in_an_eager_step(kind):
             opt.step()
             parameters = list(net.parameters())
             grads = [p.grad for p in parameters]
-            seen.append((
-                loss.item(), [g is None for g in grads],
-                [p.detach().clone().numpy() for p in parameters],
-                [None if g is None else g.numpy() for g in grads],
-            ))  # fmt: skip
+            seen.append(
+                (
+                    loss.item(),
+                    [g is None for g in grads],
+                    [p.detach().clone().numpy() for p in parameters],
+                    [None if g is None else g.numpy() for g in grads],
+                )
+            )
         return seen
 
     alike(run(False), run(True))

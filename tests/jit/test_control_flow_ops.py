@@ -38,8 +38,11 @@ X = torch.tensor([0.5, -1.0, 2.0])
 def test_cond(w, p):
     a, b = w
     pred = torch.tensor(p)
-    check(lambda p, x: torch.cond(p, lambda x: (x * a).sin(), lambda x: (x * b * b).exp(), (x,)),
-          pred, X)  # fmt: skip
+    check(
+        lambda p, x: torch.cond(p, lambda x: (x * a).sin(), lambda x: (x * b * b).exp(), (x,)),
+        pred,
+        X,
+    )
     check(lambda p: torch.cond(p, lambda: a, lambda: b), pred)
     check(lambda p: torch.cond(p, lambda: (a * 2).detach() * b, lambda: b), pred)
     nested = lambda p, x: torch.cond(  # noqa: E731
@@ -106,17 +109,18 @@ def test_cond_in_a_training_step(w):
         (lambda x: torch.cond(x.sum() > 0, 3, lambda x: x, (x,)), "callable"),
         (lambda x: torch.cond(x.sum() > 0, lambda x: x, lambda x: x, x), "operands"),
         (lambda x: torch.cond(x.sum() > 0, lambda x: x, lambda x: x, (3,)), "tensor leaves"),
-        (lambda x: torch.cond(x.sum() > 0, lambda x: x.add_(1), lambda x: x + 1, (x,)),
-         "in place"),
-        (lambda x: torch.while_loop(lambda i: i.sum() < 9, lambda i: (i.double(),), (x,)),
-         "input 0 is"),
+        (lambda x: torch.cond(x.sum() > 0, lambda x: x.add_(1), lambda x: x + 1, (x,)), "in place"),
+        (
+            lambda x: torch.while_loop(lambda i: i.sum() < 9, lambda i: (i.double(),), (x,)),
+            "input 0 is",
+        ),
         (lambda x: torch.while_loop(lambda i: i < 3, lambda i: (i + 1,), x), "tuple or list"),
         (lambda x: torch.while_loop(lambda i: i < 9, lambda i: (i + 1,), (x,)), "boolean scalar"),
         (lambda x: scan(lambda c, x: c, x[0], x), "pair"),
         (lambda x: scan(lambda c, x: (c[None], x), x[0], x), "input 0 is"),
         (lambda x: scan(lambda c, x: (c, x), x[0], x[:0]), "scan dimension > 0"),
     ],
-)  # fmt: skip
+)
 def test_errors(call, words, jit):
     with pytest.raises(RuntimeError, match=words):
         (torch.jit(call) if jit else call)(X.clone())
@@ -125,13 +129,17 @@ def test_errors(call, words, jit):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x: torch.cond(x.sum() > 0, lambda x: x[:1], lambda x: x + 1, (x,)),
-         r"\[1\].*\[3\]"),
+        (
+            lambda x: torch.cond(x.sum() > 0, lambda x: x[:1], lambda x: x + 1, (x,)),
+            r"\[1\].*\[3\]",
+        ),
         (lambda x: torch.cond(x.sum() > 0, lambda: [X], lambda: X), "pytree"),
-        (lambda x: torch.cond(x.sum() > 0, lambda: torch.rand(1), lambda: torch.ones(1)),
-         "random numbers.*true_fn"),
+        (
+            lambda x: torch.cond(x.sum() > 0, lambda: torch.rand(1), lambda: torch.ones(1)),
+            "random numbers.*true_fn",
+        ),
     ],
-)  # fmt: skip
+)
 def test_errors_of_the_graph(call, words):
     with pytest.raises(RuntimeError, match=words):
         torch.jit(call)(X.clone())
@@ -171,10 +179,12 @@ def test_while_loop_of_no_turns_and_of_python_ints():
 def test_scan_and_map(w, reverse):
     a, b = w
     xs = torch.randn(6, 3, requires_grad=True)
-    check(lambda x: scan(lambda c, x: ((c * a + x).tanh(), c * x), x * b, xs, reverse=reverse),
-          X)  # fmt: skip
-    check(lambda: scan(lambda c, x: (c + x * b[:2], (c * x)[:1]), a[:2] * 1, xs[:2], dim=1,
-                       reverse=reverse))  # fmt: skip
+    check(lambda x: scan(lambda c, x: ((c * a + x).tanh(), c * x), x * b, xs, reverse=reverse), X)
+    check(
+        lambda: scan(
+            lambda c, x: (c + x * b[:2], (c * x)[:1]), a[:2] * 1, xs[:2], dim=1, reverse=reverse
+        )
+    )
     check(lambda: torch_map(lambda row, a: (row * a).exp(), xs, a))
 
 
@@ -244,13 +254,15 @@ def keeps(x):
     ("call", "what"),
     [
         (lambda f, x: torch.cond(x.sum() > 0, f, lambda x: x * 2, (x,)), "true_fn of torch.cond"),
-        (lambda f, x: torch.while_loop(lambda x: x.sum() < 9, lambda x: (f(x),), (x,)),
-         "body_fn of torch.while_loop"),
+        (
+            lambda f, x: torch.while_loop(lambda x: x.sum() < 9, lambda x: (f(x),), (x,)),
+            "body_fn of torch.while_loop",
+        ),
         (lambda f, x: scan(lambda c, x: (f(c), c.clone()), x.sum(), x), "combine_fn of scan"),
         (lambda f, x: torch_map(f, x), "the function of map"),
     ],
     ids=["cond", "while_loop", "scan", "map"],
-)  # fmt: skip
+)
 def test_effects_in_python_are_refused(call, what, fn, match, capsys):
     with pytest.raises(JitCaptureError, match=match + what):
         torch.jit(lambda x: call(fn, x))(torch.ones(3))

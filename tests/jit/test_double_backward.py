@@ -35,8 +35,12 @@ def second_order(f, x):
     loss, more = f(x)
     gw, gx = torch.autograd.grad([loss, more.sum()], [W, x], create_graph=True, allow_unused=True)
     (gw**2).sum().backward()
-    return [gw.tolist(), [0] if gx is None else gx.tolist(), W.grad.tolist(),
-            0.0 if x.grad is None else x.grad.tolist()]  # fmt: skip
+    return [
+        gw.tolist(),
+        [0] if gx is None else gx.tolist(),
+        W.grad.tolist(),
+        0.0 if x.grad is None else x.grad.tolist(),
+    ]
 
 
 @pytest.mark.sampled(every=2)

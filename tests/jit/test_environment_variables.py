@@ -99,10 +99,16 @@ def test_a_variable_that_is_not_there(monkeypatch, caplog):
 
 
 @pytest.mark.sampled(every=3)
-@pytest.mark.parametrize("read", [
-    lambda: dict(os.environ), lambda: os.environ.copy(), lambda: {**os.environ},
-    lambda: os.environ | {},
-], ids=["dict", "copy", "unpacked", "or"])  # fmt: skip
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: dict(os.environ),
+        lambda: os.environ.copy(),
+        lambda: {**os.environ},
+        lambda: os.environ | {},
+    ],
+    ids=["dict", "copy", "unpacked", "or"],
+)
 def test_all_variables_at_once(read, monkeypatch, caplog):
     f, x = torch.jit(lambda x: x * len(read())), torch.ones(1)
     n = f(x).item()

@@ -98,8 +98,9 @@ CASES = [
 
 
 @pytest.mark.sampled(every=4)
-@pytest.mark.parametrize(("function", "line", "asked", "advice"), CASES,
-                         ids=[case[0].__name__ for case in CASES])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "line", "asked", "advice"), CASES, ids=[case[0].__name__ for case in CASES]
+)
 def test_an_error_names_the_line_and_what_helps_there(function, line, asked, advice):
     with pytest.raises(torch.jit.JitCaptureError) as caught:
         torch.jit(function)(X)

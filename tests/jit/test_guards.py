@@ -22,8 +22,19 @@ from torchlike._jit.guards import (
 )
 from torchlike._jit.guards.guard import Guard, GuardSet
 
-ROOMS = (containers, environment_variables, identity, memory, modules, objects, optimizers, slots,
-         tensors, values, variables)  # fmt: skip
+ROOMS = (
+    containers,
+    environment_variables,
+    identity,
+    memory,
+    modules,
+    objects,
+    optimizers,
+    slots,
+    tensors,
+    values,
+    variables,
+)
 
 
 class Weather(Guard):
@@ -126,9 +137,11 @@ def test_the_first_that_changed_is_the_one_told_of():
 
 def test_every_kind_of_guard_has_its_three_methods():
     kinds = {
-        kind for room in ROOMS for kind in vars(room).values()
+        kind
+        for room in ROOMS
+        for kind in vars(room).values()
         if isinstance(kind, type) and issubclass(kind, Guard) and kind.__module__ == room.__name__
-    }  # fmt: skip
+    }
     assert len(kinds) > 25
     bases = {values.ValueGuard, variables.VariableGuard, memory._MemoryGuard}
     for kind in kinds - bases:

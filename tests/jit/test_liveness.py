@@ -183,10 +183,16 @@ def with_all_names_read(x):
 @pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "f",
-    [temporaries, with_all_names_read, read_before_bound,
-     read_in_the_next_turn, read_by_a_function_later,
-     read_after_an_exception, deleted],
-)  # fmt: skip
+    [
+        temporaries,
+        with_all_names_read,
+        read_before_bound,
+        read_in_the_next_turn,
+        read_by_a_function_later,
+        read_after_an_exception,
+        deleted,
+    ],
+)
 def test_values(f):
     jitted = torch.jit(f)
     for x in (UP, DOWN, BIG):

@@ -8,8 +8,14 @@ def test_decorators_give_the_function_back():
         return 1
 
     jit = torch.jit
-    for marked in (jit.ignore(f), jit.ignore(drop=True)(f), jit.ignore()(f), jit.unused(f),
-                   jit.export(f), jit.script_if_tracing(f)):  # fmt: skip
+    for marked in (
+        jit.ignore(f),
+        jit.ignore(drop=True)(f),
+        jit.ignore()(f),
+        jit.unused(f),
+        jit.export(f),
+        jit.script_if_tracing(f),
+    ):
         assert marked is f
     assert torch.jit.annotate(int, 3) == 3
 

@@ -53,10 +53,15 @@ def trained(compile, steps=4):
 
 
 @pytest.mark.sampled(every=2)
-@pytest.mark.parametrize(("compile", "eager_functions"), [
-    (torch.compile, 1), (lambda net: torch.jit(net, fallback="eager"), 1),
-    (lambda net: torch.compile(lambda x: net(x)), 2),
-], ids=["module", "jit", "function"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("compile", "eager_functions"),
+    [
+        (torch.compile, 1),
+        (lambda net: torch.jit(net, fallback="eager"), 1),
+        (lambda net: torch.compile(lambda x: net(x)), 2),
+    ],
+    ids=["module", "jit", "function"],
+)
 def test_training_goes_as_eagerly(compile, eager_functions):
     eager, expected = trained(lambda net: net)
     with pytest.warns(

@@ -92,11 +92,14 @@ def test_results_that_nobody_looks_into_stay_compiled(modules_mode):
     assert y._node.name() == "CompiledBackward"
 
 
-@pytest.mark.parametrize("held", [
-    pytest.param(PROGRAMS["tuple_without_a_length"], id="argument"),
-    pytest.param(PROGRAMS["attribute_without_a_length"], id="attribute"),
-    pytest.param(PROGRAMS["partial_that_is_half_built"], id="partial"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param(PROGRAMS["tuple_without_a_length"], id="argument"),
+        pytest.param(PROGRAMS["attribute_without_a_length"], id="attribute"),
+        pytest.param(PROGRAMS["partial_that_is_half_built"], id="partial"),
+    ],
+)
 def test_what_cannot_be_looked_into_is_a_clear_error(held, monkeypatch):
     """Of `torchlike.jit`, whose error names what it is."""
     eager = nn.Module.__call__

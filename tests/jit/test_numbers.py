@@ -99,8 +99,12 @@ def test_only_the_argument_that_changes_is_traced():
 
 
 def test_static_argnames_argnums_and_dynamic_false_never_trace():
-    for options in ({"static_argnames": "k"}, {"static_argnums": 1}, {"dynamic": False},
-                    {"static_argnums": -1}):  # fmt: skip
+    for options in (
+        {"static_argnames": "k"},
+        {"static_argnums": 1},
+        {"dynamic": False},
+        {"static_argnums": -1},
+    ):
         f = torch.jit(lambda x, k: x * k, **options)
         for k in range(4):
             f(x(), float(k))

@@ -130,9 +130,13 @@ def test_a_program_made_for_memory_apart_is_not_used_where_it_is_shared():
 
 @pytest.mark.parametrize(
     ("cut", "compiled"),
-    [(lambda x: (x[:4], x[2:]), False), (lambda x: (x[:3], x[3:]), True),
-     (lambda x: (x[::2], x[1::2]), True), (lambda x: (x[:4], x[:4].view(np.int32)), False)],
-)  # fmt: skip
+    [
+        (lambda x: (x[:4], x[2:]), False),
+        (lambda x: (x[:3], x[3:]), True),
+        (lambda x: (x[::2], x[1::2]), True),
+        (lambda x: (x[:4], x[:4].view(np.int32)), False),
+    ],
+)
 def test_only_what_overlaps_runs_eagerly(cut, compiled):
     def body(u, v):
         u.add_(1)

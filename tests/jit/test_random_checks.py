@@ -62,8 +62,18 @@ def _asserted(x, i):
 
 
 OPERATIONS = [
-    _select, _take, _gather, _write, _scatter, _add, _embedded, _hot, _loss, _factor, _asserted
-]  # fmt: skip
+    _select,
+    _take,
+    _gather,
+    _write,
+    _scatter,
+    _add,
+    _embedded,
+    _hot,
+    _loss,
+    _factor,
+    _asserted,
+]
 
 
 def _branch(draw, depth):

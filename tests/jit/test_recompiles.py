@@ -187,9 +187,12 @@ def test_the_environment_variable_prints_the_log():
         "f(torch.ones(1)); f(torch.ones(2))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**__import__("os").environ, "TORCHLIKE_LOGS": "recompiles"},
-    )  # fmt: skip
+    )
     assert "Recompiling <lambda>: the shape of argument `x`" in done.stderr
 
 
@@ -266,8 +269,9 @@ def test_a_global_that_changes_is_named_rather_than_an_argument(caplog, monkeypa
     said = reasons(caplog)
     assert said[:2] == [
         "Recompiling test_a_global_that_changes_is_named_rather_than_an_argument.<locals>.f: "
-        f"`SCALE` changed: {i}.0 → {i + 1}.0" for i in range(2)
-    ]  # fmt: skip
+        f"`SCALE` changed: {i}.0 → {i + 1}.0"
+        for i in range(2)
+    ]
     assert said[2].endswith("`SCALE` changed: 2.0 → 7.0 and argument `k` changed: 0.5 → 1.5")
 
 
@@ -299,25 +303,49 @@ held = [one]
         (((one, [one]), {}), ((one, [one, one]), {}), "the length of argument `y` changed: 1 → 2"),
         (((one, one), {}), ((one, [one]), {}), "argument `y` changed: a single value → a list"),
         (((one, [one]), {}), ((one, (one,)), {}), "argument `y` changed: a list → a tuple"),
-        (((one, {"a": one}), {}), ((one, {"a": one, "b": one}), {}),
-         "the keys of argument `y` changed: 'b' is new"),
-        (((one, {"a": one}), {}), ((one, {"b": one}), {}),
-         "the keys of argument `y` changed: 'a' is gone, 'b' is new"),
-        (((one, {"a": one, "b": 1}), {}), ((one, {"b": 1, "a": one}), {}),
-         "the keys of argument `y` changed: their order"),
-        (((one,), {"named": {"a": [one]}}), ((one,), {"named": {"a": [one, 1]}}),
-         "the length of argument `named['a']` changed: 1 → 2"),
-        (((one, 1, [held]), {}), ((one, 1, [held, held]), {}),
-         "the length of argument `rest[0]` changed: 1 → 2"),
-        (((one, held, [one]), {}), ((one, held, held), {}),
-         "argument `rest[0]` is now the same list as another one"),
-        (((one, {"k": [one, 1.5]}), {}), ((one, {"k": [one, 2.5]}), {}),
-         "argument `y['k'][1]` changed: 1.5 → 2.5"),
-        (((one, {"k": [one]}), {}), ((one, {"k": [one.double()]}), {}),
-         "the dtype of argument `y['k'][0]` changed: float32 → float64"),
+        (
+            ((one, {"a": one}), {}),
+            ((one, {"a": one, "b": one}), {}),
+            "the keys of argument `y` changed: 'b' is new",
+        ),
+        (
+            ((one, {"a": one}), {}),
+            ((one, {"b": one}), {}),
+            "the keys of argument `y` changed: 'a' is gone, 'b' is new",
+        ),
+        (
+            ((one, {"a": one, "b": 1}), {}),
+            ((one, {"b": 1, "a": one}), {}),
+            "the keys of argument `y` changed: their order",
+        ),
+        (
+            ((one,), {"named": {"a": [one]}}),
+            ((one,), {"named": {"a": [one, 1]}}),
+            "the length of argument `named['a']` changed: 1 → 2",
+        ),
+        (
+            ((one, 1, [held]), {}),
+            ((one, 1, [held, held]), {}),
+            "the length of argument `rest[0]` changed: 1 → 2",
+        ),
+        (
+            ((one, held, [one]), {}),
+            ((one, held, held), {}),
+            "argument `rest[0]` is now the same list as another one",
+        ),
+        (
+            ((one, {"k": [one, 1.5]}), {}),
+            ((one, {"k": [one, 2.5]}), {}),
+            "argument `y['k'][1]` changed: 1.5 → 2.5",
+        ),
+        (
+            ((one, {"k": [one]}), {}),
+            ((one, {"k": [one.double()]}), {}),
+            "the dtype of argument `y['k'][0]` changed: float32 → float64",
+        ),
         (((one, 1, 2, "a"), {}), ((one, 1, 2, "b"), {}), "argument `rest[1]` changed: 'a' → 'b'"),
     ],
-)  # fmt: skip
+)
 def test_what_of_the_arguments_changed(caplog, first, second, words):
     f = torch.jit(nested)
     with caplog.at_level(logging.INFO, LOGGER):
@@ -396,7 +424,8 @@ CHANGES_OF_MODULES = {
         "`Linear.bias` was bound to another tensor",
     ),
     "a buffer": (
-        lambda m: setattr(m, "shift", torch.zeros(2)), "`Head.shift` was bound to another tensor",
+        lambda m: setattr(m, "shift", torch.zeros(2)),
+        "`Head.shift` was bound to another tensor",
     ),
     "a flag": (
         lambda m: m.layer.weight.requires_grad_(False),
@@ -404,16 +433,18 @@ CHANGES_OF_MODULES = {
     ),
     "a mode": (lambda m: m.layer.eval(), "`Linear.training` changed: True → False"),
     "a hook": (
-        lambda m: m.layer.register_forward_hook(lambda *a: None), "the hooks of Linear changed",
+        lambda m: m.layer.register_forward_hook(lambda *a: None),
+        "the hooks of Linear changed",
     ),
     "another child": (
-        lambda m: m.add_module("more", torch.nn.ReLU()), "`Head.more` was added",
+        lambda m: m.add_module("more", torch.nn.ReLU()),
+        "`Head.more` was added",
     ),
     "data": (
         lambda m: setattr(m.layer.weight, "data", torch.zeros(2, 2)),
         "the .data of a tensor was replaced",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sampled(every=7)

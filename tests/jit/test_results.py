@@ -20,9 +20,10 @@ class Fields(OrderedDict):
 
 
 _pytree.register_pytree_node(
-    Fields, lambda x: (list(x.values()), list(x)),
+    Fields,
+    lambda x: (list(x.values()), list(x)),
     lambda values, names: Fields(**dict(zip(names, values, strict=True))),
-)  # fmt: skip
+)
 
 
 class Layer(abc.ABC):  # noqa: B024 - for its empty __slots__

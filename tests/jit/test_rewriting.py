@@ -9,8 +9,10 @@ import torchlike as torch
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.control_flow.ast_transform import bound_names
 
-W = [torch.tensor([0.5, -1.5, 1.0], requires_grad=True),
-     torch.tensor([1.5, 0.25, -1.0], requires_grad=True)]  # fmt: skip
+W = [
+    torch.tensor([0.5, -1.5, 1.0], requires_grad=True),
+    torch.tensor([1.5, 0.25, -1.0], requires_grad=True),
+]
 T = torch.tensor
 UP, DOWN, BIG = T([1.0, 2.0, 3.0]), T([-1.0, -2.0, 0.5]), T([10.0, 20.0, 30.0])
 
@@ -27,8 +29,11 @@ def check(f, calls, params=(), compiles=1):
             for p in params:
                 p.grad = None
             out = as_list(call(*args))
-            loss = [(o.double() ** 2).sum() for o in out
-                    if isinstance(o, torch.Tensor) and o.requires_grad]  # fmt: skip
+            loss = [
+                (o.double() ** 2).sum()
+                for o in out
+                if isinstance(o, torch.Tensor) and o.requires_grad
+            ]
             if loss:
                 sum(loss).backward()
             seen.append((out, [0.0 if p.grad is None else p.grad.numpy() for p in params]))
@@ -180,10 +185,23 @@ def nested_function(x):
 @pytest.mark.sampled(every=8)
 @pytest.mark.parametrize(
     "f",
-    [if_else, if_alone, early_returns, elifs, ternaries_and_booleans, calls_of_bool,
-     a_bool_of_its_own, while_counts, break_in_for,
-     continue_in_for, return_in_while, return_in_for, nested_loops, nested_function],
-)  # fmt: skip
+    [
+        if_else,
+        if_alone,
+        early_returns,
+        elifs,
+        ternaries_and_booleans,
+        calls_of_bool,
+        a_bool_of_its_own,
+        while_counts,
+        break_in_for,
+        continue_in_for,
+        return_in_while,
+        return_in_for,
+        nested_loops,
+        nested_function,
+    ],
+)
 def test_values(f):
     check(f, [(UP,), (DOWN,), (BIG,), (UP * 0.7,)])
 
@@ -461,6 +479,8 @@ def test_fallback_runs_eagerly_and_says_so():
 def test_bound_names():
     import ast
 
-    tree = ast.parse("a = 1\nfor b in c: d += 1\nwith e as f: import g.h\n(i := 2)\n"
-                     "[j for j in k]\ndef l(): m = 1\ndel n\nx[0] = 1")  # fmt: skip
+    tree = ast.parse(
+        "a = 1\nfor b in c: d += 1\nwith e as f: import g.h\n(i := 2)\n"
+        "[j for j in k]\ndef l(): m = 1\ndel n\nx[0] = 1"
+    )
     assert set(bound_names(tree.body)) == {"a", "b", "d", "f", "g", "i", "l", "n"}

@@ -175,8 +175,15 @@ def _written_in_place(turns: int) -> Callable[[], Any]:
     return step
 
 
-STEPS = [_recurrent, _gru, _two_cells, _runge_kutta, _diffusion, _inner_optimizer,
-         _written_in_place]  # fmt: skip
+STEPS = [
+    _recurrent,
+    _gru,
+    _two_cells,
+    _runge_kutta,
+    _diffusion,
+    _inner_optimizer,
+    _written_in_place,
+]
 
 
 def _run(make: Callable[[int], Any], turns: int, compiled: bool) -> Any:
@@ -344,9 +351,11 @@ def test_the_log(
 def _operands(turns: int) -> Any:
     random = np.random.RandomState(turns)
     return (
-        random.rand(3, turns), random.rand(3, 3), [random.rand(3) for _ in range(turns)],
+        random.rand(3, turns),
         random.rand(3, 3),
-    )  # fmt: skip
+        [random.rand(3) for _ in range(turns)],
+        random.rand(3, 3),
+    )
 
 
 def _unrolled(sources: list[str], result: str, turns: int) -> Callable[..., Any]:
@@ -391,9 +400,20 @@ def _unrolled(sources: list[str], result: str, turns: int) -> Callable[..., Any]
 
 
 SOURCES = [
-    "state", "two turns ago", "three turns ago", "column", "column, backward", "index", "integers",
-    "numbers", "constant", "operand", "padded", "made before", "made before, backward",
-]  # fmt: skip
+    "state",
+    "two turns ago",
+    "three turns ago",
+    "column",
+    "column, backward",
+    "index",
+    "integers",
+    "numbers",
+    "constant",
+    "operand",
+    "padded",
+    "made before",
+    "made before, backward",
+]
 RESULTS = ["last", "stacked", "joined, backward", "summed", "single"]
 
 
@@ -407,9 +427,9 @@ def _holds(sources: list[str], result: str, turns: int, gradients: bool) -> None
         return value, back(jnp.cos(value))
 
     leaves, structure = jax.tree.flatten(_operands(turns))
-    closed = jax.make_jaxpr(
-        lambda *a: jax.tree.leaves(program(*jax.tree.unflatten(structure, a)))
-    )(*leaves)  # fmt: skip
+    closed = jax.make_jaxpr(lambda *a: jax.tree.leaves(program(*jax.tree.unflatten(structure, a))))(
+        *leaves
+    )
     found = roll.rolled(closed, roll.Outside(), "f")
     assert found is not closed
     assert [v.aval for v in found.jaxpr.outvars] == [v.aval for v in closed.jaxpr.outvars]
@@ -435,11 +455,12 @@ LOOPS = {
 @pytest.mark.parametrize(
     ("sources", "result", "gradients"),
     [
-        (SOURCES[:4], "stacked", True), (SOURCES[4:8], "joined, backward", False),
+        (SOURCES[:4], "stacked", True),
+        (SOURCES[4:8], "joined, backward", False),
         pytest.param(SOURCES[8:], "summed", True, marks=pytest.mark.full),
         pytest.param(SOURCES, "single", False, marks=pytest.mark.full),
     ],
-)  # fmt: skip
+)
 @pytest.mark.usefixtures("any_program")
 def test_sources(sources: list[str], result: str, gradients: bool) -> None:
     _holds(sources, result, 16, gradients)

@@ -141,16 +141,26 @@ def a_loop_in_a_try(x):
 
 
 def what_jax_catches_itself(x):
-    return torch.from_jax(jnp.power(x.jax(), jnp.asarray(2.0)) + jax.lax.fori_loop(
-        0, jnp.int32(x.jax()[2]), lambda i, s: s + i, 0))  # fmt: skip
+    return torch.from_jax(
+        jnp.power(x.jax(), jnp.asarray(2.0))
+        + jax.lax.fori_loop(0, jnp.int32(x.jax()[2]), lambda i, s: s + i, 0)
+    )
 
 
 LEGITIMATE = [
-    legitimate_value_error, shape_as_a_probe, dtype_as_a_probe, missing_attribute,
-    numpy_that_needs_detach, a_try_around_a_branch, a_try_around_a_branch_statement,
-    a_branch_in_a_called_function, a_loop_in_a_try, what_jax_catches_itself,
-    a_name_that_is_missing_anyway, a_thread_of_a_library,
-]  # fmt: skip
+    legitimate_value_error,
+    shape_as_a_probe,
+    dtype_as_a_probe,
+    missing_attribute,
+    numpy_that_needs_detach,
+    a_try_around_a_branch,
+    a_try_around_a_branch_statement,
+    a_branch_in_a_called_function,
+    a_loop_in_a_try,
+    what_jax_catches_itself,
+    a_name_that_is_missing_anyway,
+    a_thread_of_a_library,
+]
 
 
 @pytest.mark.sampled(every=4)

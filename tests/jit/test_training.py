@@ -53,9 +53,10 @@ def trained(name, wrap):
     "name",
     [
         pytest.param(n, marks=[pytest.mark.full] if n.endswith("-batch-first") else [])
-        for n in CASES if n not in REFUSED
+        for n in CASES
+        if n not in REFUSED
     ],
-)  # fmt: skip
+)
 def test_every_module(name):
     _, eager = trained(name, lambda f: f)
     after = torch.get_rng_state()

@@ -157,10 +157,13 @@ def test_modules_of_a_function_that_falls_back_warm_up_too():
     assert not part.ran_eagerly
 
 
-@pytest.mark.parametrize("wrap", [
-    lambda f: torch.jit(f, warmup=2),
-    lambda f: torch.compile(f, fullgraph=True, options={"warmup": 2}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda f: torch.jit(f, warmup=2),
+        lambda f: torch.compile(f, fullgraph=True, options={"warmup": 2}),
+    ],
+)
 def test_fullgraph_raises_where_it_traces(wrap):
     w = torch.zeros(1)
 

@@ -149,8 +149,11 @@ f(x), f(x), g(x), g(x)
 """
     env = {**os.environ, "TORCHLIKE_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], env=env, capture_output=True, text=True,
+        [sys.executable, "-W", "error", "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
         timeout=120,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

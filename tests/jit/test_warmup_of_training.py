@@ -145,9 +145,14 @@ def an_optimizer_made_inside(wrap):
 
 
 CASES = [
-    mlp, dropout_and_batch_norm, scheduled, accumulated, evaluated_between, only_the_forward,
+    mlp,
+    dropout_and_batch_norm,
+    scheduled,
+    accumulated,
+    evaluated_between,
+    only_the_forward,
     an_optimizer_made_inside,
-]  # fmt: skip
+]
 
 
 def trained(case, wrap, sizes=(4,) * STEPS):
@@ -165,9 +170,11 @@ def trained(case, wrap, sizes=(4,) * STEPS):
         state |= {f"{i}.{k}": np.asarray(v) for k, v in kept.items()}
     gradients = [p.grad.numpy() for p in model.parameters() if p.grad is not None]
     return step, {
-        "state": state, "losses": np.array(losses), "gradients": gradients,
+        "state": state,
+        "losses": np.array(losses),
+        "gradients": gradients,
         "random": torch.get_rng_state().numpy(),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.sampled(every=30, rest="full")

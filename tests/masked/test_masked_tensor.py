@@ -52,8 +52,7 @@ def test_more_rules_than_pytorch():
     m = masked_tensor(DATA, MASK)
     assert [row.get_mask().tolist() for row in m] == MASK.tolist()
     assert m.permute(1, 0).shape == (3, 2)
-    assert torch.relu(-m).to_tensor(9).tolist() == [
-        [0, 9, 0], [0, 0, 9]]  # fmt: skip
+    assert torch.relu(-m).to_tensor(9).tolist() == [[0, 9, 0], [0, 0, 9]]
     torch.testing.assert_close((2 - m).to_tensor(0), torch.where(MASK, 2 - DATA, 0))
 
 
@@ -64,9 +63,16 @@ def test_hooks():
     torch.testing.assert_close(m.grad.to_tensor(0), MASK * 3.0)
 
 
-@pytest.mark.parametrize("call", [
-    lambda m: m.sort(), lambda m: torch.fft.fft(m), lambda m: m @ m, lambda m: m.T,
-    lambda m: m.to_sparse().sum(0)])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.sort(),
+        lambda m: torch.fft.fft(m),
+        lambda m: m @ m,
+        lambda m: m.T,
+        lambda m: m.to_sparse().sum(0),
+    ],
+)
 def test_refused(call):
     with pytest.raises(NotImplementedError):
         call(masked_tensor(DATA, MASK))

@@ -72,8 +72,9 @@ def test_parts_with_holes_in_compiled_programs():
     padded = torch.randn(2, 5, 3)
     f = torch.jit(lambda n: n.unbind())
     for starts, lengths in (([0, 1], [2, 3]), ([1, 0], [2, 3])):
-        n = torch.nested.narrow(padded, 1, torch.tensor(starts), torch.tensor(lengths),
-                                layout=torch.jagged)  # fmt: skip
+        n = torch.nested.narrow(
+            padded, 1, torch.tensor(starts), torch.tensor(lengths), layout=torch.jagged
+        )
         torch.testing.assert_close(f(n), n.unbind())
     assert f.compiles == 2
 
@@ -129,8 +130,10 @@ def test_gradients_through_jit():
 WINDOWS = [(window, n) for window in ((-1, -1), (-1, 0), (3, 2), (70, -1)) for n in (1, 2)]
 
 
-@pytest.mark.parametrize(("window", "shared"), [
-    ((5, 0), 1), *(pytest.param(*case, marks=pytest.mark.full) for case in WINDOWS)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("window", "shared"),
+    [((5, 0), 1), *(pytest.param(*case, marks=pytest.mark.full) for case in WINDOWS)],
+)
 def test_varlen_attention(window, shared):
     """Against masked attention of each sequence; both jitted and not."""
     q_at, k_at = torch.tensor([0, 3, 73, 80]), torch.tensor([0, 9, 79, 88])
@@ -267,15 +270,21 @@ REFUSED = [
     ("varlen_attn(q, q[:, :1], q[:, :1], torch.tensor([0, 4]), None, 1, 1)", ValueError, "GQA"),
     ("varlen_attn(q, q, q, at, None, 4, 4, block_table=at)", NotImplementedError, "pages"),
     ("varlen_attn(q, q, q, at, None, 4, 4, window_size=(1,))", ValueError, "length 2"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "error", "words"), REFUSED)
 def test_refused(text, error, words):
-    scope = {"torch": torch, "ragged": ragged, "F": F, "varlen_attn": varlen_attn,
-             "moved": lambda n: torch.nested.nested_tensor_from_jagged(n.values(), n.offsets() + 0),
-             "x": ragged(torch.ones(6, 3), [0, 2, 6]), "q": torch.ones(4, 2, 4),
-             "at": torch.tensor([0, 4])}  # fmt: skip
+    scope = {
+        "torch": torch,
+        "ragged": ragged,
+        "F": F,
+        "varlen_attn": varlen_attn,
+        "moved": lambda n: torch.nested.nested_tensor_from_jagged(n.values(), n.offsets() + 0),
+        "x": ragged(torch.ones(6, 3), [0, 2, 6]),
+        "q": torch.ones(4, 2, 4),
+        "at": torch.tensor([0, 4]),
+    }
     with pytest.raises(error) as found:
         eval(text, scope)
     assert words in str(found.value)

@@ -36,9 +36,12 @@ def test_blocks_count_without_a_mask_function():
     count = torch.tensor([[[1, 2, 0]]]).int()
     at = torch.tensor([[[[1, 0, 2], [0, 2, 1], [0, 1, 2]]]]).int()
     out, aux = flex_attention(
-        q, k, v, block_mask=BlockMask.from_kv_blocks(count, at, BLOCK_SIZE=2),
+        q,
+        k,
+        v,
+        block_mask=BlockMask.from_kv_blocks(count, at, BLOCK_SIZE=2),
         return_aux=AuxRequest(lse=True, max_scores=True),
-    )  # fmt: skip
+    )
     kept = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 0, 0]]).bool()
     mask = kept.repeat_interleave(2, 0).repeat_interleave(2, 1)
     assert_close(out, scaled_dot_product_attention(q, k, v, mask))
@@ -70,8 +73,9 @@ def test_decoding_with_a_part_of_a_mask():
             flex_attention(q[:, :, i : i + 1], k, v, block_mask=part)
         part.mask_mod = lambda b, h, q_idx, kv_idx, i=i: causal(b, h, q_idx + i, kv_idx)
         part.seq_lengths = (1, 8)
-        assert_close(flex_attention(q[:, :, i : i + 1], k, v, block_mask=part),
-                     wanted[:, :, i : i + 1])  # fmt: skip
+        assert_close(
+            flex_attention(q[:, :, i : i + 1], k, v, block_mask=part), wanted[:, :, i : i + 1]
+        )
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(6, 6), (5, 3), (2, 6)])

@@ -39,8 +39,11 @@ def test_shared_parameters_and_modules_are_met_once():
     both = nn.Sequential(layer, layer)
     assert len(list(both.parameters())) == 2
     assert [n for n, _ in both.named_parameters(remove_duplicate=False)] == [
-        "0.weight", "0.bias", "1.weight", "1.bias",
-    ]  # fmt: skip
+        "0.weight",
+        "0.bias",
+        "1.weight",
+        "1.bias",
+    ]
     assert len(list(both.modules())) == 2
 
 

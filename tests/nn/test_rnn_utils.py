@@ -63,8 +63,12 @@ def test_weights_have_pytorchs_names():
     lstm = nn.LSTM(2, 3, num_layers=2, bidirectional=True, proj_size=1)
     names = [n for n, _ in lstm.named_parameters()]
     assert names[:5] == [
-        "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_hr_l0",
-    ]  # fmt: skip
+        "weight_ih_l0",
+        "weight_hh_l0",
+        "bias_ih_l0",
+        "bias_hh_l0",
+        "weight_hr_l0",
+    ]
     assert names[5] == "weight_ih_l0_reverse"
     assert len(names) == 20
     assert tuple(lstm.weight_ih_l1.shape) == (12, 2)

@@ -17,9 +17,14 @@ def test_layout():
     state = net().state_dict()
     assert type(state) is OrderedDict
     assert {k: tuple(v.shape) for k, v in state.items()} == {
-        "0.weight": (3, 2), "0.bias": (3,), "1.weight": (3,), "1.bias": (3,),
-        "1.running_mean": (3,), "1.running_var": (3,), "1.num_batches_tracked": (),
-    }  # fmt: skip
+        "0.weight": (3, 2),
+        "0.bias": (3,),
+        "1.weight": (3,),
+        "1.bias": (3,),
+        "1.running_mean": (3,),
+        "1.running_var": (3,),
+        "1.num_batches_tracked": (),
+    }
     assert state._metadata == {"": {"version": 1}, "0": {"version": 1}, "1": {"version": 2}}
     assert not any(v.requires_grad for v in state.values())
 
@@ -117,8 +122,9 @@ def test_extra_state():
 def test_hooks_on_saving_and_loading():
     layer, log = nn.Linear(1, 1), []
     layer.register_state_dict_pre_hook(lambda m, prefix, keep: log.append(("save", prefix)))
-    layer.register_state_dict_post_hook(lambda m, state, prefix, meta: state.pop("bias", None)
-                                        and None)  # fmt: skip
+    layer.register_state_dict_post_hook(
+        lambda m, state, prefix, meta: state.pop("bias", None) and None
+    )
     state = layer.state_dict()
     assert list(state) == ["weight"]
 

@@ -84,8 +84,10 @@ def test_the_logarithm_of_the_normal_distribution(dtype, rel):
     expected = [log_ndtr(n) for n in numbers]
     for fn in (torch.special.log_ndtr, torch.jit(torch.special.log_ndtr)):
         assert fn(x).tolist() == pytest.approx(expected, rel=rel)
-    density = [math.exp(-n * n / 2 - e) / math.sqrt(2 * math.pi)
-               for n, e in zip(numbers, expected, strict=True)]  # fmt: skip
+    density = [
+        math.exp(-n * n / 2 - e) / math.sqrt(2 * math.pi)
+        for n, e in zip(numbers, expected, strict=True)
+    ]
     found = gradient(torch.special.log_ndtr, numbers, dtype)
     assert found == pytest.approx(density, rel=max(rel, 1e-11))
     x = torch.tensor([-30.0, -2.0, 0.5, 3.0], dtype=torch.float64, requires_grad=True)

@@ -43,10 +43,16 @@ def masks(kind, rows, columns):
 
 
 CASES = [
-    (70, 70, True, None), (64, 64, False, None), (90, 33, True, None), (33, 90, False, "bool"),
-    (40, 50, False, "padding"), (40, 50, False, "bias"), (40, 50, False, "bias of columns"),
-    (20, 50, False, "one dimension"), (5, 3, True, None),
-]  # fmt: skip
+    (70, 70, True, None),
+    (64, 64, False, None),
+    (90, 33, True, None),
+    (33, 90, False, "bool"),
+    (40, 50, False, "padding"),
+    (40, 50, False, "bias"),
+    (40, 50, False, "bias of columns"),
+    (20, 50, False, "one dimension"),
+    (5, 3, True, None),
+]
 
 
 @pytest.mark.sampled(every=9)
@@ -112,7 +118,7 @@ def test_dropout_drops_the_same_weights_in_backward():
 
     np.testing.assert_allclose(
         jax.jit(jax.grad(dropped))(query), jax.jit(jax.grad(by_hand))(query), rtol=1e-4, atol=1e-5
-    )  # fmt: skip - sums of 32 that cancel
+    )  # sums of 32 that cancel
 
 
 @pytest.mark.exhaustive
@@ -131,7 +137,7 @@ def test_gradients_of_gradients():
         curvature(lambda q: plain(q, key, key, None, settings)),
         rtol=1e-4,
         atol=1e-6,
-    )  # fmt: skip - derivatives of derivatives, two softmaxes apart
+    )  # derivatives of derivatives, two softmaxes apart
 
 
 @pytest.mark.sampled(every=2)
@@ -190,9 +196,10 @@ def test_switches_are_respected():
             assert kernels.said() == "math"
         with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION]):
             assert kernels.choose(long()) == "chunked"
-        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION), pytest.raises(
-            RuntimeError, match=r"No available kernel.*cudnn: the target is no GPU"
-        ):  # fmt: skip
+        with (
+            sdpa_kernel(SDPBackend.CUDNN_ATTENTION),
+            pytest.raises(RuntimeError, match=r"No available kernel.*cudnn: the target is no GPU"),
+        ):
             kernels.choose(long())
         torch.backends.cuda.enable_flash_sdp(False)
         try:

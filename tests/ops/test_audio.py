@@ -32,9 +32,10 @@ def test_a_filter_by_its_own_past(order):
         past = expected[..., t : t + order - 1]
         expected[..., t + order - 1] = x[..., t] - (past * a[:, :-1]).sum(-1)
     given = torch.tensor(x)
-    for run in (torch.ops.torchaudio._lfilter_core_loop, torch.compile(
-        lambda *t: torch.ops.torchaudio._lfilter_core_loop(*t), fullgraph=True
-    )):  # fmt: skip
+    for run in (
+        torch.ops.torchaudio._lfilter_core_loop,
+        torch.compile(lambda *t: torch.ops.torchaudio._lfilter_core_loop(*t), fullgraph=True),
+    ):
         out = torch.tensor(padded)
         run(given, torch.tensor(a), out)
         np.testing.assert_allclose(out.numpy(), expected, rtol=1e-12)

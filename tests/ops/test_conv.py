@@ -77,8 +77,10 @@ def test_fold_of_unfold_counts_each_element_once_per_block():
     assert columns.shape == (1, 4, 4)
     assert F.fold(columns, (4, 4), 2, stride=2).tolist() == x.tolist()
     assert F.fold(F.unfold(torch.ones(1, 1, 3, 3), 2), (3, 3), 2)[0, 0].tolist() == [
-        [1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0],
-    ]  # fmt: skip
+        [1.0, 2.0, 1.0],
+        [2.0, 4.0, 2.0],
+        [1.0, 2.0, 1.0],
+    ]
 
 
 def test_float32_stays_float32():

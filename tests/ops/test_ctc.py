@@ -45,12 +45,20 @@ def test_sum_over_alignments(run, target, blank):
 def test_same_as_optax():
     x, lengths, sizes = probabilities(7, 3, 5), np.array([7, 5, 6]), np.array([2, 3, 0])
     targets = np.array([[1, 2, 4], [3, 3, 1], [2, 1, 1]])
-    ours = F.ctc_loss(torchlike.tensor(x), torchlike.tensor(targets), torchlike.tensor(lengths),
-                      torchlike.tensor(sizes), reduction="none")  # fmt: skip
+    ours = F.ctc_loss(
+        torchlike.tensor(x),
+        torchlike.tensor(targets),
+        torchlike.tensor(lengths),
+        torchlike.tensor(sizes),
+        reduction="none",
+    )
     theirs = optax.ctc_loss(
-        x.transpose(1, 0, 2), np.arange(7) >= lengths[:, None], targets,
-        np.arange(3) >= sizes[:, None], blank_id=0,
-    )  # fmt: skip
+        x.transpose(1, 0, 2),
+        np.arange(7) >= lengths[:, None],
+        targets,
+        np.arange(3) >= sizes[:, None],
+        blank_id=0,
+    )
     # optax stands -1e5 in for the logarithm of 0.
     np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-6)
 
@@ -94,8 +102,9 @@ def test_first_and_second_derivative_of_logits():
 @pytest.mark.parametrize("zero_infinity", [False, True])
 def test_impossible_targets(zero_infinity):
     x = torchlike.tensor(probabilities(2, 1, 3), requires_grad=True)
-    loss = F.ctc_loss(x, torchlike.tensor([[1, 1, 2]]), (2,), (3,), reduction="sum",
-                      zero_infinity=zero_infinity)  # fmt: skip
+    loss = F.ctc_loss(
+        x, torchlike.tensor([[1, 1, 2]]), (2,), (3,), reduction="sum", zero_infinity=zero_infinity
+    )
     loss.backward()
     assert x.grad is not None
     if zero_infinity:

@@ -40,8 +40,9 @@ def test_bags_of_a_flat_list():
 def test_sparse_gradients_are_refused_under_jit():
     w, i = torch.tensor(WEIGHT, requires_grad=True), torch.tensor([0, 2])
     for look_up in (
-        lambda: F.embedding(i, w, sparse=True), lambda: F.embedding_bag(i[None], w, sparse=True)
-    ):  # fmt: skip
+        lambda: F.embedding(i, w, sparse=True),
+        lambda: F.embedding_bag(i[None], w, sparse=True),
+    ):
         with pytest.raises(JitCaptureError, match="Use sparse=False"):
             torch.jit(look_up)()
         with torch.no_grad():

@@ -21,8 +21,11 @@ def test_same_as_numpy(run, name, norm) -> None:
 def test_inverses(run) -> None:
     for there, back in (("rfftn", "irfftn"), ("rfft2", "irfft2"), ("ihfftn", "hfftn")):
         found = run(
-            lambda x, a=there, b=back: getattr(torch.fft, b)(getattr(torch.fft, a)(x), x.shape[-2:]
-                if "2" in a else x.shape), X)  # fmt: skip
+            lambda x, a=there, b=back: getattr(torch.fft, b)(
+                getattr(torch.fft, a)(x), x.shape[-2:] if "2" in a else x.shape
+            ),
+            X,
+        )
         np.testing.assert_allclose(found.numpy(), X.numpy(), rtol=1e-10, atol=1e-12)
 
 

@@ -33,15 +33,21 @@ def test_the_gradient_adds_up_where_an_index_repeats(run) -> None:
 @pytest.mark.parametrize(
     ("function", "error", "words"),
     [
-        (lambda: X.gather(0, torch.tensor([[3, 0, 0, 0]])), RuntimeError,
-         "index 3 is out of bounds for dimension 0 with size 3"),
+        (
+            lambda: X.gather(0, torch.tensor([[3, 0, 0, 0]])),
+            RuntimeError,
+            "index 3 is out of bounds for dimension 0 with size 3",
+        ),
         (lambda: X.gather(0, torch.tensor([[-1, 0, 0, 0]])), RuntimeError, "index -1 is out of"),
-        (lambda: X.index_select(1, torch.tensor([4])), RuntimeError,
-         "INDICES element is out of DATA bounds, id=4 axis_dim=4"),
+        (
+            lambda: X.index_select(1, torch.tensor([4])),
+            RuntimeError,
+            "INDICES element is out of DATA bounds, id=4 axis_dim=4",
+        ),
         (lambda: X.take(torch.tensor([12])), IndexError, "tried to access index 12"),
         (lambda: X.take_along_dim(torch.tensor([[7]]), 1), RuntimeError, "index 7 is out of"),
     ],
-)  # fmt: skip
+)
 def test_an_index_out_of_range_is_an_error_not_a_clamp(function, error, words) -> None:
     with pytest.raises(error, match=words):
         function()

@@ -60,8 +60,9 @@ def test_the_derivative_is_the_density():
 def test_of_order_zero():
     a, x = torch.zeros(5), torch.tensor([1e-3, 0.5, 3.0, torch.inf, 0.0])
     for igamma, igammac in (
-        (torch.igamma, torch.igammac), (torch.jit(torch.igamma), torch.jit(torch.igammac)),
-    ):  # fmt: skip
+        (torch.igamma, torch.igammac),
+        (torch.jit(torch.igamma), torch.jit(torch.igammac)),
+    ):
         p, q = igamma(a, x), igammac(a, x)
         assert p[:4].tolist() == [1, 1, 1, 1]
         assert q[:4].tolist() == [0, 0, 0, 0]

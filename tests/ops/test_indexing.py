@@ -63,9 +63,11 @@ def test_what_is_the_whole_is_seen_by_what_is_written():
     parts = {"1:": x[..., 1:], ":-1": x[..., :-1], "0:": x[..., 0:], ":9": x[..., :9]}
     names = {k: v.grad_fn.name() for k, v in parts.items()}
     assert names == {
-        "1:": "SliceBackward0", ":-1": "SliceBackward0", "0:": "AliasBackward0",
+        "1:": "SliceBackward0",
+        ":-1": "SliceBackward0",
+        "0:": "AliasBackward0",
         ":9": "AliasBackward0",
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, torch.jit], ids=["eager", "jit"])

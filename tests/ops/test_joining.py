@@ -56,8 +56,11 @@ def test_block_diag_and_products() -> None:
     found = torch.block_diag(torch.ones(1, 2), torch.ones(2, 1))
     np.testing.assert_array_equal(found.numpy(), [[1, 1, 0], [0, 0, 1], [0, 0, 1]])
     assert torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4])).tolist() == [
-        [1, 3], [1, 4], [2, 3], [2, 4],
-    ]  # fmt: skip
+        [1, 3],
+        [1, 4],
+        [2, 3],
+        [2, 4],
+    ]
     assert torch.combinations(torch.tensor([1, 2, 3])).tolist() == [[1, 2], [1, 3], [2, 3]]
 
 

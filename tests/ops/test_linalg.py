@@ -38,8 +38,10 @@ def test_eigenvectors(run) -> None:
     close(S @ vectors, vectors * values[..., None, :])
     square = A[:, :3]
     values, vectors = run(lambda a: tuple(torch.linalg.eig(a)), square)
-    close(torch.view_as_real(square.to(torch.complex128) @ vectors),
-          torch.view_as_real(vectors * values.unsqueeze(-2)))  # fmt: skip
+    close(
+        torch.view_as_real(square.to(torch.complex128) @ vectors),
+        torch.view_as_real(vectors * values.unsqueeze(-2)),
+    )
 
 
 @pytest.mark.sampled(every=2)

@@ -51,8 +51,14 @@ def test_interpolation_values():
     x = torch.tensor(X)
     assert F.interpolate(x, scale_factor=2)[0, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert F.interpolate(x, size=7, mode="linear", align_corners=True)[0, 0].tolist() == [
-        0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0,
-    ]  # fmt: skip
+        0.0,
+        0.5,
+        1.0,
+        1.5,
+        2.0,
+        2.5,
+        3.0,
+    ]
 
 
 def test_sampling_at_the_identity_grid_is_the_identity():

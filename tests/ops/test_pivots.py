@@ -37,8 +37,9 @@ def test_good_pivots(run) -> None:
     a = torch.tensor([[0.0, 1.0, 2.0], [3.0, 1.0, 1.0], [1.0, 4.0, 0.5]])
     lu, pivots = torch.linalg.lu_factor(a)
     for left, adjoint in ((True, False), (True, True), (False, False), (False, True)):
-        x = run(lambda p, k=left, h=adjoint: torch.linalg.lu_solve(lu, p, a, left=k, adjoint=h),
-                pivots)  # fmt: skip
+        x = run(
+            lambda p, k=left, h=adjoint: torch.linalg.lu_solve(lu, p, a, left=k, adjoint=h), pivots
+        )
         matrix = a.mH if adjoint else a
         torch.testing.assert_close(matrix @ x if left else x @ matrix, a, rtol=1e-5, atol=1e-5)
     p, lower, upper = run(lambda p: tuple(torch.lu_unpack(lu, p)), pivots)

@@ -43,9 +43,11 @@ def overlap(a, b):
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     shared = max(width, 0) * max(height, 0)
-    return shared / sum((x[2] - x[0]) * (x[3] - x[1]) for x in (a, b)) / (
-        1 - shared / sum((x[2] - x[0]) * (x[3] - x[1]) for x in (a, b))
-    )  # fmt: skip
+    return (
+        shared
+        / sum((x[2] - x[0]) * (x[3] - x[1]) for x in (a, b))
+        / (1 - shared / sum((x[2] - x[0]) * (x[3] - x[1]) for x in (a, b)))
+    )
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.75, 0.95])
@@ -90,10 +92,14 @@ def aligned_by_hand(images, rois, scale, size, ratio, aligned):
         n_y, n_x = (ratio, ratio) if ratio > 0 else (math.ceil(step_y), math.ceil(step_x))
         for i, j in np.ndindex(*size):
             samples = [
-                bilinear(images[int(image)], y1 + step_y * (i + (a + 0.5) / n_y),
-                         x1 + step_x * (j + (b + 0.5) / n_x))
-                for a in range(n_y) for b in range(n_x)
-            ]  # fmt: skip
+                bilinear(
+                    images[int(image)],
+                    y1 + step_y * (i + (a + 0.5) / n_y),
+                    x1 + step_x * (j + (b + 0.5) / n_x),
+                )
+                for a in range(n_y)
+                for b in range(n_x)
+            ]
             out[k, :, i, j] = sum(samples) / max(n_y * n_x, 1)
     return out
 

@@ -10,9 +10,12 @@ INDEX = torch.tensor([[0, 1, 1], [0, 0, 1]])
 SOURCE = torch.tensor([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]])
 
 _COMBINE = {
-    "sum": lambda old: sum(old), "prod": lambda old: np.prod(old), "amax": lambda old: max(old),
-    "amin": lambda old: min(old), "mean": lambda old: sum(old) / len(old),
-}  # fmt: skip
+    "sum": lambda old: sum(old),
+    "prod": lambda old: np.prod(old),
+    "amax": lambda old: max(old),
+    "amin": lambda old: min(old),
+    "mean": lambda old: sum(old) / len(old),
+}
 
 
 def by_hand(reduce: str, include_self: bool) -> np.ndarray:
@@ -31,8 +34,10 @@ def by_hand(reduce: str, include_self: bool) -> np.ndarray:
 def test_scatter_reduce_is_the_loop(run, reduce, include_self) -> None:
     found = run(
         lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self=include_self),
-        X, INDEX, SOURCE,
-    )  # fmt: skip
+        X,
+        INDEX,
+        SOURCE,
+    )
     np.testing.assert_allclose(found.numpy(), by_hand(reduce, include_self), rtol=1e-6)
 
 

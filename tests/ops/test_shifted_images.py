@@ -49,9 +49,13 @@ def test_values_and_gradients_are_those_of_a_convolution(sizes, kernel, geometry
 
     def plain(x, w):
         return lax.conv_general_dilated(
-            x, w, geometry.stride, geometry.pads, rhs_dilation=geometry.dilation,
+            x,
+            w,
+            geometry.stride,
+            geometry.pads,
+            rhs_dilation=geometry.dilation,
             dimension_numbers=names,
-        )  # fmt: skip
+        )
 
     def ours(x, w):
         return channels_last(x, w, geometry)

@@ -68,8 +68,10 @@ def test_distinct_values_and_counts() -> None:
     x = torch.tensor([3, 1, 3, 2])
     values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
     assert (values.tolist(), inverse.tolist(), counts.tolist()) == (
-        [1, 2, 3], [2, 0, 2, 1], [1, 1, 2],
-    )  # fmt: skip
+        [1, 2, 3],
+        [2, 0, 2, 1],
+        [1, 1, 2],
+    )
     assert torch.tensor([1, 1, 2, 1]).unique_consecutive().tolist() == [1, 2, 1]
     assert torch.bincount(x, minlength=5).tolist() == [0, 1, 1, 2, 0]
     assert torch.isin(x, torch.tensor([3])).tolist() == [True, False, True, False]
@@ -91,8 +93,9 @@ def test_mistakes() -> None:
 def test_nan_of_either_sign_is_the_largest(dtype, jitted) -> None:
     # 0 / 0 has the sign bit on x86, and log(-1) has not.
     nan = float("nan")
-    x = torch.copysign(torch.tensor([nan, 1.0, nan, float("inf"), -1.0]),
-                       torch.tensor([-1.0, 1.0, 1.0, 1.0, -1.0])).to(dtype)  # fmt: skip
+    x = torch.copysign(
+        torch.tensor([nan, 1.0, nan, float("inf"), -1.0]), torch.tensor([-1.0, 1.0, 1.0, 1.0, -1.0])
+    ).to(dtype)
     assert x.signbit().tolist() == [True, False, False, False, True]
     topk = torch.jit(torch.topk) if jitted else torch.topk
     assert topk(x, 4).indices.tolist() == [0, 2, 3, 1]

@@ -50,10 +50,17 @@ def test_repr():
 def test_arithmetic():
     s, d = made(), torchlike.arange(6.0).reshape(2, 3)
     for got, expected in (
-        (s + s, DENSE * 2), (s - s.coalesce(), DENSE * 0), (-s, -DENSE), (s * 2.5, DENSE * 2.5),
-        (s / 4, DENSE / 4), (s * s, DENSE * DENSE), (s * d, DENSE * d.numpy()),
-        (s @ s.t(), DENSE @ DENSE.T), (s.sum(0), DENSE.sum(0)), (s.sum(1), DENSE.sum(1)),
-    ):  # fmt: skip
+        (s + s, DENSE * 2),
+        (s - s.coalesce(), DENSE * 0),
+        (-s, -DENSE),
+        (s * 2.5, DENSE * 2.5),
+        (s / 4, DENSE / 4),
+        (s * s, DENSE * DENSE),
+        (s * d, DENSE * d.numpy()),
+        (s @ s.t(), DENSE @ DENSE.T),
+        (s.sum(0), DENSE.sum(0)),
+        (s.sum(1), DENSE.sum(1)),
+    ):
         assert np.array_equal(got.to_dense().numpy(), expected)
     assert np.array_equal((d + s).numpy(), d.numpy() + DENSE)
     assert np.array_equal((d.t() @ s).numpy(), d.numpy().T @ DENSE)

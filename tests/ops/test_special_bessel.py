@@ -23,13 +23,17 @@ FUNCTIONS = {
     "modified_bessel_k1": (scipy.k1, lambda x: scipy.kvp(1, x), False),
     "scaled_modified_bessel_k0": (scipy.k0e, lambda x: scipy.k0e(x) - scipy.k1e(x), False),
     "scaled_modified_bessel_k1": (
-        scipy.k1e, lambda x: scipy.k1e(x) - (scipy.k0e(x) + scipy.k1e(x) / x), False
+        scipy.k1e,
+        lambda x: scipy.k1e(x) - (scipy.k0e(x) + scipy.k1e(x) / x),
+        False,
     ),
     "airy_ai": (lambda x: scipy.airy(x)[0], lambda x: scipy.airy(x)[1], True),
     "spherical_bessel_j0": (
-        lambda x: scipy.spherical_jn(0, x), lambda x: scipy.spherical_jn(0, x, True), True
+        lambda x: scipy.spherical_jn(0, x),
+        lambda x: scipy.spherical_jn(0, x, True),
+        True,
     ),
-}  # fmt: skip
+}
 
 
 def points(name: str) -> np.ndarray:
@@ -79,8 +83,9 @@ def test_ends_of_the_line():
     x = torchlike.tensor([0.0, inf, -inf, nan, -1.0], dtype=torchlike.float64)
     special = torchlike.special
     for name in ("modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0"):
-        assert np.array_equal(getattr(special, name)(x).numpy(), [inf, 0, nan, nan, nan],
-                              equal_nan=True), name  # fmt: skip
+        assert np.array_equal(
+            getattr(special, name)(x).numpy(), [inf, 0, nan, nan, nan], equal_nan=True
+        ), name
     for name in ("bessel_y0", "bessel_y1"):
         found = getattr(special, name)(x).numpy()
         assert found[0] == -inf

@@ -22,14 +22,16 @@ POINTS = torch.tensor([0.0, 1.0, 3.0, 3.5], dtype=torch.float64)
         (lambda x: torch.cov(x), np.cov(N)),
         (lambda x: torch.corrcoef(x), np.corrcoef(N)),
         (lambda x: torch.trapezoid(x, POINTS), np.trapezoid(N, POINTS.numpy())),
-        (lambda x: torch.gradient(x, spacing=(POINTS,), dim=1)[0],
-         np.gradient(N, POINTS.numpy(), axis=1)),
+        (
+            lambda x: torch.gradient(x, spacing=(POINTS,), dim=1)[0],
+            np.gradient(N, POINTS.numpy(), axis=1),
+        ),
         (lambda x: torch.gradient(x[0], edge_order=2)[0], np.gradient(N[0], edge_order=2)),
         (lambda x: torch.vander(x[0], 3), np.vander(N[0], 3)),
         (lambda x: torch.cdist(x, x, p=1), np.abs(N[:, None] - N[None]).sum(-1)),
         (lambda x: torch.cross(x[:, :3], x[:, 1:], dim=1), np.cross(N[:, :3], N[:, 1:])),
     ],
-)  # fmt: skip
+)
 def test_same_as_numpy(run, ours, theirs) -> None:
     np.testing.assert_allclose(run(ours, X).numpy(), theirs, rtol=1e-9, atol=1e-12)
 

@@ -8,8 +8,14 @@ import torchlike as torch
 import torchlike.nn.functional as F
 
 #: L, S, E, V: small ones, one block, two uneven blocks, four, keys beyond the last row, fewer keys.
-SIZES = [(3, 2, 1, 2), (17, 40, 16, 16), (131, 131, 16, 8), (520, 520, 16, 16), (130, 150, 8, 8),
-         (140, 20, 16, 16)]  # fmt: skip
+SIZES = [
+    (3, 2, 1, 2),
+    (17, 40, 16, 16),
+    (131, 131, 16, 8),
+    (520, 520, 16, 16),
+    (130, 150, 8, 8),
+    (140, 20, 16, 16),
+]
 MASKS = ["none", "causal", "bool", "float"]
 
 
@@ -116,8 +122,9 @@ def test_a_nan_among_the_keys_reaches_every_row_that_sees_it(run):
 
 def one_key_a_row(dtype, as_bias=False):
     leaves, _, c = problem((4, 3, 2, 2), "bool", torch.float64)
-    mask = torch.tensor([[True, False, False], [False, False, False], [False, True, False],
-                         [True, True, True]])  # fmt: skip
+    mask = torch.tensor(
+        [[True, False, False], [False, False, False], [False, True, False], [True, True, True]]
+    )
     leaves = [t.detach().to(dtype).requires_grad_() for t in leaves]
     if as_bias:
         mask = torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, -torch.inf)

@@ -49,9 +49,9 @@ def same(a, b, rtol=1e-5):
 
 
 @pytest.mark.parametrize(
-    ("jitted", "mode"), [(False, "numpy"), pytest.param(False, "compiled", marks=pytest.mark.full),
-                         (True, "numpy")],
-)  # fmt: skip
+    ("jitted", "mode"),
+    [(False, "numpy"), pytest.param(False, "compiled", marks=pytest.mark.full), (True, "numpy")],
+)
 def test_adamw_is_torchs(jitted, mode):
     with set_first_calls(mode):
         ours, theirs = model(), model()
@@ -104,8 +104,9 @@ def test_groups_have_their_own_hyperparameters_and_transformations(jitted):
     m, other = model(), model()
     optimizer = Optax(
         [{"params": m[0].parameters(), "lr": 0.5}, {"params": m[2].parameters()}],
-        optax.sgd, lr=0.1,
-    )  # fmt: skip
+        optax.sgd,
+        lr=0.1,
+    )
     theirs = torch.optim.SGD(
         [{"params": other[0].parameters(), "lr": 0.5}, {"params": other[2].parameters()}], 0.1
     )

@@ -105,11 +105,14 @@ def test_by_a_transformation(name, way, by_hand):
 def test_all_aliases_are_in_the_table():
     def aliases(module, of):
         return {
-            name for name, f in vars(module).items()
-            if inspect.isfunction(f) and f.__module__.startswith(of)
-            and "learning_rate" in inspect.signature(f).parameters and name[0] != "_"
+            name
+            for name, f in vars(module).items()
+            if inspect.isfunction(f)
+            and f.__module__.startswith(of)
+            and "learning_rate" in inspect.signature(f).parameters
+            and name[0] != "_"
             and not name.startswith("scale_by")
-        }  # fmt: skip
+        }
 
     known = {name.removeprefix("contrib.") for name in CASES} | BY_THEMSELVES | {"polyak_sgd"}
     assert aliases(optax, "optax._src.alias") - known == set()

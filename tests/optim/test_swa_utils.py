@@ -31,10 +31,14 @@ def trained(jitted, **options):
 @pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     "options",
-    [{}, {"use_buffers": True}, {"multi_avg_fn": get_ema_multi_avg_fn(0.9)},
-     {"avg_fn": lambda a, b, n: a + (b - a) / (n + 2)}],
+    [
+        {},
+        {"use_buffers": True},
+        {"multi_avg_fn": get_ema_multi_avg_fn(0.9)},
+        {"avg_fn": lambda a, b, n: a + (b - a) / (n + 2)},
+    ],
     ids=["mean", "with buffers", "exponential", "own function"],
-)  # fmt: skip
+)
 def test_a_jitted_average_is_the_eager_one(options):
     eager, jitted = trained(False, **options), trained(True, **options)
     assert eager.n_averaged.item() == jitted.n_averaged.item() == 5

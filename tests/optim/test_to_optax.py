@@ -22,12 +22,17 @@ OPTIMIZERS = {
     "SGD dampening": lambda p: O.SGD(p, 0.1, momentum=0.9, dampening=0.5),
     "Adam": lambda p: O.Adam(p, amsgrad=True),
     "AdamW": lambda p: O.AdamW(p, maximize=True),
-    "Adamax": O.Adamax, "NAdam": O.NAdam, "RAdam": O.RAdam, "Adafactor": O.Adafactor,
+    "Adamax": O.Adamax,
+    "NAdam": O.NAdam,
+    "RAdam": O.RAdam,
+    "Adafactor": O.Adafactor,
     "Adagrad": lambda p: O.Adagrad(p, initial_accumulator_value=0.5),
-    "Adadelta": O.Adadelta, "ASGD": lambda p: O.ASGD(p, t0=1),
+    "Adadelta": O.Adadelta,
+    "ASGD": lambda p: O.ASGD(p, t0=1),
     "RMSprop": lambda p: O.RMSprop(p, momentum=0.9, centered=True),
-    "Rprop": O.Rprop, "Muon": O.Muon,
-}  # fmt: skip
+    "Rprop": O.Rprop,
+    "Muon": O.Muon,
+}
 QUICK = {"SGD dampening"}
 
 

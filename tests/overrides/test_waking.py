@@ -59,8 +59,12 @@ def test_an_instance_wakes_however_it_is_made():
         pass
 
     x = torch.ones(2)
-    for make in (lambda: Kept([1.0, 2.0]), lambda: x.as_subclass(Kept),
-                 lambda: torch.Tensor._make_subclass(Kept, x), lambda: Kept(x)):  # fmt: skip
+    for make in (
+        lambda: Kept([1.0, 2.0]),
+        lambda: x.as_subclass(Kept),
+        lambda: torch.Tensor._make_subclass(Kept, x),
+        lambda: Kept(x),
+    ):
         assert type(make() * 2) is Kept
         asking.rest()
 
@@ -73,8 +77,15 @@ def test_errors_of_functions_are_the_same_awake():
             return type(error), str(error)
 
     x = torch.ones(2, 3)
-    calls = (lambda: torch.add(x), lambda: x @ x, lambda: x.view(5), lambda: x[4], lambda: x + "a",
-             lambda: torch.nn.functional.relu(x, nothing=1), lambda: x.sum(dim=7))  # fmt: skip
+    calls = (
+        lambda: torch.add(x),
+        lambda: x @ x,
+        lambda: x.view(5),
+        lambda: x[4],
+        lambda: x + "a",
+        lambda: torch.nn.functional.relu(x, nothing=1),
+        lambda: x.sum(dim=7),
+    )
     asleep = [said(call) for call in calls]
     protocol.wake()
     assert [said(call) for call in calls] == asleep

@@ -98,10 +98,11 @@ CASES = [
     *expressions(BITS, "and", "or", "xor", "lshift", "rshift"),
     *expressions(PADS, "reflection", "replication"),
     *expressions(NEAREST, "upsample_nearest", "_upsample_nearest_exact"),
-    *expressions(CORNERS, "False", "True"), *expressions(OTHERS),
+    *expressions(CORNERS, "False", "True"),
+    *expressions(OTHERS),
     *expressions(LISTS, "add", "sub", "mul", "div", "maximum", "pow", "clamp_min"),
     *[f"A._foreach_{n}([p(3), p(2, 2)])" for n in ("abs", "exp", "log", "neg", "sigmoid", "rsqrt")],
-]  # fmt: skip
+]
 
 
 def names(library):
@@ -116,7 +117,10 @@ def names(library):
         return tensors
 
     return {
-        "torch": library, "A": library.ops.aten, "t": t, "left": left,
+        "torch": library,
+        "A": library.ops.aten,
+        "t": t,
+        "left": left,
         "p": lambda *size, seed=0: t(*size, seed=seed).abs() + 0.5,
         "i": lambda *size: library.tensor(np.random.default_rng(sum(size)).integers(0, 4, size)),
-    }  # fmt: skip
+    }

@@ -132,5 +132,12 @@ def expressions(text: str) -> list[str]:
     return [e.strip() for line in text.strip().splitlines() for e in line.split(";") if e.strip()]
 
 
-TABLES = {"pointwise": POINTWISE, "reductions": REDUCTIONS, "shapes": SHAPES, "linear": LINEAR,
-          "layers": LAYERS, "creation": CREATION, "in place": IN_PLACE}  # fmt: skip
+TABLES = {
+    "pointwise": POINTWISE,
+    "reductions": REDUCTIONS,
+    "shapes": SHAPES,
+    "linear": LINEAR,
+    "layers": LAYERS,
+    "creation": CREATION,
+    "in place": IN_PLACE,
+}

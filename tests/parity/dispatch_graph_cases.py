@@ -66,8 +66,16 @@ def expressions(text: str) -> list[str]:
 CASES = [*expressions(FORWARD), *expressions(BACKWARD)]
 SYMBOLIC = expressions(SIZED)
 NAMES = ("x", "y", "w", "b", "v", "s", "img", "k", "i")
-SIZES = {"x": (4, 6), "y": (4, 6), "w": (5, 6), "b": (5,), "v": (6,), "s": (2, 3, 4),
-         "img": (2, 4, 8, 8), "k": (6, 4, 3, 3)}  # fmt: skip
+SIZES = {
+    "x": (4, 6),
+    "y": (4, 6),
+    "w": (5, 6),
+    "b": (5,),
+    "v": (6,),
+    "s": (2, 3, 4),
+    "img": (2, 4, 8, 8),
+    "k": (6, 4, 3, 3),
+}
 
 
 def function(library, expression, used):
@@ -82,7 +90,8 @@ def function(library, expression, used):
         def grads(loss):
             return library.autograd.grad(loss, leaves, allow_unused=True)
 
-        return eval(expression, {"torch": library, "F": library.nn.functional, "grads": grads,
-                                 **names})  # fmt: skip
+        return eval(
+            expression, {"torch": library, "F": library.nn.functional, "grads": grads, **names}
+        )
 
     return f

@@ -19,9 +19,15 @@ def two_tensor(torch, log=None):
         @staticmethod
         def __new__(cls, a, b, requires_grad=False):
             made = torch.Tensor._make_wrapper_subclass(
-                cls, a.size(), strides=a.stride(), storage_offset=a.storage_offset(),
-                dtype=a.dtype, device=a.device, layout=a.layout, requires_grad=requires_grad,
-            )  # fmt: skip
+                cls,
+                a.size(),
+                strides=a.stride(),
+                storage_offset=a.storage_offset(),
+                dtype=a.dtype,
+                device=a.device,
+                layout=a.layout,
+                requires_grad=requires_grad,
+            )
             made.a, made.b = a, b
             return made
 
@@ -50,8 +56,10 @@ def two_tensor(torch, log=None):
             out_a, out_b = func(*first[0], **first[1]), func(*second[0], **second[1])
             flat_a, spec = pytree.tree_flatten(out_a)
             flat_b = pytree.tree_leaves(out_b)
-            flat = [Two(x, y) if isinstance(x, torch.Tensor) else x
-                    for x, y in zip(flat_a, flat_b, strict=True)]  # fmt: skip
+            flat = [
+                Two(x, y) if isinstance(x, torch.Tensor) else x
+                for x, y in zip(flat_a, flat_b, strict=True)
+            ]
             out = pytree.tree_unflatten(flat, spec)
             return dispatch.return_and_correct_aliasing(func, args, kwargs, out)
 
@@ -76,8 +84,7 @@ def arithmetic(torch):
 def attributes(torch):
     x = made(torch)
     said = x.shape, str(x.dtype), str(x.device), x.stride(), x.dim(), x.numel(), x.is_contiguous()
-    return (*said, x.requires_grad, x.is_leaf, str(x.layout), x.element_size(),
-            x.storage_offset())  # fmt: skip
+    return (*said, x.requires_grad, x.is_leaf, str(x.layout), x.element_size(), x.storage_offset())
 
 
 def transposed(torch):
@@ -151,8 +158,13 @@ def out_argument(torch):
 
 def parameter(torch):
     p = torch.nn.Parameter(made(torch))
-    return type(p).__name__, isinstance(p, torch.nn.Parameter), p.requires_grad, p.is_leaf, (
-        parts(p.detach()))  # fmt: skip
+    return (
+        type(p).__name__,
+        isinstance(p, torch.nn.Parameter),
+        p.requires_grad,
+        p.is_leaf,
+        (parts(p.detach())),
+    )
 
 
 def module(torch):
@@ -160,8 +172,11 @@ def module(torch):
     m.weight = torch.nn.Parameter(made(torch))
     loss = m(torch.ones(1, 3)).sum()
     loss.backward()
-    return [n for n, _ in m.named_parameters()], parts(m.weight.grad), (
-        type(m.state_dict()["weight"]).__name__)  # fmt: skip
+    return (
+        [n for n, _ in m.named_parameters()],
+        parts(m.weight.grad),
+        (type(m.state_dict()["weight"]).__name__),
+    )
 
 
 def sgd(torch):
@@ -260,8 +275,7 @@ def int8_weight(torch):
         layer.weight + 1
     except NotImplementedError as error:
         refused = str(error)
-    kinds = [type(w).__name__ for w in (layer.weight, state["weight"],
-                                        copy.deepcopy(layer).weight)]  # fmt: skip
+    kinds = [type(w).__name__ for w in (layer.weight, state["weight"], copy.deepcopy(layer).weight)]
     return layer(x).detach(), list(state), kinds, refused
 
 
@@ -271,8 +285,11 @@ def transform(torch):
     dispatch = import_module(torch.__name__ + ".utils._python_dispatch")
     x = made(torch)
     y = dispatch.transform_subclass(x, lambda name, t: t + (1 if name == "a" else 2))
-    return parts(y), dispatch.is_traceable_wrapper_subclass(x), (
-        dispatch.is_traceable_wrapper_subclass(x.a))  # fmt: skip
+    return (
+        parts(y),
+        dispatch.is_traceable_wrapper_subclass(x),
+        (dispatch.is_traceable_wrapper_subclass(x.a)),
+    )
 
 
 def functions_give_lists(torch):
@@ -425,13 +442,26 @@ def same_memory_subclass(torch):
 def overload_objects(torch):
     add = torch.ops.aten.add
     table = {add.Tensor: 1, torch.ops.aten.mm.default: 2}
-    return (str(add), str(add.Tensor), repr(add.Tensor), add.Tensor.name(), add.Tensor.__name__,
-            add.overloads()[0], add.Tensor is add.Tensor, table[torch.ops.aten.mm.default],
-            add.Tensor.overloadpacket is add, str(add.Tensor._schema), add.Tensor.namespace,
-            add.Tensor._overloadname, str(torch.ops.aten.relu_.default._schema),
-            torch.ops.aten.add_.Tensor._schema.is_mutable, add.out._schema.is_mutable,
-            [a.name for a in add.Tensor._schema.arguments],
-            torch.ops.aten.t.default.is_view, add.Tensor(torch.ones(2), 1, alpha=3))  # fmt: skip
+    return (
+        str(add),
+        str(add.Tensor),
+        repr(add.Tensor),
+        add.Tensor.name(),
+        add.Tensor.__name__,
+        add.overloads()[0],
+        add.Tensor is add.Tensor,
+        table[torch.ops.aten.mm.default],
+        add.Tensor.overloadpacket is add,
+        str(add.Tensor._schema),
+        add.Tensor.namespace,
+        add.Tensor._overloadname,
+        str(torch.ops.aten.relu_.default._schema),
+        torch.ops.aten.add_.Tensor._schema.is_mutable,
+        add.out._schema.is_mutable,
+        [a.name for a in add.Tensor._schema.arguments],
+        torch.ops.aten.t.default.is_view,
+        add.Tensor(torch.ones(2), 1, alpha=3),
+    )
 
 
 def pickled_overload(torch):
@@ -461,6 +491,10 @@ def detached(torch):
     return y.requires_grad, y.is_leaf, z.requires_grad, (y * 2).requires_grad, parts(x.grad)
 
 
-PROGRAMS = [f for f in list(globals().values()) if callable(f) and getattr(
-    f, "__module__", None) == __name__ and f.__name__ not in (
-    "two_tensor", "made", "parts")]  # fmt: skip
+PROGRAMS = [
+    f
+    for f in list(globals().values())
+    if callable(f)
+    and getattr(f, "__module__", None) == __name__
+    and f.__name__ not in ("two_tensor", "made", "parts")
+]

@@ -29,13 +29,23 @@ def _after_a_step(x, gradient):
 
 #: op -> the entry of op_db that runs it.
 ENTRY = {
-    "index": "__getitem__", "div_op": "div.no_rounding_mode",
+    "index": "__getitem__",
+    "div_op": "div.no_rounding_mode",
     "border_pad_op": "nn.functional.pad.reflect",
-    "pow_tensor": "pow", "lu_factor_op": "linalg.lu_factor", "max_dim": "max.reduction_with_dim",
-    "max_all": "max.reduction_no_dim", "min_dim": "min.reduction_with_dim",
-    "min_all": "min.reduction_no_dim", "median_all": "median", "nanmedian_all": "nanmedian",
-    "var_op": "var", "std_op": "std", "maximum": "max.binary", "minimum": "min.binary",
-    "group_norm_op": "nn.functional.group_norm", "moments": "native_group_norm",
+    "pow_tensor": "pow",
+    "lu_factor_op": "linalg.lu_factor",
+    "max_dim": "max.reduction_with_dim",
+    "max_all": "max.reduction_no_dim",
+    "min_dim": "min.reduction_with_dim",
+    "min_all": "min.reduction_no_dim",
+    "median_all": "median",
+    "nanmedian_all": "nanmedian",
+    "var_op": "var",
+    "std_op": "std",
+    "maximum": "max.binary",
+    "minimum": "min.binary",
+    "group_norm_op": "nn.functional.group_norm",
+    "moments": "native_group_norm",
     "constant_pad_op": "nn.functional.pad.constant",
     "interpolate_op": "nn.functional.interpolate.bilinear",
     "fractional_max_pool_op": "nn.functional.fractional_max_pool2d",
@@ -45,12 +55,16 @@ ENTRY = {
     "max_unpool_op": "nn.functional.max_unpool1d",
     "attention_op": "nn.functional.scaled_dot_product_attention",
     "mvlgamma": "mvlgamma.mvlgamma_p_1",
-    "polygamma_op": "polygamma.polygamma_n_1", "pinv_op": "linalg.pinv",
-    "index_reduce": "index_reduce.mean", "scatter_src": "scatter", "nuclear_norm_op": "norm.nuc",
-    "scatter_reduce_src": "scatter_reduce.sum", "svdvals_op": "linalg.svdvals",
+    "polygamma_op": "polygamma.polygamma_n_1",
+    "pinv_op": "linalg.pinv",
+    "index_reduce": "index_reduce.mean",
+    "scatter_src": "scatter",
+    "nuclear_norm_op": "norm.nuc",
+    "scatter_reduce_src": "scatter_reduce.sum",
+    "svdvals_op": "linalg.svdvals",
     "inv_ex_op": "linalg.inv_ex",
     "solve_ex_op": "linalg.solve_ex",
-}  # fmt: skip
+}
 
 
 def positive(rows, cols):
@@ -114,19 +128,32 @@ HALVES = torch.full((3,), 0.5, dtype=torch.float64)
 
 #: op -> (function, shapes of its inputs); values are distinct numbers between 0.2 and 1.2.
 CODE = {
-    **{f"{name}_op": (lambda x, y, name=name: getattr(torch, name)(x * 1.03, y), (3,), (3,))
-       for name in ("floor_divide", "remainder", "fmod")},
-    **{f"{name}_checked": (lambda x, name=name: getattr(torch, name)(x * 5.3, WHOLE), (3,))
-       for name in ("floor_divide", "remainder", "fmod")},
+    **{
+        f"{name}_op": (lambda x, y, name=name: getattr(torch, name)(x * 1.03, y), (3,), (3,))
+        for name in ("floor_divide", "remainder", "fmod")
+    },
+    **{
+        f"{name}_checked": (lambda x, name=name: getattr(torch, name)(x * 5.3, WHOLE), (3,))
+        for name in ("floor_divide", "remainder", "fmod")
+    },
     "div_rounded_op": (lambda x, y: torch.div(x * 1.03, y, rounding_mode="floor"), (3,), (3,)),
     "div_rounded_checked": (lambda x: torch.div(x * 5.3, WHOLE, rounding_mode="trunc"), (3,)),
-    **{f"{name}_fill": (lambda x, fill=fill: fill(x * 1) + x, (3,)) for name, fill in {
-        "normal0": torch.Tensor.normal_, "uniform0": torch.Tensor.uniform_,
-        "exponential0": torch.Tensor.exponential_, "cauchy0": torch.Tensor.cauchy_,
-        "geometric0": lambda x: x.geometric_(0.5), "lognormal0": torch.Tensor.log_normal_,
-        "bernoulli1": lambda x: x.bernoulli_(HALVES), "bernoulli2": lambda x: x.bernoulli_(0.5),
-        "random0": lambda x: x.random_(2, 9), "random1": lambda x: x.random_(9),
-        "random2": lambda x: x.random_() * 0}.items()},
+    **{
+        f"{name}_fill": (lambda x, fill=fill: fill(x * 1) + x, (3,))
+        for name, fill in {
+            "normal0": torch.Tensor.normal_,
+            "uniform0": torch.Tensor.uniform_,
+            "exponential0": torch.Tensor.exponential_,
+            "cauchy0": torch.Tensor.cauchy_,
+            "geometric0": lambda x: x.geometric_(0.5),
+            "lognormal0": torch.Tensor.log_normal_,
+            "bernoulli1": lambda x: x.bernoulli_(HALVES),
+            "bernoulli2": lambda x: x.bernoulli_(0.5),
+            "random0": lambda x: x.random_(2, 9),
+            "random1": lambda x: x.random_(9),
+            "random2": lambda x: x.random_() * 0,
+        }.items()
+    },
     "batch_norm_train": (lambda x: F.batch_norm(x, None, None, training=True), (3, 2)),
     "optimizer_step": (_after_a_step, (3,), (3,)),
     "batch_norm_eval": (lambda x: F.batch_norm(x, ONES * 0.3, ONES * 2), (3, 2)),
@@ -135,13 +162,19 @@ CODE = {
     "lu_unpack_op": (lambda x: torch.lu_unpack(*torch.linalg.lu_factor(x))[1:], (2, 2)),
     # The gradient by the triangle that is not looked at is a matter of convention.
     "cholesky_inverse_op": (
-        lambda x: torch.cholesky_inverse(torch.linalg.cholesky(positive(2, 2)(x))), (2, 2)),
+        lambda x: torch.cholesky_inverse(torch.linalg.cholesky(positive(2, 2)(x))),
+        (2, 2),
+    ),
     "cholesky_solve_op": (
         lambda b, x: torch.cholesky_solve(b, torch.linalg.cholesky(positive(2, 2)(x))),
-        (2, 1), (2, 2)),
+        (2, 1),
+        (2, 2),
+    ),
     # As in PyTorch, its gradient is that of normalized probabilities only.
     "ctc_loss_op": (
-        lambda x: F.ctc_loss(x.log_softmax(2), torch.tensor([[1, 2]]), (3,), (2,)), (3, 1, 3)),
+        lambda x: F.ctc_loss(x.log_softmax(2), torch.tensor([[1, 2]]), (3,), (2,)),
+        (3, 1, 3),
+    ),
     "pow_scalar": (lambda x: x**2.5, (3,)),
     "number_divided": (lambda x: 2.0 / x, (3,)),
     "rsub": (lambda x: 2.0 - x, (3,)),
@@ -160,17 +193,19 @@ CODE = {
     "cross_entropy_probabilities": (lambda x, y: F.cross_entropy(x, y.softmax(1)), (2, 3), (2, 3)),
     **dict.fromkeys(
         ("attention_weights_op", "attend_op"),
-        (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, dropout_p=0.4),
-         *((1, 2, 2),) * 3)),
+        (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, dropout_p=0.4), *((1, 2, 2),) * 3),
+    ),
     # Of accelerators, where kernels drop weights by a seed.
     "dropped_attention_op": (
         lambda q, k, v: dropped_attention_op(q, k, v, None, SEED, 0.4, False, None, False),
-        *((1, 2, 2, 2),) * 3),
+        *((1, 2, 2, 2),) * 3,
+    ),
     "modified_attention_op": (
         lambda q, k, v: torch.nn.attention.flex_attention.flex_attention(
             q, k, v, lambda score, b, h, i, j: score * (1 + i - j)
         ),
-        *((1, 1, 2, 2),) * 3),
+        *((1, 1, 2, 2),) * 3,
+    ),
     "apply_mask": (lambda x: F.dropout(x, 0.5, training=True), (6,)),
     "apply_noise": (lambda x: F.dropout(x, 1.0, training=True), (6,)),
     "total_norm": (lambda x, y: total_norm([x, y], 2.0), (3,), (2, 2)),
@@ -184,12 +219,17 @@ CODE = {
     "gru_cell": (of_module(lambda: torch.nn.GRUCell(2, 2)), (1, 2), (1, 2)),
     "rnn_tanh_cell": (of_module(lambda: torch.nn.RNNCell(2, 2)), (1, 2), (1, 2)),
     "rnn_relu_cell": (
-        of_module(lambda: torch.nn.RNNCell(2, 2, nonlinearity="relu")), (1, 2), (1, 2)),
+        of_module(lambda: torch.nn.RNNCell(2, 2, nonlinearity="relu")),
+        (1, 2),
+        (1, 2),
+    ),
     "affine_grid_op": (lambda x: F.affine_grid(x, [1, 1, 2, 2], align_corners=False), (1, 2, 3)),
     "scatter_value": (lambda x: x.scatter(0, INDEX, 1.5), (2, 2)),
     "scatter_reduce_value": (lambda x: x.scatter(0, INDEX, 1.5, reduce="multiply"), (2, 2)),
     "repeat_interleave_sized": (
-        lambda x: torch.repeat_interleave(x, LENGTHS, dim=0, output_size=3), (2, 2)),
+        lambda x: torch.repeat_interleave(x, LENGTHS, dim=0, output_size=3),
+        (2, 2),
+    ),
     "zeta": (lambda y: S.zeta(torch.tensor([2.0, 3.0], dtype=torch.float64), y), (2,)),
     "igamma": (lambda y: torch.igamma(torch.tensor([0.7, 1.4], dtype=torch.float64), y), (2,)),
     "igammac": (lambda y: torch.igammac(torch.tensor([0.7, 1.4], dtype=torch.float64), y), (2,)),
@@ -199,31 +239,63 @@ CODE = {
     "sparse_matmul": (lambda v, y: torch.sparse.mm(sparse(v), y), (3,), (3, 2)),
     "sparse_reduce_matmul": (lambda v, y: torch.sparse.mm(sparse(v), y, "mean"), (3,), (3, 2)),
     "csr_matmul": (
-        lambda v, y: torch.sparse_csr_tensor([0, 1, 3], [2, 0, 1], v, (2, 3)) @ y, (3,), (3, 2)),
+        lambda v, y: torch.sparse_csr_tensor([0, 1, 3], [2, 0, 1], v, (2, 3)) @ y,
+        (3,),
+        (3, 2),
+    ),
     "grouped_softmax": (lambda v: torch.sparse.softmax(sparse(v), 1).to_dense(), (3,)),
     "sampled_product": (
         lambda v, a, b: torch.sparse.sampled_addmm(sparse(v), a, b).to_dense(),
-        (3,), (2, 2), (2, 3)),
-    **{name: (getattr(S, name), (3,)) for name in (
-        "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0",
-        "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
-        "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai",
-        "spherical_bessel_j0")},
-    **{name: (functools.partial(_third, name), (3,)) for name in (
-        "chebyshev_polynomial_t", "shifted_chebyshev_polynomial_t", "chebyshev_polynomial_u",
-        "shifted_chebyshev_polynomial_u", "chebyshev_polynomial_v",
-        "shifted_chebyshev_polynomial_v", "chebyshev_polynomial_w",
-        "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
-        "laguerre_polynomial_l", "legendre_polynomial_p")},
+        (3,),
+        (2, 2),
+        (2, 3),
+    ),
+    **{
+        name: (getattr(S, name), (3,))
+        for name in (
+            "bessel_j0",
+            "bessel_j1",
+            "bessel_y0",
+            "bessel_y1",
+            "modified_bessel_i0",
+            "modified_bessel_i1",
+            "modified_bessel_k0",
+            "modified_bessel_k1",
+            "scaled_modified_bessel_k0",
+            "scaled_modified_bessel_k1",
+            "airy_ai",
+            "spherical_bessel_j0",
+        )
+    },
+    **{
+        name: (functools.partial(_third, name), (3,))
+        for name in (
+            "chebyshev_polynomial_t",
+            "shifted_chebyshev_polynomial_t",
+            "chebyshev_polynomial_u",
+            "shifted_chebyshev_polynomial_u",
+            "chebyshev_polynomial_v",
+            "shifted_chebyshev_polynomial_v",
+            "chebyshev_polynomial_w",
+            "shifted_chebyshev_polynomial_w",
+            "hermite_polynomial_h",
+            "hermite_polynomial_he",
+            "laguerre_polynomial_l",
+            "legendre_polynomial_p",
+        )
+    },
     # Factors of a matrix are unique up to signs or phases: what does not depend on those.
     "eigh_op": (lambda x: (lambda v, w: (v, (w * w).mT))(*torch.linalg.eigh(symmetric(x))), (2, 2)),
     "eig_op": (eigenvalues, (2, 2)),
     "svd_op": (
         lambda x: (lambda u, s, v: (s, u * u, v * v))(
-            *torch.linalg.svd(symmetric(x), full_matrices=False)), (2, 2)),
+            *torch.linalg.svd(symmetric(x), full_matrices=False)
+        ),
+        (2, 2),
+    ),
     "qr_op": (lambda x: (lambda q, r: (q * q, r * r))(*torch.linalg.qr(x)), (3, 2)),
     "cholesky_op": (lambda x: torch.linalg.cholesky(positive(2, 2)(x)), (2, 2)),
-}  # fmt: skip
+}
 
 #: op -> why it has no gradient to check here.
 NOT_ALONE = {
@@ -240,7 +312,7 @@ NOT_ALONE = {
     "_weight_int8pack_mm": "PyTorch has no derivative; ops/test_low_bit.py has its errors",
     "_weight_int4pack_mm_for_cpu": "the same",
     "varlen_attention": "has first derivatives alone; nested/test_jagged_gradients.py has them",
-}  # fmt: skip
+}
 
 
 def inputs_of(shapes):

@@ -19,9 +19,13 @@ OPTIONS = {
     "one by one": {"batch_size": None, "num_workers": 2, "prefetch_factor": 1},
     "anew": {"batch_size": 4, "num_workers": 2, "passes": 2},
     "persistent": {
-        "batch_size": 4, "num_workers": 2, "passes": 2, "persistent_workers": True,
-        "drop_last": True},
-}  # fmt: skip
+        "batch_size": 4,
+        "num_workers": 2,
+        "passes": 2,
+        "persistent_workers": True,
+        "drop_last": True,
+    },
+}
 
 
 #: More options of loaders with workers.
@@ -120,9 +124,12 @@ def with_its_own_methods(m, workers):
 
     dataset = Placed()
     loader = m.utils.data.DataLoader(
-        dataset, batch_size=2, num_workers=workers, worker_init_fn=dataset.begin,
+        dataset,
+        batch_size=2,
+        num_workers=workers,
+        worker_init_fn=dataset.begin,
         collate_fn=dataset.collate,
-    )  # fmt: skip
+    )
     return [list(loader), dataset.at]
 
 
@@ -165,9 +172,11 @@ def failing(m, workers, iterable, batch_size):
         return rows
 
     loader = m.utils.data.DataLoader(
-        Stream() if iterable else Rows(), batch_size=batch_size, num_workers=workers,
+        Stream() if iterable else Rows(),
+        batch_size=batch_size,
+        num_workers=workers,
         collate_fn=collate,
-    )  # fmt: skip
+    )
     batches, seen = iter(loader), []
     while True:
         try:

@@ -30,8 +30,8 @@ COMPILED = "compiled"
 NEEDS = {
     "cusolverGetVersion": "cuSOLVER's library, which sizes the workspace: not tried",
     "no platforms that are instances of gpu": "a GPU beside the compiler (a call of the host): "
-                                              "not tried",
-}  # fmt: skip
+    "not tried",
+}
 #: The op has no gradient, in PyTorch neither.
 NONE = "none"
 #: PyTorch refuses it as well.

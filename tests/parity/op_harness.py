@@ -100,8 +100,9 @@ class Case:
         return f"{self.name}-{self.number}"
 
 
-def case(name: str, *args: Any, skip: str = "", rtol: float = 0.0, why: str = "",
-         **kwargs: Any) -> Case:  # fmt: skip
+def case(
+    name: str, *args: Any, skip: str = "", rtol: float = 0.0, why: str = "", **kwargs: Any
+) -> Case:
     return Case(name, args, kwargs, tuple(skip.split()), rtol, why)
 
 
@@ -319,8 +320,9 @@ def check_out(case_: Case, ours: Any, theirs: Any, expected: Any) -> None:
     a, b = make(case_, torchlike, False), make(case_, torch, False)
 
     def targets(module: Any) -> Any:
-        made = [module.zeros(tuple(t.shape), dtype=getattr(module, str(t.dtype)[6:]))
-                for t in outputs]  # fmt: skip
+        made = [
+            module.zeros(tuple(t.shape), dtype=getattr(module, str(t.dtype)[6:])) for t in outputs
+        ]
         return made[0] if isinstance(expected, torch.Tensor) else tuple(made)
 
     out = targets(torch)

@@ -10,6 +10,9 @@ from nn_op_cases import CASES as NN_CASES
 from op_harness import Case
 
 ALL: list[Case] = [
-    *op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_special.CASES,
+    *op_cases_core.CASES,
+    *op_cases.CASES,
+    *op_cases_linalg.CASES,
+    *op_cases_special.CASES,
     *NN_CASES,
-]  # fmt: skip
+]

@@ -41,7 +41,7 @@ assert logits.grad.abs().sum() > 0
 path, scores = F.forced_align(torch.randn(1, 6, 4).log_softmax(-1), torch.tensor([[1, 2]]))
 assert path.shape == scores.shape == (1, 6)
 """,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -10,9 +10,16 @@ from torchlike.porting import compare
 from torchlike.porting.report import Run
 
 RUN = Run(
-    label="", framework="torchlike", version="1", device="cpu", first_step=0.5, steps=[0.1],
-    losses=[1.0], seconds=1.0, last_line="",
-)  # fmt: skip
+    label="",
+    framework="torchlike",
+    version="1",
+    device="cpu",
+    first_step=0.5,
+    steps=[0.1],
+    losses=[1.0],
+    seconds=1.0,
+    last_line="",
+)
 
 
 @pytest.fixture

@@ -160,9 +160,11 @@ def test_compare_of_a_step_in_another_file_says_where_it_is(tmp_path):
     assert "step (steps.py, line 1) is a whole step: @torch.compile on it makes it one" in output
 
 
-SCALED = TRAIN.replace("loss.backward()", "scaler.scale(loss).backward()").replace(
-    "    optimizer.step()", "    scaler.step(optimizer); scaler.update()"
-).replace("optimizer = ", "scaler = torch.amp.GradScaler('cpu')\noptimizer = ", 1)  # fmt: skip
+SCALED = (
+    TRAIN.replace("loss.backward()", "scaler.scale(loss).backward()")
+    .replace("    optimizer.step()", "    scaler.step(optimizer); scaler.update()")
+    .replace("optimizer = ", "scaler = torch.amp.GradScaler('cpu')\noptimizer = ", 1)
+)
 
 
 @pytest.mark.exhaustive
@@ -172,17 +174,21 @@ def test_compare_shows_losses_as_they_were_before_scaling(tmp_path):
         assert f"final loss {run['losses'][-1]:.3f}" == run["last_line"]
 
 
-LOADED = TRAIN.replace("for _ in range(6):", "for x, y in loader:").replace(
-    "for x, y in",
-    """from torch.utils.data import DataLoader, TensorDataset
+LOADED = (
+    TRAIN.replace("for _ in range(6):", "for x, y in loader:")
+    .replace(
+        "for x, y in",
+        """from torch.utils.data import DataLoader, TensorDataset
 class Slow(TensorDataset):
     def __getitem__(self, i):
         time.sleep(0.1)
         return super().__getitem__(i)
 loader = DataLoader(Slow(x, y), batch_size=3)
 for x, y in""",
-    1,
-).replace("import torch", "import time, torch", 1)  # fmt: skip
+        1,
+    )
+    .replace("import torch", "import time, torch", 1)
+)
 
 
 @pytest.mark.exhaustive

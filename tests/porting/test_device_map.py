@@ -147,9 +147,12 @@ def run(tmp_path, source, *options):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(source))
     return subprocess.run(
-        [sys.executable, "-m", "torchlike", "run", *options, str(script)], cwd=tmp_path,
-        capture_output=True, text=True, env={**os.environ},
-    )  # fmt: skip
+        [sys.executable, "-m", "torchlike", "run", *options, str(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ},
+    )
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="says what happens on the CPU")

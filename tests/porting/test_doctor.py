@@ -17,53 +17,90 @@ from torchlike.porting.doctor.problems import notes, problems, without_home
 HEALTHY = {
     "versions": {
         "installed": {
-            "torchlike": "0.1.0", "torch": "2.13.0+torchlike", "jax": "0.10.2",
-            "jaxlib": "0.10.2", "numpy": "2.4.6",
+            "torchlike": "0.1.0",
+            "torch": "2.13.0+torchlike",
+            "jax": "0.10.2",
+            "jaxlib": "0.10.2",
+            "numpy": "2.4.6",
         },
         "required": ["jax>=0.10.2", "jaxlib>=0.10.2", "numpy>=2.0"],
     },
     "system": {
-        "platform": "Linux", "libc": "glibc-2.36", "python": "3.11.7", "executable": "/v/python",
-        "is_virtual": True, "activated": None, "memory_bytes": 1 << 34,
-        "shared_memory_bytes": 1 << 33, "has_nvidia": False,
+        "platform": "Linux",
+        "libc": "glibc-2.36",
+        "python": "3.11.7",
+        "executable": "/v/python",
+        "is_virtual": True,
+        "activated": None,
+        "memory_bytes": 1 << 34,
+        "shared_memory_bytes": 1 << 33,
+        "has_nvidia": False,
     },
     "devices": {"backend": "cpu", "devices": ["cpu:0 (cpu)"], "error": None},
     "threads": {"xla": 2, "usable_cores": 2, "cores": 4},
-    "caches": {"folder": "/c", "programs": 3, "bytes": 1 << 20, "is_writable": True,
-               "free_bytes": 1 << 40},
+    "caches": {
+        "folder": "/c",
+        "programs": 3,
+        "bytes": 1 << 20,
+        "is_writable": True,
+        "free_bytes": 1 << 40,
+    },
     "torch": {"found": [], "is_alias": False, "shim_is_whole": False, "came_with_shim": []},
     "torchlikes": {"runs": "/v/torchlike", "found": ["/v/torchlike"], "installed": ["0.1.0"]},
     "environment": {},
     "ahead": {"tpu": None, "cuda": None, "other_libtpu": None},
-}  # fmt: skip
+}
 
 SHIM = {"folder": "/v/torch", "version": "2.13.0+torchlike", "is_shim": True}
 REAL = {"folder": "/w/torch", "version": "2.13.0+cpu", "is_shim": False}
 
 #: What differs from the healthy machine, and how the problem begins.
 WRONG = [
-    ({"torch.found": [SHIM, REAL], "torch.shim_is_whole": True},
-     "torchlike's torch (/v/torch) stands beside another (/w/torch): `import torch` is torchlike"),
-    ({"torch.found": [REAL, SHIM], "torch.shim_is_whole": True},
-     "torchlike's torch (/v/torch) stands beside another (/w/torch): `import torch` is PyTorch"),
+    (
+        {"torch.found": [SHIM, REAL], "torch.shim_is_whole": True},
+        "torchlike's torch (/v/torch) stands beside another (/w/torch): "
+        "`import torch` is torchlike",
+    ),
+    (
+        {"torch.found": [REAL, SHIM], "torch.shim_is_whole": True},
+        "torchlike's torch (/v/torch) stands beside another (/w/torch): `import torch` is PyTorch",
+    ),
     ({"torch.found": [SHIM]}, "torchlike's torch is not whole"),
-    ({"torch.found": [SHIM], "torch.shim_is_whole": True, "system.activated": "/other"},
-     "the active environment is /other"),
-    ({"torch.is_alias": True, "versions.installed.torchvision": "0.29.1+cu130"},
-     "torchvision 0.29.1+cu130 is made for another torch than 2.13.0+torchlike: pip install "
-     "torchvision==0.28.0"),
-    ({"torchlikes.found": ["/v/torchlike", "/x/torchlike"]},
-     "there is another torchlike in /x/torchlike"),
-    ({"torchlikes.installed": ["0.1.0", "0.2.0"]},
-     "torchlike is installed more than once (0.1.0, 0.2.0)"),
-    ({"versions.installed.jax": "0.9.1", "versions.installed.jaxlib": "0.9.1",
-      "versions.required": ["jax>=0.10.2"]}, "jax 0.9.1 is older than 0.10.2"),
+    (
+        {"torch.found": [SHIM], "torch.shim_is_whole": True, "system.activated": "/other"},
+        "the active environment is /other",
+    ),
+    (
+        {"torch.is_alias": True, "versions.installed.torchvision": "0.29.1+cu130"},
+        "torchvision 0.29.1+cu130 is made for another torch than 2.13.0+torchlike: pip install "
+        "torchvision==0.28.0",
+    ),
+    (
+        {"torchlikes.found": ["/v/torchlike", "/x/torchlike"]},
+        "there is another torchlike in /x/torchlike",
+    ),
+    (
+        {"torchlikes.installed": ["0.1.0", "0.2.0"]},
+        "torchlike is installed more than once (0.1.0, 0.2.0)",
+    ),
+    (
+        {
+            "versions.installed.jax": "0.9.1",
+            "versions.installed.jaxlib": "0.9.1",
+            "versions.required": ["jax>=0.10.2"],
+        },
+        "jax 0.9.1 is older than 0.10.2",
+    ),
     ({"versions.required": ["flax>=0.12"]}, "flax is missing: pip install 'flax>=0.12'"),
     ({"versions.installed.jaxlib": "0.12.0"}, "jaxlib 0.12.0 is newer than jax 0.10.2"),
-    ({"versions.installed.jax-cuda13-plugin": "0.9.0", "devices.backend": "gpu"},
-     "jax-cuda13-plugin 0.9.0 and jaxlib 0.10.2 are not of one release"),
-    ({"versions.installed.jax-cuda13-plugin": "0.10.2"},
-     "jax-cuda13-plugin is installed, and JAX computes on the CPU"),
+    (
+        {"versions.installed.jax-cuda13-plugin": "0.9.0", "devices.backend": "gpu"},
+        "jax-cuda13-plugin 0.9.0 and jaxlib 0.10.2 are not of one release",
+    ),
+    (
+        {"versions.installed.jax-cuda13-plugin": "0.10.2"},
+        "jax-cuda13-plugin is installed, and JAX computes on the CPU",
+    ),
     ({"devices.error": "no GPU"}, "JAX finds no device: no GPU"),
     ({"environment.JAX_ENABLE_X64": "0"}, "JAX_ENABLE_X64 turns 64-bit types off"),
     ({"caches.folder": None}, "there is no folder for compiled programs"),
@@ -71,7 +108,7 @@ WRONG = [
     ({"caches.free_bytes": 1000}, "the disk of /c is full"),
     ({"system.shared_memory_bytes": 64 << 20}, "/dev/shm has 64 MiB free"),
     ({"threads.xla": 64}, "XLA starts 64 threads on 2 cores"),
-]  # fmt: skip
+]
 
 FINE = [
     {},
@@ -144,8 +181,9 @@ def test_what_is_printed(monkeypatch, capsys, changes, code):
     written = io.StringIO()
     assert command.run(console=Console(file=written, width=80)) == code
     said = written.getvalue().splitlines()[0]
-    assert said == ("✗ XLA starts 64 threads on 2 cores: see PJRT_NPROC" if code else
-                    "Nothing wrong was found.")  # fmt: skip
+    assert said == (
+        "✗ XLA starts 64 threads on 2 cores: see PJRT_NPROC" if code else "Nothing wrong was found."
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[:4] == [
         "torchlike 0.1.0 (torch 2.13.0+torchlike), /v/torchlike",

@@ -76,11 +76,19 @@ def test_table_has_times_ratio_and_agreement_():
     eager_row = next(line for line in text.splitlines() if line.startswith("│ eager"))
     compiled_row = next(line for line in text.splitlines() if line.startswith("│ modules compiled"))
     assert [cell.strip() for cell in eager_row.split("│")[1:6]] == [
-        "eager", "500 ms", "12 ms", "1.00", "",
-    ]  # fmt: skip
+        "eager",
+        "500 ms",
+        "12 ms",
+        "1.00",
+        "",
+    ]
     assert [cell.strip() for cell in compiled_row.split("│")[1:6]] == [
-        "modules compiled", "2.5 s", "3 ms", "0.25", "9.8e-04 all 3",
-    ]  # fmt: skip
+        "modules compiled",
+        "2.5 s",
+        "3 ms",
+        "0.25",
+        "9.8e-04 all 3",
+    ]
 
 
 def test_table_and_notes_of_runs_without_steps():
@@ -105,20 +113,30 @@ def test_notes_name_the_modules_left_eager():
 @pytest.mark.parametrize(
     ("entries", "note"),
     [
-        ({"modules": ["Net", "Loss"]}, "compiled: forward and backward of Net, Loss; the rest of a "
-         "step is eager, the optimizer among it."),
-        ({"modules": ["A", "B"], "left_eager": {"B": "why"}}, "compiled: forward and backward of "
-         "A; the rest of a step is eager, the optimizer among it."),
+        (
+            {"modules": ["Net", "Loss"]},
+            "compiled: forward and backward of Net, Loss; the rest of a "
+            "step is eager, the optimizer among it.",
+        ),
+        (
+            {"modules": ["A", "B"], "left_eager": {"B": "why"}},
+            "compiled: forward and backward of "
+            "A; the rest of a step is eager, the optimizer among it.",
+        ),
         ({"modules": ["A"], "left_eager": {"A": "why"}}, "compiled: nothing could be compiled."),
         ({"modules": []}, "compiled: no module was called."),
         ({"marked": ["Net"]}, "compiled: what the script marks, Net."),
-        ({"marked": ["f", "step"], "whole_steps": ["step"]},
-         "compiled: step: forward, backward and update are one program."),
+        (
+            {"marked": ["f", "step"], "whole_steps": ["step"]},
+            "compiled: step: forward, backward and update are one program.",
+        ),
         ({"marked": ["f"], "fell_back": {"f": "why"}}, "compiled: f was left eager. why"),
-        ({"loaded": 0.25}, "compiled: DataLoaders took 250 ms of 1 s in all; the steps' times "
-         "leave that out."),
+        (
+            {"loaded": 0.25},
+            "compiled: DataLoaders took 250 ms of 1 s in all; the steps' times leave that out.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_notes_say_what_is_compiled(entries, note):
     assert note in report.notes([make_run(), make_run("compiled", **entries)])
 

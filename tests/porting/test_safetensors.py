@@ -55,9 +55,12 @@ def test_files_both_ways(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     save_file({"x": np.arange(3, dtype=np.float32)}, tmp_path / "n.safetensors")
     ran = subprocess.run(
-        [sys.executable, "-m", "torchlike", "run", "script.py"], cwd=tmp_path, text=True,
-        capture_output=True, env={**os.environ, "PYTHONPATH": ROOT},
-    )  # fmt: skip
+        [sys.executable, "-m", "torchlike", "run", "script.py"],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": ROOT},
+    )
     assert (ran.returncode, ran.stdout) == (0, "[1.0, 2.0, 3.0]\n"), ran.stderr
     found = load_file(tmp_path / "a.safetensors")
     np.testing.assert_array_equal(found["w"], np.arange(12).reshape(3, 4))

@@ -178,8 +178,13 @@ def test_what_killed_processes_left_goes(environment, monkeypatch, capsys):
     packages = environment.packages
     made = f".torchlike-shim-{ended.pid}-abc"
     running = f".torchlike-shim-{os.getppid()}-abc"
-    for name in (made, running, ".torchlike-shim-k2xy_0ab", "torch/__pycache__",
-                 contents.DIST_INFO):  # fmt: skip
+    for name in (
+        made,
+        running,
+        ".torchlike-shim-k2xy_0ab",
+        "torch/__pycache__",
+        contents.DIST_INFO,
+    ):
         (packages / name).mkdir(parents=True)
     (packages / made / "METADATA").touch()
     (packages / "torch" / "__pycache__" / "__init__.cpython-311.pyc").touch()
@@ -242,12 +247,19 @@ def test_the_installer_is_pip_or_else_uv(monkeypatch, has):
         return
     for action in ("install", "uninstall"):
         companions._run_installer(action, ["a"])
-    assert ran == {
-        "pip": [[sys.executable, "-m", "pip", "install", "a"],
-                [sys.executable, "-m", "pip", "uninstall", "-y", "a"]],
-        "uv": [["/bin/uv", "pip", "install", "--python", sys.executable, "a"],
-               ["/bin/uv", "pip", "uninstall", "--python", sys.executable, "a"]],
-    }[has]  # fmt: skip
+    assert (
+        ran
+        == {
+            "pip": [
+                [sys.executable, "-m", "pip", "install", "a"],
+                [sys.executable, "-m", "pip", "uninstall", "-y", "a"],
+            ],
+            "uv": [
+                ["/bin/uv", "pip", "install", "--python", sys.executable, "a"],
+                ["/bin/uv", "pip", "uninstall", "--python", sys.executable, "a"],
+            ],
+        }[has]
+    )
 
 
 def test_what_was_there_before_is_not_brought(environment, monkeypatch):
@@ -315,8 +327,9 @@ def test_torchrun_comes_and_goes_with_the_shim(environment):
     assert os.access(path, os.X_OK)
     assert not changes.install(environment)
     (found,) = distributions(name="torch", path=[str(environment.packages)])
-    assert "../bin/torchrun" in {row[0] for row in csv.reader(
-        found.read_text("RECORD").splitlines())}  # fmt: skip
+    assert "../bin/torchrun" in {
+        row[0] for row in csv.reader(found.read_text("RECORD").splitlines())
+    }
     path.unlink()
     assert not changes.is_whole(environment)
     assert changes.install(environment)
@@ -393,8 +406,10 @@ def python(tmp_path):
     python = tmp_path / "venv" / "bin" / "python"
     found = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     (Path(found.stdout.strip()) / "links.pth").write_text(f"{links}\n{ROOT}\n")
     environment = children.untold(os.environ)
     environment.pop("PYTHONPATH", None)
@@ -403,9 +418,12 @@ def python(tmp_path):
 
     def run(*words, **more):
         return subprocess.run(
-            [python, *words], cwd=tmp_path, capture_output=True, text=True,
+            [python, *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
             env={**environment, **more},
-        )  # fmt: skip
+        )
 
     return run
 
@@ -428,8 +446,7 @@ def test_torch_is_torchlike_in_the_environment(tmp_path, python):
     ]
     assert listed(tmp_path / "venv") != before
     (tmp_path / "ranks.py").write_text(RANKS)
-    result = python("venv/bin/torchrun", "--standalone",
-                    "--nproc-per-node", "2", "ranks.py")  # fmt: skip
+    result = python("venv/bin/torchrun", "--standalone", "--nproc-per-node", "2", "ranks.py")
     assert result.returncode == 0, result.stderr
     assert sorted("".join(result.stdout.split())) == sorted("0/21/2")  # lines may mix
     hidden = "import sys, importlib.util as u; f = u.find_spec\n"

@@ -12,11 +12,16 @@ from torchlike.profiler.events import EventList, FunctionEvent, nest
 
 def made():
     """Two threads; on the first one an event with two inside, one of which has one."""
-    return nest([
-        FunctionEvent("b", 10, 30, 0), FunctionEvent("a", 0, 100, 0), FunctionEvent("b", 40, 90, 0),
-        FunctionEvent("c", 50, 60, 0), FunctionEvent("a", 20, 2500, 1),
-        FunctionEvent("kernel", 0, 7, 2, is_on_device=True),
-    ])  # fmt: skip
+    return nest(
+        [
+            FunctionEvent("b", 10, 30, 0),
+            FunctionEvent("a", 0, 100, 0),
+            FunctionEvent("b", 40, 90, 0),
+            FunctionEvent("c", 50, 60, 0),
+            FunctionEvent("a", 20, 2500, 1),
+            FunctionEvent("kernel", 0, 7, 2, is_on_device=True),
+        ]
+    )
 
 
 def test_self_times_leave_out_what_runs_inside():
@@ -24,8 +29,13 @@ def test_self_times_leave_out_what_runs_inside():
     assert [e.name for e in events] == ["a", "kernel", "b", "a", "b", "c"]
     assert [e.self_cpu_time_total for e in events] == [30, 0, 20, 2480, 40, 10]
     assert [e.cpu_parent and e.cpu_parent.name for e in events] == [
-        None, None, "a", None, "a", "b",
-    ]  # fmt: skip
+        None,
+        None,
+        "a",
+        None,
+        "a",
+        "b",
+    ]
 
 
 def test_averages():

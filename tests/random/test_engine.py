@@ -139,9 +139,12 @@ def broken(**changes):
     [
         ([1, 2], TypeError, "expected a torch.ByteTensor, but got list"),
         (np.zeros(5056, np.float32), TypeError, "RNG state must be a torch.ByteTensor"),
-        (np.zeros(10, np.uint8), RuntimeError,
-         "Expected a CPUGeneratorImplState of size 5056 but found the input RNG state size to be "
-         "10"),
+        (
+            np.zeros(10, np.uint8),
+            RuntimeError,
+            "Expected a CPUGeneratorImplState of size 5056 but found the input RNG state size "
+            "to be 10",
+        ),
         (np.zeros(5056, np.uint8), RuntimeError, "Invalid mt19937 state"),
         (broken(left=0), RuntimeError, "Invalid mt19937 state"),
         (broken(left=625), RuntimeError, "Invalid mt19937 state"),
@@ -149,7 +152,7 @@ def broken(**changes):
         (broken(seeded=0), RuntimeError, "Invalid mt19937 state"),
         (broken(next=11), RuntimeError, "Invalid mt19937 state"),
     ],
-)  # fmt: skip
+)
 def test_states_refused(state, error, words):
     engine = Engine(4)
     before = engine.get_state().tobytes()

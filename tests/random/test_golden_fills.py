@@ -25,9 +25,11 @@ CODE = {case["key"]: case for case in json.loads(str(GOLDEN["__cases__"]))}
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 I64, BOOL = np.dtype("int64"), np.dtype("bool")
 FLOATS = {
-    "float32": F32, "float64": F64, "float16": np.dtype("float16"),
+    "float32": F32,
+    "float64": F64,
+    "float16": np.dtype("float16"),
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
-}  # fmt: skip
+}
 
 Case = Callable[[Engine], object]
 CASES: dict[str, Case] = {}
@@ -168,10 +170,14 @@ for name in ("int64", "int32", "int16", "int8", "uint8", "bool"):
     if name != "bool":
         CASES[f"randint/{name}"] = lambda e, T=T: fills.randint(e, (50,), T, 0, 100)
 for suffix, low, high in (
-    ("small", -5, 90), ("below_2p28", 0, 268435455), ("at_2p28", 0, 268435456),
-    ("2p31", -2147483648, 2147483647), ("2p32", 0, 4294967296), ("2p40", -7, 1099511627776),
+    ("small", -5, 90),
+    ("below_2p28", 0, 268435455),
+    ("at_2p28", 0, 268435456),
+    ("2p31", -2147483648, 2147483647),
+    ("2p32", 0, 4294967296),
+    ("2p40", -7, 1099511627776),
     ("wide", -4611686018427387904, 4611686018427387904),
-):  # fmt: skip
+):
     CASES[f"randint/range_{suffix}"] = lambda e, b=(low, high): fills.randint(e, (30,), I64, *b)
 for n in (0, 1, 2, 10, 100, 1000):
     CASES[f"randperm/{n}"] = lambda e, n=n: fills.randperm(e, n, I64)

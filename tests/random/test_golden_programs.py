@@ -23,11 +23,23 @@ INEXACT = {"dropout/sdpa", "init/orthogonal_", "init/orthogonal_wide"}
 def names() -> dict[str, object]:
     """What the programs expect to be imported."""
     return {
-        "torch": torchlike, "F": functional, "nn": torchlike.nn, "np": np, "zlib": zlib,
-        **{n: getattr(torchlike.utils.data, n) for n in (
-            "DataLoader", "TensorDataset", "RandomSampler", "SubsetRandomSampler",
-            "WeightedRandomSampler", "random_split")},
-    }  # fmt: skip
+        "torch": torchlike,
+        "F": functional,
+        "nn": torchlike.nn,
+        "np": np,
+        "zlib": zlib,
+        **{
+            n: getattr(torchlike.utils.data, n)
+            for n in (
+                "DataLoader",
+                "TensorDataset",
+                "RandomSampler",
+                "SubsetRandomSampler",
+                "WeightedRandomSampler",
+                "random_split",
+            )
+        },
+    }
 
 
 def check(key: str, got: object, exact: bool) -> None:

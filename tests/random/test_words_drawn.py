@@ -84,31 +84,67 @@ def test_a_fill_is_a_function_of_the_state(case):
 
 
 REFUSED = [
-    (lambda e: fills.uniform(e, (3,), F32, 1.0, 0.0), RuntimeError,
-     "uniform_ expects to return a [from, to) range, but found from=1 > to=0"),
-    (lambda e: fills.uniform(e, (3,), I64), NotImplementedError,
-     "\"check_uniform_bounds\" not implemented for 'Long'"),
-    (lambda e: fills.normal(e, (3,), F32, 0.0, -1.0), RuntimeError,
-     "normal expects std >= 0.0, but found std -1"),
-    (lambda e: fills.randint(e, (3,), U8, 0, 300), RuntimeError,
-     "to - 1 is out of bounds for unsigned char"),
-    (lambda e: fills.randint(e, (3,), I64, 5, 3), RuntimeError,
-     "random_ expects 'from' to be less than 'to', but got from=5 >= to=3"),
-    (lambda e: fills.bernoulli(e, (3,), F32, 2.0), RuntimeError,
-     "bernoulli_ expects p to be in [0, 1], but got p=2"),
-    (lambda e: fills.exponential(e, (3,), F32, 0.0), RuntimeError,
-     "exponential_ expects lambda > 0.0, but found lambda=0"),
-    (lambda e: fills.multinomial(e, np.zeros(3), 1), RuntimeError,
-     "invalid multinomial distribution (sum of probabilities <= 0)"),
-    (lambda e: fills.multinomial(e, np.ones(3), 4), RuntimeError,
-     "cannot sample n_sample > prob_dist.size(-1) samples without replacement"),
-    (lambda e: fills.poisson(e, np.array([-1.0])), RuntimeError,
-     "invalid Poisson rate, expected rate to be non-negative"),
-    (lambda e: fills.binomial(e, np.array([np.nan]), np.array([0.5])), ValueError,
-     "binomial expects every count to be a number, but one is nan"),
-    (lambda e: fills.dropout_noise(e, (3,), F32, 1.5), RuntimeError,
-     "dropout probability has to be between 0 and 1, but got 1.5"),
-]  # fmt: skip
+    (
+        lambda e: fills.uniform(e, (3,), F32, 1.0, 0.0),
+        RuntimeError,
+        "uniform_ expects to return a [from, to) range, but found from=1 > to=0",
+    ),
+    (
+        lambda e: fills.uniform(e, (3,), I64),
+        NotImplementedError,
+        "\"check_uniform_bounds\" not implemented for 'Long'",
+    ),
+    (
+        lambda e: fills.normal(e, (3,), F32, 0.0, -1.0),
+        RuntimeError,
+        "normal expects std >= 0.0, but found std -1",
+    ),
+    (
+        lambda e: fills.randint(e, (3,), U8, 0, 300),
+        RuntimeError,
+        "to - 1 is out of bounds for unsigned char",
+    ),
+    (
+        lambda e: fills.randint(e, (3,), I64, 5, 3),
+        RuntimeError,
+        "random_ expects 'from' to be less than 'to', but got from=5 >= to=3",
+    ),
+    (
+        lambda e: fills.bernoulli(e, (3,), F32, 2.0),
+        RuntimeError,
+        "bernoulli_ expects p to be in [0, 1], but got p=2",
+    ),
+    (
+        lambda e: fills.exponential(e, (3,), F32, 0.0),
+        RuntimeError,
+        "exponential_ expects lambda > 0.0, but found lambda=0",
+    ),
+    (
+        lambda e: fills.multinomial(e, np.zeros(3), 1),
+        RuntimeError,
+        "invalid multinomial distribution (sum of probabilities <= 0)",
+    ),
+    (
+        lambda e: fills.multinomial(e, np.ones(3), 4),
+        RuntimeError,
+        "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
+    ),
+    (
+        lambda e: fills.poisson(e, np.array([-1.0])),
+        RuntimeError,
+        "invalid Poisson rate, expected rate to be non-negative",
+    ),
+    (
+        lambda e: fills.binomial(e, np.array([np.nan]), np.array([0.5])),
+        ValueError,
+        "binomial expects every count to be a number, but one is nan",
+    ),
+    (
+        lambda e: fills.dropout_noise(e, (3,), F32, 1.5),
+        RuntimeError,
+        "dropout probability has to be between 0 and 1, but got 1.5",
+    ),
+]
 
 
 @pytest.mark.parametrize("case", range(len(REFUSED)))

@@ -40,8 +40,9 @@ class Writers:
 
         example = (t.zeros(SIZE),)
         # Loaded ones: their programs are there, and a forked process cannot make any.
-        self.scripts = {n: self.loaded(t.jit.trace(Holder(self.values[n]), example))
-                        for n in (0, 1)}  # fmt: skip
+        self.scripts = {
+            n: self.loaded(t.jit.trace(Holder(self.values[n]), example)) for n in (0, 1)
+        }
         self.programs = {n: t.export.export(Holder(self.values[n]), example) for n in (0, 1)}
 
     def loaded(self, script):
@@ -100,7 +101,7 @@ class Writers:
             ),
             # As StableHLO, ONNX, reports and caches are written.
             "a page": (lambda p, n: files.write_text(p, f"{blank}{n}"), read_text),
-        }  # fmt: skip
+        }
 
     def checkpoint(self, path):
         """The number in a folder, of its tensor and of its other objects."""

@@ -47,20 +47,28 @@ def called(path: str, *args: bytes) -> bytes:
 
 def storage(kind: str = "FloatStorage", count: int = 4, location: str = "cpu") -> bytes:
     """The storage "0", of 16 bytes."""
-    return several(
-        text("storage"), named(f"torch.{kind}"), text("0"), text(location), number(count)
-    ) + b"Q"  # fmt: skip
+    return (
+        several(text("storage"), named(f"torch.{kind}"), text("0"), text(location), number(count))
+        + b"Q"
+    )
 
 
 def tensor(
-    held: bytes = storage(), size: tuple[int, ...] = (4,), stride: tuple[int, ...] = (1,),
+    held: bytes = storage(),
+    size: tuple[int, ...] = (4,),
+    stride: tuple[int, ...] = (1,),
     offset: int = 0,
-) -> bytes:  # fmt: skip
+) -> bytes:
     """A tensor on that storage."""
     return called(
-        "torch._utils._rebuild_tensor_v2", held, number(offset), several(*map(number, size)),
-        several(*map(number, stride)), b"\x89", called("collections.OrderedDict"),
-    )  # fmt: skip
+        "torch._utils._rebuild_tensor_v2",
+        held,
+        number(offset),
+        several(*map(number, size)),
+        several(*map(number, stride)),
+        b"\x89",
+        called("collections.OrderedDict"),
+    )
 
 
 def archive(code: bytes) -> io.BytesIO:

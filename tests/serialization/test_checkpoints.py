@@ -41,8 +41,13 @@ def test_tensors_come_back_as_they_were(make):
 
 
 def test_containers_and_plain_values():
-    obj = OrderedDict(a=[1, 2.5, None, "x", b"y"], b=(True, {"k": {1, 2}}), c=torch.float16,
-                      d=torch.Size([2, 3]), e=torch.device("cpu"))  # fmt: skip
+    obj = OrderedDict(
+        a=[1, 2.5, None, "x", b"y"],
+        b=(True, {"k": {1, 2}}),
+        c=torch.float16,
+        d=torch.Size([2, 3]),
+        e=torch.device("cpu"),
+    )
     assert round_trip(obj) == obj
 
 

@@ -16,8 +16,9 @@ MOST = 100 << 20
 
 def legacy(value=None):
     file = io.BytesIO()
-    torch.save(torch.arange(4.0) if value is None else value, file,
-               _use_new_zipfile_serialization=False)  # fmt: skip
+    torch.save(
+        torch.arange(4.0) if value is None else value, file, _use_new_zipfile_serialization=False
+    )
     return file.getvalue()
 
 
@@ -62,8 +63,11 @@ class _WithoutReadinto:
     def __init__(self, content):
         file = io.BytesIO(content)
         self.read, self.seek, self.tell, self.readline = (
-            file.read, file.seek, file.tell, file.readline,
-        )  # fmt: skip
+            file.read,
+            file.seek,
+            file.tell,
+            file.readline,
+        )
 
 
 def test_large_storages_of_the_legacy_format_are_read():
@@ -92,8 +96,10 @@ def test_records_that_are_larger_than_their_storage(size, method):
 
 
 def test_records_that_are_smaller_than_their_storage():
-    refused(zipped(lambda name, data: [data[:8] if name == "data/0" else data]),
-            "truncated: storage 0 has 8 of 16")  # fmt: skip
+    refused(
+        zipped(lambda name, data: [data[:8] if name == "data/0" else data]),
+        "truncated: storage 0 has 8 of 16",
+    )
 
 
 @pytest.mark.exhaustive
@@ -104,8 +110,9 @@ def test_pickles_that_unpack_to_much():
     )
     assert len(content) < 1 << 20
     refused(content, r"its record data\.pkl has \d+ bytes, more than")
-    content = zipped(lambda name, data: [bytes(1 << 28) if name == "version" else data],
-                     zipfile.ZIP_DEFLATED)  # fmt: skip
+    content = zipped(
+        lambda name, data: [bytes(1 << 28) if name == "version" else data], zipfile.ZIP_DEFLATED
+    )
     refused(content, "its record version has 268435456 bytes, more than 100")
 
 

@@ -43,21 +43,36 @@ def built(made, **state):
         built(p.called("collections.OrderedDict"), items=p.named("torch.Size")),
         built(p.tensor(), backward=p.named("torch.Size")),
         built(p.tensor(), __class__=p.named("torch.nn.parameter.Parameter")),
-        p.program(p.called(
-            ATTRIBUTED, p.named("torch._utils._rebuild_parameter"), p.named("torch.Tensor"),
-            p.several(p.tensor(), b"\x88", b"N"), STATE(backward=p.named("torch.Size")))),
-        p.program(p.called(
-            ATTRIBUTED, p.named("torch._utils._rebuild_parameter"), p.named("torch.Tensor"),
-            p.several(p.tensor(), b"\x88", b"N"), STATE(grad=p.tensor()))),
+        p.program(
+            p.called(
+                ATTRIBUTED,
+                p.named("torch._utils._rebuild_parameter"),
+                p.named("torch.Tensor"),
+                p.several(p.tensor(), b"\x88", b"N"),
+                STATE(backward=p.named("torch.Size")),
+            )
+        ),
+        p.program(
+            p.called(
+                ATTRIBUTED,
+                p.named("torch._utils._rebuild_parameter"),
+                p.named("torch.Tensor"),
+                p.several(p.tensor(), b"\x88", b"N"),
+                STATE(grad=p.tensor()),
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_no_file_sets_attributes_of_what_it_did_not_make(code):
     before = dict(vars(torch.Tensor)), torch.float32.itemsize, torch.FloatStorage.dtype
     try:
         with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
             load(code)
-        assert before == (dict(vars(torch.Tensor)), torch.float32.itemsize,
-                          torch.FloatStorage.dtype)  # fmt: skip
+        assert before == (
+            dict(vars(torch.Tensor)),
+            torch.float32.itemsize,
+            torch.FloatStorage.dtype,
+        )
     finally:
         torch.Tensor.backward = before[0]["backward"]
         torch.float32.itemsize = before[1]
@@ -76,13 +91,18 @@ def test_no_file_sets_attributes_of_what_it_did_not_make(code):
         p.called("torch._utils._rebuild_parameter", p.number(1), b"\x88", b"N"),
         p.called("torch.nested._internal.nested_tensor._rebuild_njt", STATE(cls=p.number(1))),
         p.called("torch._utils._rebuild_meta_tensor_no_storage", p.number(1), b")", b")", b"\x88"),
-        p.called(ATTRIBUTED, p.named("_codecs.encode"), p.named("torch.Tensor"),
-                 p.several(p.text("a"), p.text("latin1")), b"N"),
+        p.called(
+            ATTRIBUTED,
+            p.named("_codecs.encode"),
+            p.named("torch.Tensor"),
+            p.several(p.text("a"), p.text("latin1")),
+            b"N",
+        ),
         p.named("torch.Size") + p.number(1) + b"R",
         p.called("torch.serialization._get_layout", p.number(1)),
         p.called("builtins.complex", p.text("1")),
     ],
-)  # fmt: skip
+)
 def test_arguments_of_what_a_file_may_call_are_checked(code):
     with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
         load(p.program(code))
@@ -95,8 +115,10 @@ def test_opcodes_that_the_format_does_not_need_are_refused(opcode):
 
 
 def test_a_container_is_filled_if_it_is_one():
-    for code in (p.named("torch.Tensor") + p.text("a") + p.number(1) + b"s",
-                 p.tensor() + p.number(1) + b"a"):  # fmt: skip
+    for code in (
+        p.named("torch.Tensor") + p.text("a") + p.number(1) + b"s",
+        p.tensor() + p.number(1) + b"a",
+    ):
         with pytest.raises(pickle.UnpicklingError, match="Can only"):
             load(p.program(code))
 
@@ -127,8 +149,12 @@ def test_a_length_that_the_file_does_not_have_takes_no_memory():
 def test_a_key_that_takes_ages_to_hash_is_refused():
     """Sixty pairs, each of the one before twice, are 2**60 parts."""
     deep = b")" + b"".join(b"q\x00h\x00\x86" for _ in range(60))
-    for code in (b"}" + deep + b"Ns", b"\x8f(" + deep + b"\x90", b"(" + deep + b"\x91",
-                 p.named("builtins.set") + p.several(p.listed(deep)) + b"R"):  # fmt: skip
+    for code in (
+        b"}" + deep + b"Ns",
+        b"\x8f(" + deep + b"\x90",
+        b"(" + deep + b"\x91",
+        p.named("builtins.set") + p.several(p.listed(deep)) + b"R",
+    ):
         with pytest.raises(pickle.UnpicklingError, match="too many parts"):
             load(p.program(code))
 
@@ -141,12 +167,16 @@ def test_a_key_that_takes_ages_to_hash_is_refused():
         (p.tensor(size=(40,)), "out of bounds"),
         (p.tensor(offset=-1), "offset"),
         (p.tensor(p.storage(count=400)), "truncated"),
-        (p.tensor(p.storage(location="cuda:99999999999999999999")),
-         "Could not parse device index '99999999999999999999'"),
-        (p.called("torch.device", p.text("cuda:99999999999999999999")),
-         "Could not parse device index '99999999999999999999'"),
+        (
+            p.tensor(p.storage(location="cuda:99999999999999999999")),
+            "Could not parse device index '99999999999999999999'",
+        ),
+        (
+            p.called("torch.device", p.text("cuda:99999999999999999999")),
+            "Could not parse device index '99999999999999999999'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_tensors_that_cannot_be(code, words):
     with pytest.raises(RuntimeError, match=re.escape(words)):
         load(p.program(code))
@@ -164,8 +194,18 @@ def test_the_first_of_two_records_of_one_name_counts(tmp_path):
 
 
 def test_what_a_file_names_is_found_however_it_names_it():
-    code = p.program(p.text("os"), b"q\x00", p.text("x"), b"0", p.text("system"), b"q\x01", b"0",
-                     p.text("a"), b"h\x00h\x01", b"\x93")  # fmt: skip
+    code = p.program(
+        p.text("os"),
+        b"q\x00",
+        p.text("x"),
+        b"0",
+        p.text("system"),
+        b"q\x01",
+        b"0",
+        p.text("a"),
+        b"h\x00h\x01",
+        b"\x93",
+    )
     found = torch.serialization.get_unsafe_globals_in_checkpoint(p.archive(code))
     assert found == ["os.system"]
 
@@ -188,10 +228,33 @@ class Points(collections.UserList):
 
 @pytest.mark.parametrize("protocol", [1, 2, 3, 4, 5])
 def test_plain_values_in_any_protocol(protocol):
-    values = [0, 255, 256, 65535, 65536, -1, 2**40, 10**1000, True, False, None, 1.5, "ü\ud800",
-              b"ab" * 200, bytearray(b"x"), {1, (2, 3)}, frozenset({1}), (), (1,), (1, 2, 3, 4),
-              1j, collections.OrderedDict(a=1), collections.Counter("aab"),
-              {(1, "a"): slice(1, None, 2)}, ["x" * 300]]  # fmt: skip
+    values = [
+        0,
+        255,
+        256,
+        65535,
+        65536,
+        -1,
+        2**40,
+        10**1000,
+        True,
+        False,
+        None,
+        1.5,
+        "ü\ud800",
+        b"ab" * 200,
+        bytearray(b"x"),
+        {1, (2, 3)},
+        frozenset({1}),
+        (),
+        (1,),
+        (1, 2, 3, 4),
+        1j,
+        collections.OrderedDict(a=1),
+        collections.Counter("aab"),
+        {(1, "a"): slice(1, None, 2)},
+        ["x" * 300],
+    ]
     if protocol > 1:
         values.append(torch.Size([1]))
     file = p.archive(pickle.dumps([values, values], protocol))
@@ -253,9 +316,13 @@ def test_attributes_of_tensors_and_dictionaries_come_back():
 def whole_checkpoint(legacy):
     file = io.BytesIO()
     model = torch.nn.Linear(2, 2)
-    values = {"m": model.state_dict(), "n": [1, 2.5, "x", None, (1, 2)],
-              "b": torch.ones(3, dtype=torch.bfloat16), "p": torch.nn.Parameter(torch.ones(2)),
-              "s": torch.eye(2).to_sparse()}  # fmt: skip
+    values = {
+        "m": model.state_dict(),
+        "n": [1, 2.5, "x", None, (1, 2)],
+        "b": torch.ones(3, dtype=torch.bfloat16),
+        "p": torch.nn.Parameter(torch.ones(2)),
+        "s": torch.eye(2).to_sparse(),
+    }
     torch.save(values, file, _use_new_zipfile_serialization=not legacy)
     return file.getvalue()
 
@@ -324,7 +391,8 @@ def test_damaged_texts_of_trees_say_so(count):
 
     counts, raw = outcomes(
         mutants(pytree.treespec_dumps(spec).encode(), count),
-        lambda content: pytree.treespec_loads(content.decode("latin1")), says_so,
-    )  # fmt: skip
+        lambda content: pytree.treespec_loads(content.decode("latin1")),
+        says_so,
+    )
     assert not raw
     assert counts["clear"] > count // 2, counts

@@ -11,8 +11,16 @@ import pytest
 import torchlike
 
 SCRIPT = Path(__file__).with_name("killed_writers.py")
-WRITERS = {"torch.save", "torch.save, legacy", "torch.jit.save", "torch.export.save",
-           "distributed checkpoint", "safetensors", "Hugging Face folder", "a page"}  # fmt: skip
+WRITERS = {
+    "torch.save",
+    "torch.save, legacy",
+    "torch.jit.save",
+    "torch.export.save",
+    "distributed checkpoint",
+    "safetensors",
+    "Hugging Face folder",
+    "a page",
+}
 NOTHING_LOST = {"lost": 0, "left after the next save": 0}
 
 
@@ -23,9 +31,12 @@ def test_nothing_is_lost(tmp_path, count):
     command = [sys.executable, "-W", "ignore", str(SCRIPT), "torchlike", str(tmp_path), str(count)]
     root = str(Path(torchlike.__file__).parent.parent)
     done = subprocess.run(
-        [*command, "47"], env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True,
+        [*command, "47"],
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     table = json.loads(done.stdout)
     assert set(table) == WRITERS

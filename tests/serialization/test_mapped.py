@@ -21,25 +21,41 @@ def is_mapped(t):
     return t._storage.host is not None
 
 
-DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.bool, torch.int8,
-          torch.uint8, torch.int64, torch.complex64]  # fmt: skip
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.bfloat16,
+    torch.float16,
+    torch.bool,
+    torch.int8,
+    torch.uint8,
+    torch.int64,
+    torch.complex64,
+]
 
 
 def test_what_is_loaded_is_what_is_in_the_file(path):
     made = {str(d): torch.arange(6).reshape(2, 3).to(d) for d in DTYPES}
     base = torch.arange(12.0).reshape(3, 4)
     made |= {
-        "number": torch.tensor(7), "none": torch.ones(0, 3), "transposed": base.t(),
-        "part": base[1:, 2:], "parameter": torch.nn.Parameter(base + 1), "conj": torch.ones(2) * 1j,
-    }  # fmt: skip
+        "number": torch.tensor(7),
+        "none": torch.ones(0, 3),
+        "transposed": base.t(),
+        "part": base[1:, 2:],
+        "parameter": torch.nn.Parameter(base + 1),
+        "conj": torch.ones(2) * 1j,
+    }
     torch.save(made, path)
     found, plain = torch.load(path, mmap=True), torch.load(str(path), mmap=False)
     assert found.keys() == plain.keys() == made.keys()
     for name, t in found.items():
         other = plain[name]
         assert (t.dtype, t.shape, t.stride(), t.storage_offset()) == (
-            other.dtype, other.shape, other.stride(), other.storage_offset()
-        )  # fmt: skip
+            other.dtype,
+            other.shape,
+            other.stride(),
+            other.storage_offset(),
+        )
         assert is_mapped(t) == (name != "none"), name
         assert t.untyped_storage().nbytes() == other.untyped_storage().nbytes()
     for name, t in found.items():

@@ -288,9 +288,14 @@ def test_arguments_may_be_given_in_any_way():
     loaded = torch.jit.load(file)
     assert len(loaded._artifacts) == 3
     for args, kwargs, expected in [
-        ((x, True), {}, 3), ((x,), {"flag": True}, 3), ((x, False, 2.0), {}, -1), ((x,), {}, -1),
-        ((x,), {"by": 3.0}, -2), ((), {"x": x}, -1), ((), {"by": 2.0, "flag": True, "x": x}, 3),
-    ]:  # fmt: skip
+        ((x, True), {}, 3),
+        ((x,), {"flag": True}, 3),
+        ((x, False, 2.0), {}, -1),
+        ((x,), {}, -1),
+        ((x,), {"by": 3.0}, -2),
+        ((), {"x": x}, -1),
+        ((), {"by": 2.0, "flag": True, "x": x}, 3),
+    ]:
         assert loaded(*args, **kwargs).tolist() == [expected] * 2
     for args, kwargs in [
         ((), {}),

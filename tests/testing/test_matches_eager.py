@@ -10,8 +10,9 @@ X = torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.25, -0.5]])
 
 def training():
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 4),
-                                torch.nn.Dropout(0.5), torch.nn.Linear(4, 1))  # fmt: skip
+    model = torch.nn.Sequential(
+        torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 1)
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
 
     def step(x):

@@ -193,11 +193,13 @@ def drawing(x):
 
 @pytest.mark.parametrize(
     ("fault", "words"),
-    [(diverging, "jit differs from eager in the result"),
-     (diverging_write, "in argument 0 after the call"),
-     (DivergingGradient.apply, "in the gradient of argument 0"),
-     (drawing, "in the random generator")],
-)  # fmt: skip
+    [
+        (diverging, "jit differs from eager in the result"),
+        (diverging_write, "in argument 0 after the call"),
+        (DivergingGradient.apply, "in the gradient of argument 0"),
+        (drawing, "in the random generator"),
+    ],
+)
 def test_compiled_code_that_differs(fault, words):
     x = X.clone() if fault is diverging_write else X.clone().requires_grad_()
     with pytest.raises(AssertionError, match=words):

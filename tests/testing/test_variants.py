@@ -124,8 +124,17 @@ def test_other():
 
 
 def run_pytest(folder, *arguments, **environment):
-    command = [sys.executable, "-m", "pytest", "-p", "torchlike_command.pytest_plugin", "-p",
-               "no:cacheprovider", "-v", *arguments]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "torchlike_command.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "-v",
+        *arguments,
+    ]
     env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
@@ -133,12 +142,32 @@ def run_pytest(folder, *arguments, **environment):
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("said", "expected"),
-    [((), {"test_own[eager]", "test_own[jit]", "test_usual[eager]", "test_usual[jit]",
-           "TestMethods::test_method[vmap]", "test_other"}),
-     (("--torchlike-variants=warmup,devices",),
-      {"test_own[warmup]", "test_own[devices]", "test_usual[warmup]", "test_usual[devices]",
-       "TestMethods::test_method[warmup]", "TestMethods::test_method[devices]", "test_other"})],
-)  # fmt: skip
+    [
+        (
+            (),
+            {
+                "test_own[eager]",
+                "test_own[jit]",
+                "test_usual[eager]",
+                "test_usual[jit]",
+                "TestMethods::test_method[vmap]",
+                "test_other",
+            },
+        ),
+        (
+            ("--torchlike-variants=warmup,devices",),
+            {
+                "test_own[warmup]",
+                "test_own[devices]",
+                "test_usual[warmup]",
+                "test_usual[devices]",
+                "TestMethods::test_method[warmup]",
+                "TestMethods::test_method[devices]",
+                "test_other",
+            },
+        ),
+    ],
+)
 def test_the_option(tmp_path, said, expected):
     (tmp_path / "test_suite.py").write_text(SUITE)
     flags = "--xla_force_host_platform_device_count=2"

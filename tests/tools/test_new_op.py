@@ -43,9 +43,13 @@ def tree(tmp_path):
 
 def command(tree, *arguments):
     return subprocess.run(
-        [sys.executable, *arguments], cwd=tree, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(tree)}, check=False,
-    )  # fmt: skip
+        [sys.executable, *arguments],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        check=False,
+    )
 
 
 @pytest.mark.exhaustive

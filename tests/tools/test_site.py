@@ -21,8 +21,11 @@ def test_pages_of_the_reference_have_every_name():
     assert "## zeros_like\n" in pages["reference/torchlike.md"]
     assert "## scaled_dot_product_attention\n" in pages["reference/torchlike.nn.functional.md"]
     assert "## add_\n" in pages["reference/torchlike.Tensor.md"]
-    assert all(f"({path.split('/')[1]})" in pages["reference/index.md"]
-               for path in pages if path != "reference/index.md")  # fmt: skip
+    assert all(
+        f"({path.split('/')[1]})" in pages["reference/index.md"]
+        for path in pages
+        if path != "reference/index.md"
+    )
 
 
 def test_links_to_what_the_site_has_not_are_text(tmp_path):

@@ -39,8 +39,9 @@ def gradients(run, model, x, jitted):
 def agree(plain, checkpointed, model, jitted):
     torch.manual_seed(3)
     x = torch.randn(6, 4)
-    for a, b in zip(gradients(plain, model, x, False), gradients(checkpointed, model, x, jitted),
-                    strict=True):  # fmt: skip
+    for a, b in zip(
+        gradients(plain, model, x, False), gradients(checkpointed, model, x, jitted), strict=True
+    ):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -91,9 +92,12 @@ def test_keyword_arguments_structures_and_several_outputs(jitted):
         found = how(inside, x, scale=2.0, extra={"a": [x.cos()]})
         return found["out"] + found["also"][0]
 
-    agree(lambda x: run(x, lambda f, *a, **k: f(*a, **k)),
-          lambda x: run(x, lambda f, *a, **k: checkpoint(f, *a, use_reentrant=False, **k)),
-          model, jitted)  # fmt: skip
+    agree(
+        lambda x: run(x, lambda f, *a, **k: f(*a, **k)),
+        lambda x: run(x, lambda f, *a, **k: checkpoint(f, *a, use_reentrant=False, **k)),
+        model,
+        jitted,
+    )
 
 
 @both
@@ -247,9 +251,12 @@ def test_random_state_unless_told_otherwise():
     assert torch.equal(x.grad != 0, y != 0)
     x.grad = None
     y = checkpoint(
-        lambda a: F.dropout(a * a, 0.5), x, use_reentrant=False, preserve_rng_state=False,
+        lambda a: F.dropout(a * a, 0.5),
+        x,
+        use_reentrant=False,
+        preserve_rng_state=False,
         early_stop=False,
-    )  # fmt: skip
+    )
     y.sum().backward()
     assert not torch.equal(x.grad != 0, y != 0)
 
@@ -257,8 +264,11 @@ def test_random_state_unless_told_otherwise():
 def test_without_gradients_it_only_runs():
     calls = []
     with torch.no_grad():
-        y = checkpoint(lambda a: calls.append(1) or a.sin(), torch.ones(1, requires_grad=True),
-                       use_reentrant=False)  # fmt: skip
+        y = checkpoint(
+            lambda a: calls.append(1) or a.sin(),
+            torch.ones(1, requires_grad=True),
+            use_reentrant=False,
+        )
     assert (calls, y.requires_grad) == ([1], False)
 
 
@@ -273,14 +283,26 @@ def changing(first, second):
 
 
 CASES = [
-    (lambda x: x.sin().sin().sin(), lambda x: x.sin().sin(), {},
-     "different number of tensors was saved.*\nNumber of tensors saved during forward: 3\n"
-     "Number of tensors saved during recomputation: 2"),
-    (lambda x: x.sin(), lambda x: x.sin().sin(), {"early_stop": False},
-     "trying to save more tensors during recomputation"),
-    (lambda x: x.sin().cos(), lambda x: x.double().sin().cos(), {},
-     r"different metadata.*\ntensor at position 0:\nsaved metadata: \{'shape': torch.Size\("),
-]  # fmt: skip
+    (
+        lambda x: x.sin().sin().sin(),
+        lambda x: x.sin().sin(),
+        {},
+        "different number of tensors was saved.*\nNumber of tensors saved during forward: 3\n"
+        "Number of tensors saved during recomputation: 2",
+    ),
+    (
+        lambda x: x.sin(),
+        lambda x: x.sin().sin(),
+        {"early_stop": False},
+        "trying to save more tensors during recomputation",
+    ),
+    (
+        lambda x: x.sin().cos(),
+        lambda x: x.double().sin().cos(),
+        {},
+        r"different metadata.*\ntensor at position 0:\nsaved metadata: \{'shape': torch.Size\(",
+    ),
+]
 
 
 @pytest.mark.parametrize(("first", "second", "options", "words"), CASES)
@@ -307,12 +329,18 @@ def test_no_check_of_determinism():
     assert x.grad is not None
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"use_reentrant": True, "foo": 1}, "Unexpected keyword arguments: foo"),
-    ({"use_reentrant": True, "debug": True}, "only supported when use_reentrant=False"),
-    ({"use_reentrant": False, "determinism_check": "no"}, "determinism_check should be one of"),
-    ({"use_reentrant": False, "debug": True, "context_fn": lambda: None}, "debug=True is incomp"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"use_reentrant": True, "foo": 1}, "Unexpected keyword arguments: foo"),
+        ({"use_reentrant": True, "debug": True}, "only supported when use_reentrant=False"),
+        ({"use_reentrant": False, "determinism_check": "no"}, "determinism_check should be one of"),
+        (
+            {"use_reentrant": False, "debug": True, "context_fn": lambda: None},
+            "debug=True is incomp",
+        ),
+    ],
+)
 def test_options_that_do_not_go_together(options, words):
     with pytest.raises(ValueError, match=words):
         checkpoint(torch.sin, torch.ones(1, requires_grad=True), **options)
@@ -335,8 +363,12 @@ def test_reentrant_refusals_and_warnings():
 @both
 def test_sequential(use_reentrant, jitted):
     model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(5)])
-    agree(model, lambda x: checkpoint_sequential(model, 2, x, use_reentrant=use_reentrant),
-          model, jitted)  # fmt: skip
+    agree(
+        model,
+        lambda x: checkpoint_sequential(model, 2, x, use_reentrant=use_reentrant),
+        model,
+        jitted,
+    )
     with pytest.raises(ValueError, match="Unexpected"):
         checkpoint_sequential(model, 2, torch.ones(1, 4), use_reentrant=False, foo=1)
     with pytest.raises(ValueError, match="5 functions into 6 segments"):
@@ -401,8 +433,9 @@ def test_a_compiled_step_does_not_compute_again_what_is_kept():
 @pytest.mark.parametrize("checkpointed", [False, True])
 def test_what_crosses_from_a_jitted_forward_to_its_backward(checkpointed):
     torch.manual_seed(0)
-    model = torch.nn.Sequential(*[m for _ in range(6) for m in (torch.nn.Linear(16, 16),
-                                                                 torch.nn.GELU())])  # fmt: skip
+    model = torch.nn.Sequential(
+        *[m for _ in range(6) for m in (torch.nn.Linear(16, 16), torch.nn.GELU())]
+    )
 
     @torch.jit
     def forward(x):

@@ -38,10 +38,16 @@ def test_floats_are_nan(name):
     assert not MADE[name]().any()
 
 
-@pytest.mark.parametrize(("dtype", "value"), [
-    (torch.int8, 127), (torch.uint8, 255), (torch.int64, 2**63 - 1), (torch.uint64, 2**64 - 1),
-    (torch.bool, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (torch.int8, 127),
+        (torch.uint8, 255),
+        (torch.int64, 2**63 - 1),
+        (torch.uint64, 2**64 - 1),
+        (torch.bool, True),
+    ],
+)
 def test_integers_are_the_largest(dtype, value):
     assert torch.empty(2, dtype=dtype).tolist() == [value] * 2
     assert torch.jit(lambda: torch.empty(2, dtype=dtype))().tolist() == [value] * 2

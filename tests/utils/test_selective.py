@@ -52,8 +52,9 @@ def test_what_the_policy_is_asked():
         return CheckpointPolicy.PREFER_RECOMPUTE
 
     x, w = torch.ones(3, 2, requires_grad=True), torch.ones(2, 2, requires_grad=True)
-    y = checkpoint(lambda x: (x.t().t() @ w).sin(), x, use_reentrant=False,
-                   context_fn=keeping(policy))  # fmt: skip
+    y = checkpoint(
+        lambda x: (x.t().t() @ w).sin(), x, use_reentrant=False, context_fn=keeping(policy)
+    )
     y.sum().backward()
     product = (False, aten.mm.default, [(3, 2), (2, 2)])
     assert asked == [product, (False, aten.sin.default, [(3, 2)])]
@@ -63,8 +64,9 @@ def test_what_the_policy_is_asked():
 def test_what_is_kept_is_not_computed_again(policy):
     factor = torch.ones(1)
     x = torch.ones(1, requires_grad=True)
-    y = checkpoint(lambda x: (x * factor).exp(), x, use_reentrant=False,
-                   context_fn=keeping(lambda *_: policy))  # fmt: skip
+    y = checkpoint(
+        lambda x: (x * factor).exp(), x, use_reentrant=False, context_fn=keeping(lambda *_: policy)
+    )
     factor.fill_(2)  # only the second run sees it
     y.backward()
     power = 2.0 if "RECOMPUTE" in policy.name else 1.0
@@ -99,7 +101,11 @@ def test_refusals():
 def test_a_second_run_that_differs():
     functions = iter((torch.sin, torch.cos))
     x = torch.ones(2, requires_grad=True)
-    y = checkpoint(lambda x: next(functions)(x), x, use_reentrant=False,
-                   context_fn=keeping(lambda *_: CheckpointPolicy.MUST_SAVE))  # fmt: skip
+    y = checkpoint(
+        lambda x: next(functions)(x),
+        x,
+        use_reentrant=False,
+        context_fn=keeping(lambda *_: CheckpointPolicy.MUST_SAVE),
+    )
     with pytest.raises(RuntimeError, match=r"SinBackward0 was kept .* CosBackward0"):
         y.sum().backward()

@@ -180,24 +180,32 @@ def test_embeddings_lie_beside_the_events(folder):
     assert (folder / "projector_config.pbtxt").read_text().count("embeddings {") == 2
 
 
-@pytest.mark.parametrize(("log", "error", "words"), [
-    (lambda w: w.add_scalar("a", torch.ones(2)), AssertionError, "should contain one element"),
-    (lambda w: w.add_scalar("a", None), NotImplementedError, "numpy array or torch tensor"),
-    (lambda w: w.add_histogram("a", torch.ones(0)), ValueError, "no element"),
-    (lambda w: w.add_histogram("a", torch.ones(2), bins=[2, 3]), ValueError, "empty"),
-    (lambda w: w.add_image("a", torch.ones(2, 2)), AssertionError, "input format are different"),
-    (lambda w: w.add_image("a", torch.ones(2, 2), dataformats="HH"), AssertionError, "twice"),
-    (lambda w: w.add_image("a", torch.ones(2, 2), dataformats="XY"), ValueError, "letters"),
-    (lambda w: w.add_hparams([], {}), TypeError, "dictionary"),
-    (lambda w: w.add_hparams({"a": [1]}, {}), ValueError, "one of int, float, str, bool"),
-    (lambda w: w.add_hparams({"a": 1}, {}, {"a": ["x"]}), TypeError, "list of same type"),
-    (lambda w: w.add_mesh("a", torch.ones(2, 3)), ValueError, "BxNx3"),
-    (lambda w: w.add_embedding(torch.ones(3)), AssertionError, "2D"),
-    (lambda w: w.add_embedding(torch.ones(3, 2), ["a"]), AssertionError, "#labels"),
-    (lambda w: w.add_tensor("a", torch.ones(2).to(torch.float8_e5m2)), ValueError, "dtype"),
-    (lambda w: w.add_custom_scalars_marginchart(["a"]), AssertionError, "3 tags"),
-    (lambda w: w.add_onnx_graph("f"), NotImplementedError, "add_graph"),
-], ids=range(16))  # fmt: skip
+@pytest.mark.parametrize(
+    ("log", "error", "words"),
+    [
+        (lambda w: w.add_scalar("a", torch.ones(2)), AssertionError, "should contain one element"),
+        (lambda w: w.add_scalar("a", None), NotImplementedError, "numpy array or torch tensor"),
+        (lambda w: w.add_histogram("a", torch.ones(0)), ValueError, "no element"),
+        (lambda w: w.add_histogram("a", torch.ones(2), bins=[2, 3]), ValueError, "empty"),
+        (
+            lambda w: w.add_image("a", torch.ones(2, 2)),
+            AssertionError,
+            "input format are different",
+        ),
+        (lambda w: w.add_image("a", torch.ones(2, 2), dataformats="HH"), AssertionError, "twice"),
+        (lambda w: w.add_image("a", torch.ones(2, 2), dataformats="XY"), ValueError, "letters"),
+        (lambda w: w.add_hparams([], {}), TypeError, "dictionary"),
+        (lambda w: w.add_hparams({"a": [1]}, {}), ValueError, "one of int, float, str, bool"),
+        (lambda w: w.add_hparams({"a": 1}, {}, {"a": ["x"]}), TypeError, "list of same type"),
+        (lambda w: w.add_mesh("a", torch.ones(2, 3)), ValueError, "BxNx3"),
+        (lambda w: w.add_embedding(torch.ones(3)), AssertionError, "2D"),
+        (lambda w: w.add_embedding(torch.ones(3, 2), ["a"]), AssertionError, "#labels"),
+        (lambda w: w.add_tensor("a", torch.ones(2).to(torch.float8_e5m2)), ValueError, "dtype"),
+        (lambda w: w.add_custom_scalars_marginchart(["a"]), AssertionError, "3 tags"),
+        (lambda w: w.add_onnx_graph("f"), NotImplementedError, "add_graph"),
+    ],
+    ids=range(16),
+)
 def test_bad_input_writes_nothing(folder, log, error, words):
     with SummaryWriter(folder) as writer, pytest.raises(error, match=words):
         log(writer)

@@ -410,9 +410,12 @@ def running(tmp_path, *words, command=(), name="torchlike", **options):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT.replace("{torch}", name)))
     program = subprocess.Popen(
-        [sys.executable, *command, str(script), *words], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, **options,
-    )  # fmt: skip
+        [sys.executable, *command, str(script), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
     with program:
         try:
             yield program
@@ -504,4 +507,6 @@ def test_where_the_signal_is_ignored_workers_and_what_they_start_ignore_it(tmp_p
     all_four = "('SIG_IGN', 'SIG_IGN', 'SIG_IGN', 'SIG_IGN')"
     expected = "".join(f"{n} {all_four} {all_four}\n" for n in ([0, 1, 2, 3], [4, 5, 6, 7]))
     assert (ended.returncode, ended.stdout.replace("['", "('").replace("']", "')")) == (
-        0, expected), ended.stderr  # fmt: skip
+        0,
+        expected,
+    ), ended.stderr

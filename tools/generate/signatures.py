@@ -17,10 +17,33 @@ from torchlike._dispatch.spec import OpSpec
 
 #: Names that may stand in a stub's annotation.
 KNOWN = {
-    "Any", "Tensor", "int", "float", "bool", "str", "bytes", "complex", "None", "tuple", "list",
-    "dict", "set", "Sequence", "Iterable", "Callable", "Generator", "Size", "dtype", "device",
-    "memory_format", "layout", "object", "type", "Number", "np",
-}  # fmt: skip
+    "Any",
+    "Tensor",
+    "int",
+    "float",
+    "bool",
+    "str",
+    "bytes",
+    "complex",
+    "None",
+    "tuple",
+    "list",
+    "dict",
+    "set",
+    "Sequence",
+    "Iterable",
+    "Callable",
+    "Generator",
+    "Size",
+    "dtype",
+    "device",
+    "memory_format",
+    "layout",
+    "object",
+    "type",
+    "Number",
+    "np",
+}
 
 
 def _types_of_kinds() -> dict[int, str]:
@@ -164,9 +187,11 @@ def of_op(spec: OpSpec, *, in_place: bool = False) -> Signature:
     if not in_place:
         out = "Sequence[Tensor] | None" if many else "Tensor | None"
         parameters.append(Parameter("out", out, "None", keyword_only=True))
-    returns = "Any" if spec.returns is not None else (
-        "tuple[Tensor, ...]" if many and not in_place else "Tensor"
-    )  # fmt: skip
+    returns = (
+        "Any"
+        if spec.returns is not None
+        else ("tuple[Tensor, ...]" if many and not in_place else "Tensor")
+    )
     return Signature(tuple(parameters), returns, _doc(spec.fn))
 
 

@@ -13,13 +13,25 @@ from tools.generate import signatures
 
 #: Names that functions, methods or dtypes of PyTorch's hide are imported as ``_name``.
 _HIDDEN = {
-    "builtins": ("bool", "bytes", "complex", "dict", "float", "int", "list", "object", "set",
-                 "str", "tuple", "type"),
+    "builtins": (
+        "bool",
+        "bytes",
+        "complex",
+        "dict",
+        "float",
+        "int",
+        "list",
+        "object",
+        "set",
+        "str",
+        "tuple",
+        "type",
+    ),
     "torchlike._core.devices": ("device",),
     "torchlike._core.dtypes": ("dtype",),
     "torchlike._core.layouts": ("layout", "memory_format"),
     "torchlike._core.size": ("Size",),
-}  # fmt: skip
+}
 HEADER = (
     "# Made by `python -m tools.generate` from the registry. Do not edit.\n"
     + "".join(
@@ -92,9 +104,11 @@ def _defined(module: ast.Module, cls: str) -> set[str]:
     body = next(n.body for n in module.body if isinstance(n, ast.ClassDef) and n.name == cls)
     found = {n.name for n in body if isinstance(n, ast.FunctionDef)}
     for n in body:
-        targets = n.targets if isinstance(n, ast.Assign) else (
-            [n.target] if isinstance(n, ast.AnnAssign) else []
-        )  # fmt: skip
+        targets = (
+            n.targets
+            if isinstance(n, ast.Assign)
+            else ([n.target] if isinstance(n, ast.AnnAssign) else [])
+        )
         found |= {t.id for t in targets if isinstance(t, ast.Name)}
     return found
 

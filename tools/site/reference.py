@@ -14,27 +14,70 @@ from tools.generate import signatures
 
 #: The modules whose names users write. `Tensor` has a page of its own.
 MODULES = (
-    "torchlike", "torchlike.nn", "torchlike.nn.functional", "torchlike.nn.init",
-    "torchlike.nn.utils", "torchlike.nn.utils.rnn", "torchlike.nn.utils.parametrize",
-    "torchlike.nn.utils.parametrizations", "torchlike.nn.utils.prune",
-    "torchlike.nn.utils.stateless", "torchlike.nn.parallel", "torchlike.nn.attention",
-    "torchlike.nn.attention.flex_attention", "torchlike.optim", "torchlike.optim.lr_scheduler",
-    "torchlike.optim.swa_utils", "torchlike.autograd", "torchlike.autograd.forward_ad",
-    "torchlike.autograd.functional", "torchlike.autograd.graph", "torchlike.func",
-    "torchlike.linalg", "torchlike.fft", "torchlike.special", "torchlike.signal.windows",
-    "torchlike.sparse", "torchlike.nested", "torchlike.masked", "torchlike.random",
-    "torchlike.distributions", "torchlike.distributions.constraints",
-    "torchlike.distributions.transforms", "torchlike.utils.data", "torchlike.utils.checkpoint",
-    "torchlike.utils.dlpack", "torchlike.utils.tensorboard", "torchlike.amp", "torchlike.compiler",
-    "torchlike.jit", "torchlike.export", "torchlike.fx", "torchlike.library", "torchlike.overrides",
-    "torchlike.interop", "torchlike.testing", "torchlike.testing.strategies",
-    "torchlike.distributed", "torchlike.distributed.tensor",
-    "torchlike.distributed.tensor.parallel", "torchlike.distributed.fsdp",
-    "torchlike.distributed.checkpoint", "torchlike.distributed.device_mesh",
-    "torchlike.distributed.pipelining", "torchlike.multiprocessing", "torchlike.profiler",
-    "torchlike.hub", "torchlike.onnx", "torchlike.backends", "torchlike.accelerator",
-    "torchlike.cpu", "torchlike.cuda", "torchlike.mps", "torchlike.xpu",
-)  # fmt: skip
+    "torchlike",
+    "torchlike.nn",
+    "torchlike.nn.functional",
+    "torchlike.nn.init",
+    "torchlike.nn.utils",
+    "torchlike.nn.utils.rnn",
+    "torchlike.nn.utils.parametrize",
+    "torchlike.nn.utils.parametrizations",
+    "torchlike.nn.utils.prune",
+    "torchlike.nn.utils.stateless",
+    "torchlike.nn.parallel",
+    "torchlike.nn.attention",
+    "torchlike.nn.attention.flex_attention",
+    "torchlike.optim",
+    "torchlike.optim.lr_scheduler",
+    "torchlike.optim.swa_utils",
+    "torchlike.autograd",
+    "torchlike.autograd.forward_ad",
+    "torchlike.autograd.functional",
+    "torchlike.autograd.graph",
+    "torchlike.func",
+    "torchlike.linalg",
+    "torchlike.fft",
+    "torchlike.special",
+    "torchlike.signal.windows",
+    "torchlike.sparse",
+    "torchlike.nested",
+    "torchlike.masked",
+    "torchlike.random",
+    "torchlike.distributions",
+    "torchlike.distributions.constraints",
+    "torchlike.distributions.transforms",
+    "torchlike.utils.data",
+    "torchlike.utils.checkpoint",
+    "torchlike.utils.dlpack",
+    "torchlike.utils.tensorboard",
+    "torchlike.amp",
+    "torchlike.compiler",
+    "torchlike.jit",
+    "torchlike.export",
+    "torchlike.fx",
+    "torchlike.library",
+    "torchlike.overrides",
+    "torchlike.interop",
+    "torchlike.testing",
+    "torchlike.testing.strategies",
+    "torchlike.distributed",
+    "torchlike.distributed.tensor",
+    "torchlike.distributed.tensor.parallel",
+    "torchlike.distributed.fsdp",
+    "torchlike.distributed.checkpoint",
+    "torchlike.distributed.device_mesh",
+    "torchlike.distributed.pipelining",
+    "torchlike.multiprocessing",
+    "torchlike.profiler",
+    "torchlike.hub",
+    "torchlike.onnx",
+    "torchlike.backends",
+    "torchlike.accelerator",
+    "torchlike.cpu",
+    "torchlike.cuda",
+    "torchlike.mps",
+    "torchlike.xpu",
+)
 
 
 def names(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
@@ -72,8 +115,9 @@ def pages() -> dict[str, str]:
     made["reference/index.md"] = (
         "# Reference\n\nEvery public name, as its own documentation has it. "
         "Where a name differs from PyTorch's, its text ends with what differs.\n\n"
-        + "\n".join(lines) + "\n"
-    )  # fmt: skip
+        + "\n".join(lines)
+        + "\n"
+    )
     return made
 
 

@@ -9,8 +9,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What the site shows, beside docs/.
-PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
-         "benchmarks/RESULTS.md")  # fmt: skip
+PAGES = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "benchmarks/RESULTS.md",
+)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 

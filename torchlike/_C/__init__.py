@@ -79,7 +79,7 @@ __all__ = [
     "dtype",
     "layout",
     "memory_format",
-]  # fmt: skip
+]
 
 #: The class under Tensor, and the class of that class: here Tensor and what it is made by.
 TensorBase = _TensorBase = Tensor

@@ -14,17 +14,39 @@ __all__ = ["DispatchKey", "DispatchKeySet"]
 
 DispatchKey = Enum(
     "DispatchKey",
-    ["Undefined", "CPU", "CUDA", "XPU", "MPS", "Meta", "AutocastCPU", "AutocastCUDA", "AutocastXPU",
-     "AutogradCPU", "AutogradCUDA", "AutogradXPU", "AutogradMeta", "Autograd", "ADInplaceOrView",
-     "Functionalize", "FuncTorchBatched", "CompositeExplicitAutograd", "CompositeImplicitAutograd"],
-)  # fmt: skip
+    [
+        "Undefined",
+        "CPU",
+        "CUDA",
+        "XPU",
+        "MPS",
+        "Meta",
+        "AutocastCPU",
+        "AutocastCUDA",
+        "AutocastXPU",
+        "AutogradCPU",
+        "AutogradCUDA",
+        "AutogradXPU",
+        "AutogradMeta",
+        "Autograd",
+        "ADInplaceOrView",
+        "Functionalize",
+        "FuncTorchBatched",
+        "CompositeExplicitAutograd",
+        "CompositeImplicitAutograd",
+    ],
+)
 
 
 #: Which key a kernel for a type of device is registered by.
 _KEYS_OF = {
-    "cpu": "CPU", "cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "meta": "Meta",
+    "cpu": "CPU",
+    "cuda": "CUDA",
+    "xpu": "XPU",
+    "mps": "MPS",
+    "meta": "Meta",
     "default": "CompositeExplicitAutograd",
-}  # fmt: skip
+}
 
 
 def _dispatch_dump(name: str) -> str:

@@ -14,6 +14,17 @@ from torchlike.distributed.stores import (
     TCPStore,
 )
 
-__all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore",
-           "HashStore", "PrefixStore", "ProcessGroup", "ReduceOp", "Store", "TCPStore",
-           "Work"]  # fmt: skip
+__all__ = [
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "FileStore",
+    "HashStore",
+    "PrefixStore",
+    "ProcessGroup",
+    "ReduceOp",
+    "Store",
+    "TCPStore",
+    "Work",
+]

@@ -9,8 +9,14 @@ from torchlike._core.boxes import Batched as _Batched
 from torchlike._functorch.batch_dims import _add_batch_dim, _remove_batch_dim
 from torchlike.tensor import Tensor
 
-__all__ = ["_add_batch_dim", "_remove_batch_dim", "get_unwrapped", "is_batchedtensor",
-           "is_functorch_wrapped_tensor", "is_legacy_batchedtensor"]  # fmt: skip
+__all__ = [
+    "_add_batch_dim",
+    "_remove_batch_dim",
+    "get_unwrapped",
+    "is_batchedtensor",
+    "is_functorch_wrapped_tensor",
+    "is_legacy_batchedtensor",
+]
 
 
 def is_batchedtensor(tensor: Tensor) -> bool:

@@ -76,11 +76,21 @@ def _of(kind: type) -> Callable[[Any], Any]:
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    "Tensor": _tensor, "int": _int, "SymInt": _int, "float": _float, "Scalar": _scalar,
-    "bool": _bool, "str": _of(str), "ScalarType": _dtype, "Device": _device,
-    "Layout": _of(layout), "MemoryFormat": _of(memory_format), "Generator": lambda g: g,
-    "complex": _scalar, "QScheme": lambda q: q,
-}  # fmt: skip
+    "Tensor": _tensor,
+    "int": _int,
+    "SymInt": _int,
+    "float": _float,
+    "Scalar": _scalar,
+    "bool": _bool,
+    "str": _of(str),
+    "ScalarType": _dtype,
+    "Device": _device,
+    "Layout": _of(layout),
+    "MemoryFormat": _of(memory_format),
+    "Generator": lambda g: g,
+    "complex": _scalar,
+    "QScheme": lambda q: q,
+}
 
 
 def _read(value: Any, base: str, marks: Sequence[str]) -> Any:
@@ -117,8 +127,11 @@ class _Signature:
         self.positional = [a for a in schema.arguments if not a.keyword_only]
         self.by_name = {a.name: a for a in schema.arguments}
         self.numbers = name.rstrip("_") in _TAKES_NUMBERS
-        packed = [i for i, a in enumerate(self.positional) if a.type.marks[:1] and
-                  a.type.base in ("int", "SymInt") and a.type.marks[0] != "?"]  # fmt: skip
+        packed = [
+            i
+            for i, a in enumerate(self.positional)
+            if a.type.marks[:1] and a.type.base in ("int", "SymInt") and a.type.marks[0] != "?"
+        ]
         #: Where surplus ints by position belong: ``x.view(2, 3)``.
         self.pack_at = packed[0] if packed else None
         names = {a.name for a in schema.arguments}
@@ -140,9 +153,13 @@ class _Signature:
         dimensions are taken for numbers."""
         n = len(self.positional)
         pack = self.pack_at
-        if pack is not None and len(args) > pack and _is_int(args[pack]) and (
-            len(args) > n or all(map(_is_int, args[pack:]))
-        ) and (self.positional[pack].type.marks[0] == "[]" or len(args) > n):  # fmt: skip
+        if (
+            pack is not None
+            and len(args) > pack
+            and _is_int(args[pack])
+            and (len(args) > n or all(map(_is_int, args[pack:])))
+            and (self.positional[pack].type.marks[0] == "[]" or len(args) > n)
+        ):
             args = (*args[:pack], list(args[pack:]))
         if len(args) > n:
             return None
@@ -192,8 +209,11 @@ class _Signature:
             positional.append(value)
             if a.required or not _same(value, _default(a)):
                 last = i + 1
-        keywords = {a.name: values[a.name] for a in self.arguments if a.keyword_only
-                    and a.name in values and not _same(values[a.name], _default(a))}  # fmt: skip
+        keywords = {
+            a.name: values[a.name]
+            for a in self.arguments
+            if a.keyword_only and a.name in values and not _same(values[a.name], _default(a))
+        }
         return Fitted(self.overload, tuple(positional[:last]), keywords)
 
 
@@ -215,8 +235,11 @@ def _same(value: Any, default: Any) -> bool:
 
 
 #: Overloads that Python's functions try first, where the table has another order.
-_FIRST = {"randint": ("", "low"), "arange": ("", "start", "start_step"),
-          "floor_divide": ("", "Scalar")}  # fmt: skip
+_FIRST = {
+    "randint": ("", "low"),
+    "arange": ("", "start", "start_step"),
+    "floor_divide": ("", "Scalar"),
+}
 
 
 @functools.cache
@@ -230,8 +253,12 @@ def signatures(name: str, out: bool) -> tuple[_Signature, ...]:
             found.append(_Signature(name, overload, schemas.schema(name, overload)))
     chosen = _FIRST.get(name)
     if chosen is not None:
-        return tuple(sorted(found, key=lambda s: chosen.index(s.overload)
-                            if s.overload in chosen else len(chosen)))  # fmt: skip
+        return tuple(
+            sorted(
+                found,
+                key=lambda s: chosen.index(s.overload) if s.overload in chosen else len(chosen),
+            )
+        )
     return tuple(found)
 
 

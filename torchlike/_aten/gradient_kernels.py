@@ -18,9 +18,11 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def vjp(
-    function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any],
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    cotangents: Sequence[Any],
     wanted: Sequence[Any] | None = None,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """The gradients of ``function(*inputs)`` for each input; None for those not wanted. They are
     recorded where an input or a cotangent requires grad."""
     chosen = [t is not None and (wanted is None or bool(wanted[i])) for i, t in enumerate(inputs)]
@@ -32,8 +34,9 @@ def vjp(
     )
     modes.current.grad_enabled = True
     try:
-        given = [t if t is None else _place(t, w, again)
-                 for t, w in zip(inputs, chosen, strict=True)]  # fmt: skip
+        given = [
+            t if t is None else _place(t, w, again) for t, w in zip(inputs, chosen, strict=True)
+        ]
         out = function(*given)
     finally:
         modes.current.grad_enabled = before
@@ -42,9 +45,15 @@ def vjp(
     places = [t for t, w in zip(given, chosen, strict=True) if w]
     if not places:
         return [None] * len(inputs)
-    found = iter(grad(
-        [o for o, _ in pairs], places, [c for _, c in pairs], create_graph=again, allow_unused=True
-    ))  # fmt: skip
+    found = iter(
+        grad(
+            [o for o, _ in pairs],
+            places,
+            [c for _, c in pairs],
+            create_graph=again,
+            allow_unused=True,
+        )
+    )
     return [next(found) if w else None for w in chosen]
 
 
@@ -106,22 +115,29 @@ def _of_loss(name: str, forward: Callable[..., Any]) -> None:
 
 
 _of_loss("mse_loss", lambda x, t, how: _nn["mse_loss"](x, t, reduction=how))
-_of_loss("smooth_l1_loss", lambda x, t, how, beta: _nn["smooth_l1_loss"](
-    x, t, reduction=how, beta=beta))  # fmt: skip
-_of_loss("huber_loss", lambda x, t, how, delta: _nn["huber_loss"](
-    x, t, reduction=how, delta=delta))  # fmt: skip
+_of_loss(
+    "smooth_l1_loss", lambda x, t, how, beta: _nn["smooth_l1_loss"](x, t, reduction=how, beta=beta)
+)
+_of_loss("huber_loss", lambda x, t, how, delta: _nn["huber_loss"](x, t, reduction=how, delta=delta))
 _of_loss("soft_margin_loss", lambda x, t, how: _nn["soft_margin_loss"](x, t, reduction=how))
 
 
 @kernel("nll_loss_backward", "nll_loss2d_backward")
 def _nll_loss_backward(
-    grad_output: Tensor, self: Tensor, target: Tensor, weight: Any, reduction: int,
-    ignore_index: int, total_weight: Tensor,
-) -> Tensor:  # fmt: skip
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:
     how = REDUCTIONS[reduction]
-    return vjp(lambda x: _nn["nll_loss"](
-        x, target, weight, ignore_index=ignore_index, reduction=how),
-        [self], [grad_output])[0]  # fmt: skip
+    return vjp(
+        lambda x: _nn["nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=how),
+        [self],
+        [grad_output],
+    )[0]
 
 
 @kernel("binary_cross_entropy_backward")
@@ -129,15 +145,24 @@ def _binary_cross_entropy_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Any = None, reduction: int = 1
 ) -> Tensor:
     how = REDUCTIONS[reduction]
-    return vjp(lambda x: _nn["binary_cross_entropy"](x, target, weight, reduction=how),
-               [self], [grad_output])[0]  # fmt: skip
+    return vjp(
+        lambda x: _nn["binary_cross_entropy"](x, target, weight, reduction=how),
+        [self],
+        [grad_output],
+    )[0]
 
 
 @kernel("native_layer_norm_backward")
 def _native_layer_norm_backward(
-    grad_out: Tensor, input: Tensor, normalized_shape: Any, mean: Tensor, rstd: Tensor,
-    weight: Any, bias: Any, output_mask: Any,
-) -> tuple[Any, ...]:  # fmt: skip
+    grad_out: Tensor,
+    input: Tensor,
+    normalized_shape: Any,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Any,
+    bias: Any,
+    output_mask: Any,
+) -> tuple[Any, ...]:
     # The variance is that of the input, whatever eps was: of rstd, which knows it.
     def forward(x: Tensor, w: Any, b: Any) -> Tensor:
         dims = tuple(range(-len(normalized_shape), 0))
@@ -152,17 +177,31 @@ def _native_layer_norm_backward(
 
 @kernel("convolution_backward")
 def _convolution_backward(
-    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, stride: Any, padding: Any,
-    dilation: Any, transposed: bool, output_padding: Any, groups: int, output_mask: Any,
-) -> tuple[Any, ...]:  # fmt: skip
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Any,
+) -> tuple[Any, ...]:
     bias = (
         weight.new_zeros(tuple(bias_sizes)) if bias_sizes is not None and output_mask[2] else None
     )
-    return tuple(vjp(
-        lambda x, w, b: KERNELS["convolution"](
-            x, w, b, stride, padding, dilation, transposed, output_padding, groups),
-        [input, weight, bias], [grad_output], output_mask,
-    ))  # fmt: skip
+    return tuple(
+        vjp(
+            lambda x, w, b: KERNELS["convolution"](
+                x, w, b, stride, padding, dilation, transposed, output_padding, groups
+            ),
+            [input, weight, bias],
+            [grad_output],
+            output_mask,
+        )
+    )
 
 
 @kernel("_prelu_kernel_backward")
@@ -170,15 +209,25 @@ def _prelu_kernel_backward(
     grad_output: Tensor, self: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor]:
     below = self <= 0
-    return (_torch["where"](below, weight * grad_output, grad_output),
-            _torch["where"](below, self * grad_output, 0.0))  # fmt: skip
+    return (
+        _torch["where"](below, weight * grad_output, grad_output),
+        _torch["where"](below, self * grad_output, 0.0),
+    )
 
 
 @kernel("native_batch_norm_backward")
 def _native_batch_norm_backward(
-    grad_out: Tensor, input: Tensor, weight: Any, running_mean: Any, running_var: Any,
-    save_mean: Any, save_invstd: Any, train: bool, eps: float, output_mask: Any,
-) -> tuple[Any, ...]:  # fmt: skip
+    grad_out: Tensor,
+    input: Tensor,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    save_mean: Any,
+    save_invstd: Any,
+    train: bool,
+    eps: float,
+    output_mask: Any,
+) -> tuple[Any, ...]:
     means = () if train else (running_mean, running_var)
 
     def forward(x: Tensor, w: Any, b: Any) -> Tensor:

@@ -76,8 +76,10 @@ def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> p
 
 
 def _nobody(overload: Any, types: Any, mode: Any) -> str:
-    said = (f"Multiple dispatch failed for 'torch.ops.{overload}'; all __torch_dispatch__ handlers "
-            "returned NotImplemented:\n\n")  # fmt: skip
+    said = (
+        f"Multiple dispatch failed for 'torch.ops.{overload}'; all __torch_dispatch__ handlers "
+        "returned NotImplemented:\n\n"
+    )
     said += "" if mode is None else f"  - mode object {mode!r}\n"
     said += "".join(f"  - tensor subclass {kind!r}\n" for kind in types)
     return f"{said}\nFor more information, try re-running with TORCH_LOGS=not_implemented"

@@ -113,9 +113,15 @@ def _masked_softmax(
 
 @kernel("_trilinear")
 def _trilinear(
-    i1: Tensor, i2: Tensor, i3: Tensor, expand1: Sequence[int], expand2: Sequence[int],
-    expand3: Sequence[int], sumdim: Sequence[int], unroll_dim: int = 1,
-) -> Tensor:  # fmt: skip
+    i1: Tensor,
+    i2: Tensor,
+    i3: Tensor,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Tensor:
     """The sum over ``sumdim`` of the product, after each gets dimensions of size 1."""
 
     def opened(t: Any, dims: Sequence[int]) -> Any:
@@ -142,18 +148,28 @@ def _unique2(
 
 @kernel("unique_dim")
 def _unique_dim(
-    self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False,
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,
+    return_inverse: bool = False,
     return_counts: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     return _unique(self, dim, sorted, return_inverse, return_counts)
 
 
 @kernel("_scaled_dot_product_attention_math")
 def _attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: bool = False, dropout_mask: Any = None, *, scale: float | None = None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    dropout_mask: Any = None,
+    *,
+    scale: float | None = None,
     enable_gqa: bool = False,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """The result and the weights. NotImplementedError with dropout, whose draws are the composite
     function's."""
     if dropout_p or dropout_mask is not None:

@@ -168,15 +168,29 @@ def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 @kernel("convolution", "_convolution")
 def _convolution(
-    input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
-    transposed: bool, output_padding: Any, groups: int, *more: Any,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    *more: Any,
+) -> Tensor:
     n = input.dim() - 2
     if transposed:
         return _nn[f"conv_transpose{n}d"](
-            input, weight, bias, tuple(stride), tuple(padding), tuple(output_padding), groups,
+            input,
+            weight,
+            bias,
+            tuple(stride),
+            tuple(padding),
+            tuple(output_padding),
+            groups,
             tuple(dilation),
-        )  # fmt: skip
+        )
     return _nn[f"conv{n}d"](
         input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups
     )
@@ -184,9 +198,12 @@ def _convolution(
 
 @kernel("embedding")
 def _embedding(
-    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: Any = False,
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: Any = False,
     sparse: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return _nn["embedding"](indices, weight)
 
 
@@ -204,8 +221,13 @@ def _log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
 def _nll_loss_forward(
     self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
-    loss = _nn["nll_loss"](self, target, weight, ignore_index=ignore_index,
-                           reduction=("none", "mean", "sum")[reduction])  # fmt: skip
+    loss = _nn["nll_loss"](
+        self,
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=("none", "mean", "sum")[reduction],
+    )
     kept = target != ignore_index
     if weight is None:
         total = kept.sum().to(self.dtype)
@@ -216,9 +238,13 @@ def _nll_loss_forward(
 
 @kernel("max_pool2d_with_indices", "max_pool3d_with_indices")
 def _max_pool(
-    self: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+    self: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
     ceil_mode: Any = False,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     n = len(kernel_size)
     size, steps = tuple(kernel_size), tuple(stride) if stride else None
     padding, dilation = ((v,) * n if isinstance(v, int) else tuple(v) for v in (padding, dilation))
@@ -250,19 +276,31 @@ def _im2col(self: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride:
 def _col2im(
     self: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any
 ) -> Tensor:
-    return _nn["fold"](self, tuple(output_size), tuple(kernel_size), tuple(dilation),
-                       tuple(padding), tuple(stride))  # fmt: skip
+    return _nn["fold"](
+        self, tuple(output_size), tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride)
+    )
 
 
 @kernel("_scaled_dot_product_flash_attention_for_cpu")
 def _attention(
-    query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: Any = False, *,
-    attn_mask: Any = None, scale: Any = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: Any = False,
+    *,
+    attn_mask: Any = None,
+    scale: Any = None,
+) -> tuple[Tensor, Tensor]:
     out = _nn["scaled_dot_product_attention"](
-        query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal,
+        query,
+        key,
+        value,
+        attn_mask=attn_mask,
+        dropout_p=dropout_p,
+        is_causal=is_causal,
         scale=scale,
-    )  # fmt: skip
+    )
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     weights = (query @ key.mT) * factor
     if attn_mask is not None:
@@ -313,18 +351,26 @@ def _detach(self: Tensor) -> Tensor:
 
 @kernel("empty", "empty.memory_format")
 def _empty(
-    size: Sequence[int], *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: Any = None, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
+    size: Sequence[int],
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
     keywords = {} if memory_format is None else {"memory_format": memory_format}
     return _torch["empty"](tuple(size), dtype=dtype, device=device, **keywords)
 
 
 @kernel("embedding_dense_backward")
 def _embedding_dense_backward(
-    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int,
+    grad_output: Tensor,
+    indices: Tensor,
+    num_weights: int,
+    padding_idx: int,
     scale_grad_by_freq: bool,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     width = grad_output.shape[-1]
     rows, flat = grad_output.reshape(-1, width), indices.reshape(-1)
     if scale_grad_by_freq:

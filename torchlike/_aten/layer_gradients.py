@@ -26,13 +26,29 @@ def _whole(name: str) -> Callable[..., Any]:
 def _of_average(n: int) -> None:
     @kernel(f"avg_pool{n}d_backward")
     def backward(
-        grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
-        ceil_mode: bool, count_include_pad: bool, divisor_override: Any,
-    ) -> Tensor:  # fmt: skip
+        grad_output: Tensor,
+        self: Tensor,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: Any,
+    ) -> Tensor:
         steps = tuple(stride) if stride else None
-        return vjp(lambda x: _nn[f"avg_pool{n}d"](
-            x, tuple(kernel_size), steps, tuple(padding), ceil_mode, count_include_pad,
-            divisor_override), [self], [grad_output])[0]  # fmt: skip
+        return vjp(
+            lambda x: _nn[f"avg_pool{n}d"](
+                x,
+                tuple(kernel_size),
+                steps,
+                tuple(padding),
+                ceil_mode,
+                count_include_pad,
+                divisor_override,
+            ),
+            [self],
+            [grad_output],
+        )[0]
 
 
 def _of_maximum(n: int) -> None:
@@ -43,9 +59,9 @@ def _of_maximum(n: int) -> None:
         indices = named["indices"] if "indices" in named else rest[-1]
         planes = self.dim() - n
         flat = self.new_zeros(self.shape).flatten(planes)
-        return flat.scatter_add(
-            -1, indices.flatten(planes), grad_output.flatten(planes)
-        ).reshape(self.shape)  # fmt: skip
+        return flat.scatter_add(-1, indices.flatten(planes), grad_output.flatten(planes)).reshape(
+            self.shape
+        )
 
 
 for _n in (2, 3):
@@ -78,8 +94,9 @@ def _of_resampling(name: str) -> None:
         grad_output: Tensor, output_size: Any, input_size: Any, *rest: Any, **named: Any
     ) -> Tensor:
         given = grad_output.new_zeros(tuple(input_size))
-        return vjp(lambda x: forward(x, tuple(output_size), *rest, *named.values()),
-                   [given], [grad_output])[0]  # fmt: skip
+        return vjp(
+            lambda x: forward(x, tuple(output_size), *rest, *named.values()), [given], [grad_output]
+        )[0]
 
 
 for _n in (1, 2, 3):
@@ -87,9 +104,14 @@ for _n in (1, 2, 3):
     _of_padding(f"replication_pad{_n}d")
     _of_resampling(f"upsample_nearest{_n}d")
     _of_resampling(f"_upsample_nearest_exact{_n}d")
-for _name in ("upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d",
-              "upsample_trilinear3d", "_upsample_bilinear2d_aa",
-              "_upsample_bicubic2d_aa"):  # fmt: skip
+for _name in (
+    "upsample_linear1d",
+    "upsample_bilinear2d",
+    "upsample_bicubic2d",
+    "upsample_trilinear3d",
+    "_upsample_bilinear2d_aa",
+    "_upsample_bicubic2d_aa",
+):
     _of_resampling(_name)
 
 
@@ -98,13 +120,22 @@ def _of_grid(n: int) -> None:
 
     @kernel(f"grid_sampler_{n}d_backward")
     def backward(
-        grad_output: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int,
-        padding_mode: int, align_corners: bool, output_mask: Sequence[bool],
-    ) -> tuple[Any, ...]:  # fmt: skip
-        return tuple(vjp(
-            lambda x, g: forward(x, g, interpolation_mode, padding_mode, align_corners),
-            [input, grid], [grad_output], output_mask,
-        ))  # fmt: skip
+        grad_output: Tensor,
+        input: Tensor,
+        grid: Tensor,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+        output_mask: Sequence[bool],
+    ) -> tuple[Any, ...]:
+        return tuple(
+            vjp(
+                lambda x, g: forward(x, g, interpolation_mode, padding_mode, align_corners),
+                [input, grid],
+                [grad_output],
+                output_mask,
+            )
+        )
 
 
 _of_grid(2)
@@ -116,9 +147,17 @@ _of_grid(3)
 
 @kernel("native_group_norm_backward")
 def _native_group_norm_backward(
-    grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Any, N: int, C: int,
-    HxW: int, group: int, output_mask: Sequence[bool],
-) -> tuple[Any, ...]:  # fmt: skip
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Sequence[bool],
+) -> tuple[Any, ...]:
     # The variance is that of the input, whatever eps was: of rstd, which knows it.
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         rows = x.reshape(N, group, -1)
@@ -128,8 +167,12 @@ def _native_group_norm_backward(
         return normed.reshape(N, C, HxW) * w[:, None] + b[:, None]
 
     ones = input.new_ones(C) if weight is None else weight
-    found = vjp(forward, [input, ones, _torch["zeros_like"](ones)],
-                [grad_out.reshape(N, C, HxW)], output_mask)  # fmt: skip
+    found = vjp(
+        forward,
+        [input, ones, _torch["zeros_like"](ones)],
+        [grad_out.reshape(N, C, HxW)],
+        output_mask,
+    )
     return tuple(found)
 
 
@@ -139,8 +182,9 @@ def _of_margin(name: str) -> None:
         grad_output: Tensor, self: Tensor, target: Tensor, *rest: Any, **named: Any
     ) -> Any:
         if name == "multilabel_margin_loss":
-            return vjp(lambda x: _nn[name](x, target, reduction=REDUCTIONS[rest[0]]),
-                       [self], [grad_output])[0]  # fmt: skip
+            return vjp(
+                lambda x: _nn[name](x, target, reduction=REDUCTIONS[rest[0]]), [self], [grad_output]
+            )[0]
         order = ("p", "margin", "weight", "reduction")
         given = {"weight": None, "reduction": 1, **dict(zip(order, rest, strict=False)), **named}
         given["reduction"] = REDUCTIONS[given["reduction"]]
@@ -158,9 +202,14 @@ def _log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> 
 
 @kernel("rrelu_with_noise_backward")
 def _rrelu_with_noise_backward(
-    grad_output: Tensor, self: Tensor, noise: Tensor, lower: float, upper: float, training: bool,
+    grad_output: Tensor,
+    self: Tensor,
+    noise: Tensor,
+    lower: float,
+    upper: float,
+    training: bool,
     self_is_result: bool,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     if training and upper - lower > 1e-6:
         return grad_output * noise
     slope = (lower + upper) / 2
@@ -183,15 +232,22 @@ def _linear_backward(
     self: Tensor, grad_output: Tensor, weight: Tensor, output_mask: Sequence[bool]
 ) -> tuple[Any, ...]:
     bias = weight.new_zeros(weight.shape[0])
-    return tuple(vjp(lambda x, w, b: _nn["linear"](x, w, b), [self, weight, bias],
-                     [grad_output], output_mask))  # fmt: skip
+    return tuple(
+        vjp(
+            lambda x, w, b: _nn["linear"](x, w, b), [self, weight, bias], [grad_output], output_mask
+        )
+    )
 
 
 @kernel("embedding_backward")
 def _embedding_backward(
-    grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool,
+    grad: Tensor,
+    indices: Tensor,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
     sparse: bool,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     if sparse:
         raise NotImplementedError("aten.embedding_backward with sparse=True: use sparse=False")
     return KERNELS["embedding_dense_backward"](

@@ -133,10 +133,19 @@ class OwnOperator(AtenOperator):
         return _own_schema(self.name)
 
 
-_KINDS = {"int": "int", "bool": "bool", "float": "float", "str": "str", "Number": "Scalar",
-          "int or tuple of ints": "int[1]", "tuple of ints": "int[]", "torch.dtype": "ScalarType",
-          "a hashable value": "Scalar", "Tensor": "Tensor",
-          "tuple of Tensors": "Tensor[]"}  # fmt: skip
+_KINDS = {
+    "int": "int",
+    "bool": "bool",
+    "float": "float",
+    "str": "str",
+    "Number": "Scalar",
+    "int or tuple of ints": "int[1]",
+    "tuple of ints": "int[]",
+    "torch.dtype": "ScalarType",
+    "a hashable value": "Scalar",
+    "Tensor": "Tensor",
+    "tuple of Tensors": "Tensor[]",
+}
 
 
 def _own_schema(name: str) -> Schema:
@@ -211,8 +220,10 @@ def is_operator(name: str) -> bool:
     registered = (name, name.removesuffix("_"))
     if any(n in NAMESPACES[space] for n in registered for space in ("", "nn.functional")):
         return True
-    return any(name.startswith(p) and name.removeprefix(p) in NAMESPACES[space]
-               for p, space in _PREFIXES.items())  # fmt: skip
+    return any(
+        name.startswith(p) and name.removeprefix(p) in NAMESPACES[space]
+        for p, space in _PREFIXES.items()
+    )
 
 
 def _functional_form(name: str) -> Callable[..., Any] | None:

@@ -31,9 +31,16 @@ def _of_dtype(name: str, dtype: Any) -> None:
         return self.to(dtype)
 
 
-_CASTS = {"Byte": dtypes.uint8, "Char": dtypes.int8, "Double": dtypes.float64,
-          "Float": dtypes.float32, "Half": dtypes.float16, "Int": dtypes.int32,
-          "Long": dtypes.int64, "Short": dtypes.int16}  # fmt: skip
+_CASTS = {
+    "Byte": dtypes.uint8,
+    "Char": dtypes.int8,
+    "Double": dtypes.float64,
+    "Float": dtypes.float32,
+    "Half": dtypes.float16,
+    "Int": dtypes.int32,
+    "Long": dtypes.int64,
+    "Short": dtypes.int16,
+}
 for _name, _dtype in _CASTS.items():
     _of_dtype(_name, _dtype)
 
@@ -63,9 +70,14 @@ def _aminmax(self: Tensor, dim: Any = None, keepdim: bool = False) -> tuple[Tens
 
 @kernel("_addmm_activation")
 def _addmm_activation(
-    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1,
+    self: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
     use_gelu: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     out = _torch["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
     return _nn["gelu"](out) if use_gelu else _torch["relu"](out)
 
@@ -98,9 +110,11 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
 
 @kernel("pad_sequence")
 def _pad_sequence(
-    sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0,
+    sequences: Sequence[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
     padding_side: str = "right",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     longest, rest = max(t.shape[0] for t in sequences), tuple(sequences[0].shape[1:])
     rows = []
     for t in sequences:
@@ -125,9 +139,15 @@ def _weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, 
 
 @kernel("_native_batch_norm_legit_functional")
 def _native_batch_norm_legit_functional(
-    input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor,
-    training: bool, momentum: float, eps: float,
-) -> Any:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
     mean, var = running_mean.clone(), running_var.clone()
     found = _torch["native_batch_norm"](input, weight, bias, mean, var, training, momentum, eps)
     return (*found, mean, var)
@@ -135,9 +155,14 @@ def _native_batch_norm_legit_functional(
 
 @kernel("_native_batch_norm_legit_no_training")
 def _native_batch_norm_legit_no_training(
-    input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor,
-    momentum: float, eps: float,
-) -> Any:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> Any:
     return _torch["native_batch_norm"](
         input, weight, bias, running_mean, running_var, False, momentum, eps
     )
@@ -185,14 +210,27 @@ def _normal_functional(
 
 @kernel("_embedding_bag", "_embedding_bag_forward_only")
 def _embedding_bag(
-    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False,
-    mode: int = 0, sparse: bool = False, per_sample_weights: Any = None,
-    include_last_offset: bool = False, padding_idx: int = -1,
-) -> Any:  # fmt: skip
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> Any:
     return _torch["embedding_bag"](
-        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-        include_last_offset, None if padding_idx < 0 else padding_idx,
-    )  # fmt: skip
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        None if padding_idx < 0 else padding_idx,
+    )
 
 
 @kernel("log_sigmoid")
@@ -204,8 +242,13 @@ def _log_sigmoid(self: Tensor) -> Tensor:
 def _nll_loss_nd(
     self: Tensor, target: Tensor, weight: Any = None, reduction: int = 1, ignore_index: int = -100
 ) -> Tensor:
-    return _nn["nll_loss"](self, target, weight, ignore_index=ignore_index,
-                           reduction=("none", "mean", "sum")[reduction])  # fmt: skip
+    return _nn["nll_loss"](
+        self,
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=("none", "mean", "sum")[reduction],
+    )
 
 
 @kernel("multilabel_margin_loss_forward")

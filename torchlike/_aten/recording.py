@@ -34,8 +34,17 @@ class DispatchNode(Node):
     """A recorded operator."""
 
     in_tensors = True
-    __slots__ = ("_n_outputs", "args", "avals", "formula", "kwargs", "outputs", "overload",
-                 "versions", "wanted")  # fmt: skip
+    __slots__ = (
+        "_n_outputs",
+        "args",
+        "avals",
+        "formula",
+        "kwargs",
+        "outputs",
+        "overload",
+        "versions",
+        "wanted",
+    )
 
     def __init__(self, name: str, overload: Any, args: Any, kwargs: Any) -> None:
         self.wanted = [t for t in tensors_of((*args, *kwargs.values())) if t.requires_grad]
@@ -65,7 +74,7 @@ class DispatchNode(Node):
             self.outputs = [
                 None if i not in saved else (o.detach() if self.gives_gradient(i, o) else o)
                 for i, o in enumerate(outputs)
-            ]  # fmt: skip
+            ]
 
     def gives_gradient(self, i: int, output: Tensor) -> bool:
         """Whether a result is differentiable."""

@@ -60,11 +60,15 @@ class BackwardOperator:
             outputs = tensors_of((self.forward.operator(*given, **named),))
         finally:
             modes.current.grad_enabled = before
-        pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=False)
-                 if c is not None and o.requires_grad]  # fmt: skip
+        pairs = [
+            (o, c)
+            for o, c in zip(outputs, cotangents, strict=False)
+            if c is not None and o.requires_grad
+        ]
         found = grad([o for o, _ in pairs], wanted, [c for _, c in pairs], allow_unused=True)
-        return [w.new_zeros(w.shape) if g is None else g
-                for g, w in zip(found, wanted, strict=True)]  # fmt: skip
+        return [
+            w.new_zeros(w.shape) if g is None else g for g, w in zip(found, wanted, strict=True)
+        ]
 
 
 _made: dict[Any, Any] = {}

@@ -99,9 +99,12 @@ def _cudnn() -> bool:
 
 @whole("F.layer_norm")
 def layer_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None,
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Any = None,
+    bias: Any = None,
     eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Normalised over the last dimensions."""
     return _call(aten.layer_norm, input, list(normalized_shape), weight, bias, eps, _cudnn())
 
@@ -116,9 +119,15 @@ def group_norm(
 
 @whole("F.batch_norm")
 def batch_norm(
-    input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
-    bias: Any = None, training: Any = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    training: Any = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Normalised over the batch, or by what was seen before."""
     return aten.batch_norm.default(
         input, weight, bias, running_mean, running_var, bool(training), momentum, eps, _cudnn()
@@ -127,9 +136,15 @@ def batch_norm(
 
 @whole("F.instance_norm")
 def instance_norm(
-    input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
-    bias: Any = None, use_input_stats: Any = True, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: Any = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Normalised for each example and channel."""
     return aten.instance_norm.default(
         input,
@@ -152,13 +167,21 @@ def _max_pool(n: int) -> None:
 
     @whole(f"F.max_pool{n}d", f"F.max_pool{n}d_with_indices")
     def pool(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: Any = False, return_indices: Any = False,
-    ) -> Any:  # fmt: skip
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: Any = False,
+        return_indices: Any = False,
+    ) -> Any:
         given = [
-            layers.listed(kernel_size, n), [] if stride in (None, []) else layers.listed(stride, n),
-            layers.listed(padding, n), layers.listed(dilation, n), bool(ceil_mode),
-        ]  # fmt: skip
+            layers.listed(kernel_size, n),
+            [] if stride in (None, []) else layers.listed(stride, n),
+            layers.listed(padding, n),
+            layers.listed(dilation, n),
+            bool(ceil_mode),
+        ]
         defaults: list[Any] = [None, [], [0] * n, [1] * n, False]
         while given[-1] == defaults[len(given) - 1]:
             given.pop()
@@ -175,8 +198,9 @@ def _adaptive(name: str, n: int, places: bool) -> None:
     @whole(f"F.{name}", f"F.{name}_with_indices")
     def pool(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
         sizes = output_size if isinstance(output_size, (tuple, list)) else [output_size] * n
-        filled = [s if s is not None else have
-                  for s, have in zip(sizes, input.shape[-n:], strict=True)]  # fmt: skip
+        filled = [
+            s if s is not None else have for s, have in zip(sizes, input.shape[-n:], strict=True)
+        ]
         found = packet.default(input, filled)
         return found[0] if places and not return_indices else found
 
@@ -188,9 +212,14 @@ for _n in (1, 2, 3):
 
 @whole("F.embedding")
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None,
-    norm_type: float = 2.0, scale_grad_by_freq: Any = False, sparse: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: Any = None,
+    max_norm: Any = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: Any = False,
+    sparse: Any = False,
+) -> Tensor:
     """Rows of a table."""
     return layers.embedding(
         input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
@@ -207,11 +236,18 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
 
 @whole("F.embedding_bag")
 def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Any = None, max_norm: Any = None,
-    norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
-    sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
+    input: Tensor,
+    weight: Tensor,
+    offsets: Any = None,
+    max_norm: Any = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
     padding_idx: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Sums, means or maxima of rows of a table."""
     if input.dim() == 2:
         n, width = input.shape
@@ -223,28 +259,43 @@ def embedding_bag(
             per_sample_weights = aten.reshape.default(per_sample_weights, [-1])
     how = {"sum": 0, "mean": 1, "max": 2}[mode]
     return aten.embedding_bag.padding_idx(
-        weight, input, offsets, scale_grad_by_freq, how, sparse, per_sample_weights,
-        include_last_offset, padding_idx,
-    )[0]  # fmt: skip
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        how,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )[0]
 
 
 #: Modes of ``interpolate``: the operator by the number of spatial dimensions.
 _RESAMPLED = {
     "nearest": ("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"),
-    "nearest-exact": ("_upsample_nearest_exact1d", "_upsample_nearest_exact2d",
-                      "_upsample_nearest_exact3d"),
+    "nearest-exact": (
+        "_upsample_nearest_exact1d",
+        "_upsample_nearest_exact2d",
+        "_upsample_nearest_exact3d",
+    ),
     "linear": ("upsample_linear1d", None, None),
     "bilinear": (None, "upsample_bilinear2d", None),
     "bicubic": (None, "upsample_bicubic2d", None),
     "trilinear": (None, None, "upsample_trilinear3d"),
-}  # fmt: skip
+}
 
 
 @whole("F.interpolate", "F.upsample")
 def interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-    align_corners: Any = None, recompute_scale_factor: Any = None, antialias: bool = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: Any = None,
+    recompute_scale_factor: Any = None,
+    antialias: bool = False,
+) -> Tensor:
     """Resampled to a size or by a factor."""
     n = input.dim() - 2
     name = _RESAMPLED[mode][n - 1] if mode in _RESAMPLED and n in (1, 2, 3) else None
@@ -264,9 +315,12 @@ def interpolate(
 
 @whole("F.grid_sample")
 def grid_sample(
-    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
     align_corners: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Values at places between elements."""
     how = {"bilinear": 0, "nearest": 1, "bicubic": 2}[mode]
     beyond = {"zeros": 0, "border": 1, "reflection": 2}[padding_mode]
@@ -304,18 +358,28 @@ def _reducing(name: str, operator: str, *options: Any, broadcasts: bool = False)
 #: The parameters of losses behind input and target, in the order of PyTorch's Python functions.
 _OLD = ("size_average", "reduce", "reduction")
 _POSITIONAL: dict[str, tuple[str, ...]] = {
-    "mse_loss": (*_OLD, "weight"), "l1_loss": (*_OLD, "weight"),
-    "smooth_l1_loss": (*_OLD, "beta"), "huber_loss": ("reduction", "delta", "weight"),
-    "soft_margin_loss": _OLD, "multilabel_margin_loss": _OLD,
-    "kl_div": (*_OLD, "log_target"), "hinge_embedding_loss": ("margin", *_OLD),
+    "mse_loss": (*_OLD, "weight"),
+    "l1_loss": (*_OLD, "weight"),
+    "smooth_l1_loss": (*_OLD, "beta"),
+    "huber_loss": ("reduction", "delta", "weight"),
+    "soft_margin_loss": _OLD,
+    "multilabel_margin_loss": _OLD,
+    "kl_div": (*_OLD, "log_target"),
+    "hinge_embedding_loss": ("margin", *_OLD),
     "binary_cross_entropy": ("weight", *_OLD),
     "binary_cross_entropy_with_logits": ("weight", *_OLD, "pos_weight"),
     "nll_loss": ("weight", "size_average", "ignore_index", "reduce", "reduction"),
-    "cross_entropy": ("weight", "size_average", "ignore_index", "reduce", "reduction",
-                      "label_smoothing"),
+    "cross_entropy": (
+        "weight",
+        "size_average",
+        "ignore_index",
+        "reduce",
+        "reduction",
+        "label_smoothing",
+    ),
     "poisson_nll_loss": ("log_input", "full", "size_average", "eps", "reduce", "reduction"),
     "multi_margin_loss": ("p", "margin", "weight", *_OLD),
-}  # fmt: skip
+}
 
 for _name in ("mse_loss", "l1_loss"):
     _reducing(_name, _name, "reduction", 1, broadcasts=True)
@@ -325,22 +389,55 @@ for _name in ("soft_margin_loss", "multilabel_margin_loss"):
     _reducing(_name, _name, "reduction", 1)
 _reducing("hinge_embedding_loss", "hinge_embedding_loss", "margin", 1.0, "reduction", 1)
 _reducing("binary_cross_entropy", "binary_cross_entropy", "weight", None, "reduction", 1)
-_reducing("binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits",
-          "weight", None, "pos_weight", None, "reduction", 1)  # fmt: skip
+_reducing(
+    "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits",
+    "weight",
+    None,
+    "pos_weight",
+    None,
+    "reduction",
+    1,
+)
 _reducing("nll_loss", "nll_loss_nd", "weight", None, "reduction", 1, "ignore_index", -100)
-_reducing("cross_entropy", "cross_entropy_loss", "weight", None, "reduction", 1,
-          "ignore_index", -100, "label_smoothing", 0.0)  # fmt: skip
-_reducing("poisson_nll_loss", "poisson_nll_loss", "log_input", True, "full", False, "eps", 1e-8,
-          "reduction", 1)  # fmt: skip
-_reducing("multi_margin_loss", "multi_margin_loss", "p", 1, "margin", 1.0, "weight", None,
-          "reduction", 1)  # fmt: skip
+_reducing(
+    "cross_entropy",
+    "cross_entropy_loss",
+    "weight",
+    None,
+    "reduction",
+    1,
+    "ignore_index",
+    -100,
+    "label_smoothing",
+    0.0,
+)
+_reducing(
+    "poisson_nll_loss",
+    "poisson_nll_loss",
+    "log_input",
+    True,
+    "full",
+    False,
+    "eps",
+    1e-8,
+    "reduction",
+    1,
+)
+_reducing(
+    "multi_margin_loss", "multi_margin_loss", "p", 1, "margin", 1.0, "weight", None, "reduction", 1
+)
 
 
 @whole("F.kl_div")
 def kl_div(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-    reduction: Any = "mean", log_target: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: Any = "mean",
+    log_target: Any = False,
+) -> Tensor:
     """The divergence of logarithms of probabilities from a target."""
     how = 2 if reduction == "batchmean" else losses.reduction_number(reduction)
     named = {"log_target": True} if log_target else {}
@@ -357,14 +454,19 @@ def _of_two(name: str, *options: Any) -> None:
 
     @whole(f"F.{name}")
     def loss(
-        first: Tensor, second: Tensor, third: Tensor, *args: Any, reduction: Any = "mean",
+        first: Tensor,
+        second: Tensor,
+        third: Tensor,
+        *args: Any,
+        reduction: Any = "mean",
         **kwargs: Any,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         order = (*names, *_OLD)
         given = {"reduction": reduction} | dict(zip(order, args, strict=False)) | kwargs
         values = [given.get(n, d) for n, d in zip(names, defaults, strict=True)]
-        values = [float(v) if type(d) is float else v
-                  for v, d in zip(values, defaults, strict=True)]  # fmt: skip
+        values = [
+            float(v) if type(d) is float else v for v, d in zip(values, defaults, strict=True)
+        ]
         how = losses.reduction_number(given["reduction"])
         return _call(packet, first, second, third, *values, how)
 
@@ -482,9 +584,15 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 def _spread(name: str) -> None:
     @whole(name, f"Tensor.{name}")
     def spread(
-        input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
-        correction: Any = None, out: Any = None, **named: Any,
-    ) -> Any:  # fmt: skip
+        input: Tensor,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+        out: Any = None,
+        **named: Any,
+    ) -> Any:
         packet = getattr(aten, name)
         if isinstance(dim, bool):
             return packet.default(input, dim, *([] if unbiased is None else [unbiased]))
@@ -504,8 +612,11 @@ for _name in ("std", "var", "std_mean", "var_mean"):
 
 
 def _listed_tensors(tensors: Sequence[Any]) -> list[Tensor]:
-    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else (
-        list(tensors))  # fmt: skip
+    return (
+        list(tensors[0])
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
+        else (list(tensors))
+    )
 
 
 @whole("meshgrid")
@@ -542,17 +653,34 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 # -- indices, and values that Python asks for ------------------------------------------------------
 
 _AS_BELOW: tuple[tuple[str, Callable[..., Any]], ...] = (
-    ("Tensor.__getitem__", indexing.getitem), ("Tensor.__setitem__", indexing.setitem),
-    ("Tensor.item", conversions.item), ("Tensor.__bool__", conversions.is_nonzero),
-    ("Tensor.__float__", conversions.as_float), ("Tensor.__int__", conversions.as_int),
-    ("Tensor.__index__", conversions.as_int), ("F.fold", layers.fold),
+    ("Tensor.__getitem__", indexing.getitem),
+    ("Tensor.__setitem__", indexing.setitem),
+    ("Tensor.item", conversions.item),
+    ("Tensor.__bool__", conversions.is_nonzero),
+    ("Tensor.__float__", conversions.as_float),
+    ("Tensor.__int__", conversions.as_int),
+    ("Tensor.__index__", conversions.as_int),
+    ("F.fold", layers.fold),
     ("F.normalize", layers.normalize),
-    ("F.unfold", layers.unfold), ("Tensor.split", shapes.split), ("split", shapes.split),
-    *((name, COMPOSITES[name]) for name in (
-        "F.elu", "F.celu", "F.leaky_relu", "F.hardtanh", "F.threshold", "F.norm", "Tensor.norm",
-        "F.multi_head_attention_forward")),
-    ("norm", COMPOSITES["F.norm"]), ("F.logsigmoid", aten.log_sigmoid.default),
-)  # fmt: skip
+    ("F.unfold", layers.unfold),
+    ("Tensor.split", shapes.split),
+    ("split", shapes.split),
+    *(
+        (name, COMPOSITES[name])
+        for name in (
+            "F.elu",
+            "F.celu",
+            "F.leaky_relu",
+            "F.hardtanh",
+            "F.threshold",
+            "F.norm",
+            "Tensor.norm",
+            "F.multi_head_attention_forward",
+        )
+    ),
+    ("norm", COMPOSITES["F.norm"]),
+    ("F.logsigmoid", aten.log_sigmoid.default),
+)
 for _name, _rule in _AS_BELOW:
     whole(_name)(_rule)
 

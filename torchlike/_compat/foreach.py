@@ -15,16 +15,49 @@ from torchlike._dispatch.registry import export
 from torchlike.tensor import Tensor
 
 _UNARY = (
-    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
-    "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
-    "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
-)  # fmt: skip
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "frac",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+)
 #: Name -> the operator with a tensor and with a number on the right.
 _BINARY = {
-    "add": ("add", "add"), "sub": ("sub", "sub"), "mul": ("mul", "mul"), "div": ("div", "div"),
-    "pow": ("pow", "pow"), "maximum": ("clamp_min",) * 2, "clamp_min": ("clamp_min",) * 2,
-    "minimum": ("clamp_max",) * 2, "clamp_max": ("clamp_max",) * 2,
-}  # fmt: skip
+    "add": ("add", "add"),
+    "sub": ("sub", "sub"),
+    "mul": ("mul", "mul"),
+    "div": ("div", "div"),
+    "pow": ("pow", "pow"),
+    "maximum": ("clamp_min",) * 2,
+    "clamp_min": ("clamp_min",) * 2,
+    "minimum": ("clamp_max",) * 2,
+    "clamp_max": ("clamp_max",) * 2,
+}
 #: What PyTorch's overloads call their second argument.
 _RIGHT = ("other", "scalar", "scalars", "tensor", "exponent")
 #: What stands for a list of itself.
@@ -96,8 +129,12 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
     def function(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
         own = function.__name__
         if name == "pow" and isinstance(self, tuple(NUMBERS)):  # a number to the power of each
-            return tuple([functions.pow(self, t) for t in _tensors(own, _one_of(
-                own, args, kwargs, _RIGHT), 1)])  # fmt: skip
+            return tuple(
+                [
+                    functions.pow(self, t)
+                    for t in _tensors(own, _one_of(own, args, kwargs, _RIGHT), 1)
+                ]
+            )
         tensors = _tensors(own, self)
         given = _one_of(own, args, kwargs, _RIGHT)
         if isinstance(given, Tensor) and given.dim():
@@ -133,8 +170,9 @@ def _pointwise(name: str, in_place: bool) -> Callable[..., Any]:
         if args or kwargs:
             value = _one_of(own, args, kwargs, ("value", "scalars"))
         values = _rows(own, n, value.tolist() if isinstance(value, Tensor) else value)
-        made = [apply(t, a, b, value=v) for t, a, b, v in zip(tensors, *others, values,
-                                                             strict=True)]  # fmt: skip
+        made = [
+            apply(t, a, b, value=v) for t, a, b, v in zip(tensors, *others, values, strict=True)
+        ]
         return self if in_place else tuple(made)
 
     return function
@@ -189,8 +227,12 @@ def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, .
 
 def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
     """The sum of each tensor's elements' sizes to the power ``ord``."""
-    return tuple([functions.sum(functions.pow(functions.abs(t), ord), dtype=dtype)
-                  for t in _tensors("_foreach_powsum", self)])  # fmt: skip
+    return tuple(
+        [
+            functions.sum(functions.pow(functions.abs(t), ord), dtype=dtype)
+            for t in _tensors("_foreach_powsum", self)
+        ]
+    )
 
 
 def _foreach_max(self: Any) -> tuple[Tensor, ...]:
@@ -214,8 +256,15 @@ def _register() -> None:
             function.__name__ = function.__qualname__ = f"_foreach_{name}{suffix}"
             function.__doc__ = f"``{name}{suffix}`` on each tensor of a list."
             export(function, function.__name__, ("",))
-    for function in (_foreach_zero_, _foreach_copy_, _foreach_clone, _foreach_norm,
-                     _foreach_powsum, _foreach_max, _foreach_mm):  # fmt: skip
+    for function in (
+        _foreach_zero_,
+        _foreach_copy_,
+        _foreach_clone,
+        _foreach_norm,
+        _foreach_powsum,
+        _foreach_max,
+        _foreach_mm,
+    ):
         export(function, function.__name__, ("",))
 
 

@@ -89,9 +89,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     _require_bool(mode, "'mode' (position 1)")
     _require_bool(warn_only, "'warn_only'")
     flag = "--xla_gpu_deterministic_ops=true"
-    if mode and not warn_only and flag not in os.environ.get("XLA_FLAGS", "") and (
-        targets.name() == "gpu"
-    ):  # fmt: skip
+    if (
+        mode
+        and not warn_only
+        and flag not in os.environ.get("XLA_FLAGS", "")
+        and (targets.name() == "gpu")
+    ):
         raise RuntimeError(f"set XLA_FLAGS={flag} in the environment before Python starts")
     determinism.set_algorithms(mode, warn_only)
 
@@ -244,8 +247,9 @@ def set_default_tensor_type(t: Any) -> None:
     if not kind.dtype.is_floating_point:
         raise TypeError(floating)
     if on_gpu and not devices.available("cuda"):
-        raise TypeError(f"type torch.cuda.{kind.__name__} not available. Torch not compiled with "
-                        "CUDA enabled.")  # fmt: skip
+        raise TypeError(
+            f"type torch.cuda.{kind.__name__} not available. Torch not compiled with CUDA enabled."
+        )
     dtypes.set_default_dtype(kind.dtype)
     if on_gpu:
         devices.set_default_device("cuda")

@@ -12,9 +12,19 @@ from torchlike._core import dtypes
 from torchlike._core.untyped_storage import UntypedStorage
 
 _DTYPES = (
-    dtypes.bfloat16, dtypes.bool, dtypes.uint8, dtypes.int8, dtypes.complex128, dtypes.complex64,
-    dtypes.float64, dtypes.float32, dtypes.float16, dtypes.int32, dtypes.int64, dtypes.int16,
-)  # fmt: skip
+    dtypes.bfloat16,
+    dtypes.bool,
+    dtypes.uint8,
+    dtypes.int8,
+    dtypes.complex128,
+    dtypes.complex64,
+    dtypes.float64,
+    dtypes.float32,
+    dtypes.float16,
+    dtypes.int32,
+    dtypes.int64,
+    dtypes.int16,
+)
 _COMBINATIONS = (
     ".__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n"
     " * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n"

@@ -41,9 +41,13 @@ class TypedStorage:
     is_sparse = is_hpu = False
 
     def __init__(
-        self, data: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
+        self,
+        data: Any = 0,
+        *,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: Any = None,
         device: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         #: The whole memory as a vector; a view of it.
         self._flat: Tensor
         if isinstance(data, Tensor):
@@ -241,13 +245,23 @@ def _converting(dtype: dtypes.dtype) -> Any:
 
 
 _CASTS = {
-    "bfloat16": dtypes.bfloat16, "bool": dtypes.bool, "byte": dtypes.uint8, "char": dtypes.int8,
-    "complex_double": dtypes.complex128, "complex_float": dtypes.complex64,
-    "double": dtypes.float64, "float": dtypes.float32, "half": dtypes.float16,
-    "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16,
-    **{name: getattr(dtypes, name) for name in
-       ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")},
-}  # fmt: skip
+    "bfloat16": dtypes.bfloat16,
+    "bool": dtypes.bool,
+    "byte": dtypes.uint8,
+    "char": dtypes.int8,
+    "complex_double": dtypes.complex128,
+    "complex_float": dtypes.complex64,
+    "double": dtypes.float64,
+    "float": dtypes.float32,
+    "half": dtypes.float16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "short": dtypes.int16,
+    **{
+        name: getattr(dtypes, name)
+        for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
+    },
+}
 for _name, _dtype in _CASTS.items():
     for _class in (TypedStorage, UntypedStorage):
         add_method(_name, _converting(_dtype), of=_class)

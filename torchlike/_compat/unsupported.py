@@ -42,21 +42,31 @@ _FP8 = Gap("products of 8-bit floats in groups are not there", "torch._scaled_mm
 _ATTENTION = Gap(
     "it is the kernel of one backend", "torch.nn.functional.scaled_dot_product_attention"
 )
-_TRITON = Gap("Triton kernels cannot be compiled by XLA here", "jax.experimental.pallas through "
-              "torchlike.from_jax_function")  # fmt: skip
-_DISPATCHER = Gap("there is no dispatcher of that kind", "torch.library.custom_op and its "
-                  "register_ methods")  # fmt: skip
+_TRITON = Gap(
+    "Triton kernels cannot be compiled by XLA here",
+    "jax.experimental.pallas through torchlike.from_jax_function",
+)
+_DISPATCHER = Gap(
+    "there is no dispatcher of that kind", "torch.library.custom_op and its register_ methods"
+)
 _INDUCTOR = Gap("XLA compiles, not the Inductor", "torchlike.jit on the GraphModule")
 _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
-_CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
-           "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
+_CPP = Gap(
+    "C++ and CUDA sources are not compiled",
+    "torch.library.custom_op in Python, or torchlike.from_jax_function with jax.ffi and Pallas",
+)
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
-_QUANT = Gap("eager-mode quantization of modules is not there", "torchao (quantize_ and its QAT), "
-             "or torch.ao.quantization.quantize_dynamic for Linear and LSTM")  # fmt: skip
-_UNBACKED = Gap("XLA compiles for fixed shapes, so a fake cannot have unknown sizes",
-                "results padded to a fixed size")  # fmt: skip
+_QUANT = Gap(
+    "eager-mode quantization of modules is not there",
+    "torchao (quantize_ and its QAT), "
+    "or torch.ao.quantization.quantize_dynamic for Linear and LSTM",
+)
+_UNBACKED = Gap(
+    "XLA compiles for fixed shapes, so a fake cannot have unknown sizes",
+    "results padded to a fixed size",
+)
 _PIPES = Gap("there are no data pipes", "Dataset, IterableDataset and DataLoader")
 _MONITOR = Gap("there are no counters of that kind", "torch.utils.tensorboard.SummaryWriter")
 _PACKAGE = Gap("code is not packed with models", "torch.save and a Python package")
@@ -66,10 +76,23 @@ _MTIA = Gap("JAX has no backend of that kind", "torch.accelerator, which asks fo
 GAPS: dict[str, dict[str, Gap]] = {
     "": {
         **dict.fromkeys(
-            ("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic",
-             "dequantize", "quantized_batch_norm", "quantized_max_pool1d", "quantized_max_pool2d",
-             "q_scale", "q_zero_point", "q_per_channel_axis", "q_per_channel_scales",
-             "q_per_channel_zero_points", "int_repr"), _QUANTIZED),
+            (
+                "quantize_per_tensor",
+                "quantize_per_channel",
+                "quantize_per_tensor_dynamic",
+                "dequantize",
+                "quantized_batch_norm",
+                "quantized_max_pool1d",
+                "quantized_max_pool2d",
+                "q_scale",
+                "q_zero_point",
+                "q_per_channel_axis",
+                "q_per_channel_scales",
+                "q_per_channel_zero_points",
+                "int_repr",
+            ),
+            _QUANTIZED,
+        ),
         "_scaled_grouped_mm": _FP8,
         "PyTorchFileReader": _ARCHIVE,
         "_nested_tensor_from_mask": _NESTED,
@@ -80,14 +103,20 @@ GAPS: dict[str, dict[str, Gap]] = {
     "sparse": {
         "spsolve": _SPARSE,
         **dict.fromkeys(
-            ("to_sparse_semi_structured", "SparseSemiStructuredTensor",
-             "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS"),
-            _SEMI_STRUCTURED),
+            (
+                "to_sparse_semi_structured",
+                "SparseSemiStructuredTensor",
+                "SparseSemiStructuredTensorCUSPARSELT",
+                "SparseSemiStructuredTensorCUTLASS",
+            ),
+            _SEMI_STRUCTURED,
+        ),
     },
     "library": {
         **dict.fromkeys(("triton_op", "wrap_triton"), _TRITON),
-        **dict.fromkeys(("fallthrough_kernel", "get_kernel", "register_torch_dispatch"),
-                        _DISPATCHER),
+        **dict.fromkeys(
+            ("fallthrough_kernel", "get_kernel", "register_torch_dispatch"), _DISPATCHER
+        ),
         "get_ctx": _UNBACKED,
     },
     "export": {"draft_export": _UNBACKED},
@@ -95,67 +124,180 @@ GAPS: dict[str, dict[str, Gap]] = {
     "_custom_ops": {"get_ctx": _UNBACKED},
     "fx.passes.regional_inductor": {"regional_inductor": _INDUCTOR},
     "utils.cpp_extension": dict.fromkeys(
-        ("load", "load_inline", "CUDAExtension", "CppExtension", "SyclExtension", "BuildExtension",
-         "include_paths", "library_paths"), _CPP),
+        (
+            "load",
+            "load_inline",
+            "CUDAExtension",
+            "CppExtension",
+            "SyclExtension",
+            "BuildExtension",
+            "include_paths",
+            "library_paths",
+        ),
+        _CPP,
+    ),
     "utils.data": dict.fromkeys(
-        ("IterDataPipe", "MapDataPipe", "DFIterDataPipe", "DataChunk", "functional_datapipe",
-         "argument_validation", "runtime_validation", "runtime_validation_disabled",
-         "guaranteed_datapipes_determinism", "non_deterministic"), _PIPES),
+        (
+            "IterDataPipe",
+            "MapDataPipe",
+            "DFIterDataPipe",
+            "DataChunk",
+            "functional_datapipe",
+            "argument_validation",
+            "runtime_validation",
+            "runtime_validation_disabled",
+            "guaranteed_datapipes_determinism",
+            "non_deterministic",
+        ),
+        _PIPES,
+    ),
     "monitor": dict.fromkeys(
-        ("Aggregation", "Event", "Stat", "TensorboardEventHandler", "data_value_t", "log_event",
-         "register_event_handler", "unregister_event_handler"), _MONITOR),
+        (
+            "Aggregation",
+            "Event",
+            "Stat",
+            "TensorboardEventHandler",
+            "data_value_t",
+            "log_event",
+            "register_event_handler",
+            "unregister_event_handler",
+        ),
+        _MONITOR,
+    ),
     "package": dict.fromkeys(
-        ("PackageExporter", "PackageImporter", "Importer", "OrderedImporter", "Directory",
-         "GlobGroup", "is_from_package"), _PACKAGE),
+        (
+            "PackageExporter",
+            "PackageImporter",
+            "Importer",
+            "OrderedImporter",
+            "Directory",
+            "GlobGroup",
+            "is_from_package",
+        ),
+        _PACKAGE,
+    ),
     "mtia": dict.fromkeys(
-        ("Event", "Stream", "StreamContext", "current_device", "current_stream", "set_device",
-         "set_stream", "stream", "synchronize", "init", "get_device_capability"), _MTIA),
+        (
+            "Event",
+            "Stream",
+            "StreamContext",
+            "current_device",
+            "current_stream",
+            "set_device",
+            "set_stream",
+            "stream",
+            "synchronize",
+            "init",
+            "get_device_capability",
+        ),
+        _MTIA,
+    ),
     **dict.fromkeys(
         ("ao.quantization", "quantization"),
         dict.fromkeys(
-            ("convert", "prepare", "prepare_qat", "quantize", "quantize_qat", "fuse_modules",
-             "fuse_modules_qat", "get_default_qconfig", "propagate_qconfig_", "swap_module",
-             "QuantStub", "DeQuantStub", "QuantWrapper", "HistogramObserver", "NoopObserver",
-             "FixedQParamsFakeQuantize", "QConfigMapping"), _QUANT)),
+            (
+                "convert",
+                "prepare",
+                "prepare_qat",
+                "quantize",
+                "quantize_qat",
+                "fuse_modules",
+                "fuse_modules_qat",
+                "get_default_qconfig",
+                "propagate_qconfig_",
+                "swap_module",
+                "QuantStub",
+                "DeQuantStub",
+                "QuantWrapper",
+                "HistogramObserver",
+                "NoopObserver",
+                "FixedQParamsFakeQuantize",
+                "QConfigMapping",
+            ),
+            _QUANT,
+        ),
+    ),
     "nn.quantized": {"FloatFunctional": _QUANT},
     "distributed.rpc": dict.fromkeys(
-        ("init_rpc", "shutdown", "rpc_async", "rpc_sync", "remote", "get_worker_info", "RRef",
-         "TensorPipeRpcBackendOptions", "WorkerInfo"), _PEERS),
+        (
+            "init_rpc",
+            "shutdown",
+            "rpc_async",
+            "rpc_sync",
+            "remote",
+            "get_worker_info",
+            "RRef",
+            "TensorPipeRpcBackendOptions",
+            "WorkerInfo",
+        ),
+        _PEERS,
+    ),
     "distributed.rpc.functions": {"async_execution": _PEERS},
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": {"DistributedOptimizer": _PEERS},
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
-        ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
-         "checkpoint_wrapper"), _CHECKPOINT),
+        (
+            "CheckpointImpl",
+            "CheckpointWrapper",
+            "apply_activation_checkpointing",
+            "checkpoint_wrapper",
+        ),
+        _CHECKPOINT,
+    ),
     "nn.functional": {"scaled_grouped_mm": _FP8},
     "nn.attention": dict.fromkeys(
-        ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION),
-    "cuda.jiterator": dict.fromkeys(
-        ("_create_jit_fn", "_create_multi_output_jit_fn"), _JITERATOR),
+        ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION
+    ),
+    "cuda.jiterator": dict.fromkeys(("_create_jit_fn", "_create_multi_output_jit_fn"), _JITERATOR),
     "aten": {
         **dict.fromkeys(
-        ("_flash_attention_forward", "_flash_attention_backward", "_efficient_attention_forward",
-         "_efficient_attention_backward", "_scaled_dot_product_flash_attention",
-         "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention"),
-        _ATTENTION),
+            (
+                "_flash_attention_forward",
+                "_flash_attention_backward",
+                "_efficient_attention_forward",
+                "_efficient_attention_backward",
+                "_scaled_dot_product_flash_attention",
+                "_scaled_dot_product_efficient_attention",
+                "_scaled_dot_product_cudnn_attention",
+            ),
+            _ATTENTION,
+        ),
         **dict.fromkeys(("_sparse_addmm", "_sparse_mm_reduce_impl"), _SPARSE),
     },
     "Tensor": {
+        **dict.fromkeys(("align_to", "align_as", "refine_names", "rename", "rename_"), _NAMED),
         **dict.fromkeys(
-            ("align_to", "align_as", "refine_names", "rename", "rename_"), _NAMED),
-        **dict.fromkeys(
-            ("dequantize", "int_repr", "q_scale", "q_zero_point", "qscheme",
-             "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points"),
-            _QUANTIZED),
+            (
+                "dequantize",
+                "int_repr",
+                "q_scale",
+                "q_zero_point",
+                "qscheme",
+                "q_per_channel_axis",
+                "q_per_channel_scales",
+                "q_per_channel_zero_points",
+            ),
+            _QUANTIZED,
+        ),
         "chalf": _HALF_COMPLEX,
     },
-}  # fmt: skip
+}
 
 #: Namespaces that are no modules, or whose modules take their functions themselves.
 _MADE_ELSEWHERE = frozenset(
-    ("", "Tensor", "aten", "cuda.jiterator", "sparse", "library",
-     "nn.attention", "utils.data", "mtia", "onnx.symbolic_opset11")
-)  # fmt: skip
+    (
+        "",
+        "Tensor",
+        "aten",
+        "cuda.jiterator",
+        "sparse",
+        "library",
+        "nn.attention",
+        "utils.data",
+        "mtia",
+        "onnx.symbolic_opset11",
+    )
+)
 
 
 def raising(name: str, gap: Gap) -> Callable[..., Any]:

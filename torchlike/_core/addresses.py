@@ -80,9 +80,10 @@ def _pointer(cell: Any) -> int:
 def _holds(storage: Any, address: int) -> bool:
     """Whether a storage that once gave out an address still has its array there."""
     return (
-        storage.host is None and _can_be_followed(storage.cell)
+        storage.host is None
+        and _can_be_followed(storage.cell)
         and _pointer(storage.cell) == address
-    )  # fmt: skip
+    )
 
 
 def _claim(storage: Any, address: int) -> None:

@@ -141,8 +141,10 @@ class Batched(Box):
 
     def __repr__(self) -> str:
         dim = 0 if self.batched else None
-        return (f"BatchedTensor(lvl={self.level.depth + 1}, bdim={dim}, value=\n"
-                f"{textwrap.indent(repr(self.value), '    ')}\n)")  # fmt: skip
+        return (
+            f"BatchedTensor(lvl={self.level.depth + 1}, bdim={dim}, value=\n"
+            f"{textwrap.indent(repr(self.value), '    ')}\n)"
+        )
 
 
 class Dual(Box):

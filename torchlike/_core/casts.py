@@ -220,20 +220,24 @@ def check_fits(value: Any, dtype: Any) -> None:
 #: The numbers that surely fit, by NumPy dtype.
 _RANGES = {
     d.numpy: (
-        (np.iinfo(d.numpy).min, np.iinfo(d.numpy).max) if d.category == 1
+        (np.iinfo(d.numpy).min, np.iinfo(d.numpy).max)
+        if d.category == 1
         else (float(ml_dtypes.finfo(d.numpy).min), float(ml_dtypes.finfo(d.numpy).max))
     )
-    for d in dtypes.ALL if d.category in (1, 2)
-}  # fmt: skip
+    for d in dtypes.ALL
+    if d.category in (1, 2)
+}
 
 
 def check_element(value: Any, dtype: Any) -> None:
     """``check_fits`` for a 0-dim array that becomes elements of an array of ``dtype``, where there
     is a value to look at."""
     if (
-        getattr(value, "dtype", dtype) != dtype and value.ndim == 0
-        and isinstance(value, (jax.Array, np.ndarray)) and not isinstance(value, core.Tracer)
-    ):  # fmt: skip
+        getattr(value, "dtype", dtype) != dtype
+        and value.ndim == 0
+        and isinstance(value, (jax.Array, np.ndarray))
+        and not isinstance(value, core.Tracer)
+    ):
         check_fits(value.item(), dtype)
 
 

@@ -13,9 +13,27 @@ from torchlike._runtime import platforms
 from torchlike._runtime.meeting import coordination
 
 _PYTORCH_TYPES = (
-    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
-    "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
-)  # fmt: skip
+    "cpu",
+    "cuda",
+    "ipu",
+    "xpu",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "ve",
+    "fpga",
+    "maia",
+    "xla",
+    "lazy",
+    "vulkan",
+    "mps",
+    "meta",
+    "hpu",
+    "mtia",
+    "privateuseone",
+)
 #: Which device types mean others in this process (`map_types`).
 _mapped: dict[str, str] = {}
 #: PyTorch device type -> JAX platform names that can serve it.

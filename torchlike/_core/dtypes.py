@@ -98,16 +98,38 @@ uint64 = dtype("uint64", np.uint64, "u")
 bool = dtype("bool", np.bool_, "b")
 
 ALL: tuple[dtype, ...] = (
-    float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz,
-    float8_e5m2fnuz, complex64, complex128,
-    uint8, int8, int16, int32, int64, uint16, uint32, uint64, bool,
-)  # fmt: skip
+    float32,
+    float64,
+    float16,
+    bfloat16,
+    float8_e4m3fn,
+    float8_e5m2,
+    float8_e4m3fnuz,
+    float8_e5m2fnuz,
+    complex64,
+    complex128,
+    uint8,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint16,
+    uint32,
+    uint64,
+    bool,
+)
 
 #: PyTorch's second names.
 ALIASES = {
-    "float": float32, "double": float64, "half": float16, "cfloat": complex64,
-    "cdouble": complex128, "short": int16, "int": int32, "long": int64,
-}  # fmt: skip
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    "cfloat": complex64,
+    "cdouble": complex128,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+}
 
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BAREBONES = (uint16, uint32, uint64)
@@ -168,15 +190,22 @@ def is_half(numpy_dtype: Any) -> Any:
 
 #: {name: (PyTorch's internal name, the C++ type)}.
 _NAMES_IN_CPP = {
-    "float32": ("Float", "float"), "float64": ("Double", "double"),
-    "float16": ("Half", "c10::Half"), "bfloat16": ("BFloat16", "c10::BFloat16"),
-    "int64": ("Long", "long int"), "int32": ("Int", "int"), "int16": ("Short", "short int"),
-    "int8": ("Char", "signed char"), "uint8": ("Byte", "unsigned char"), "bool": ("Bool", "bool"),
+    "float32": ("Float", "float"),
+    "float64": ("Double", "double"),
+    "float16": ("Half", "c10::Half"),
+    "bfloat16": ("BFloat16", "c10::BFloat16"),
+    "int64": ("Long", "long int"),
+    "int32": ("Int", "int"),
+    "int16": ("Short", "short int"),
+    "int8": ("Char", "signed char"),
+    "uint8": ("Byte", "unsigned char"),
+    "bool": ("Bool", "bool"),
     "complex64": ("ComplexFloat", "c10::complex<float>"),
     "complex128": ("ComplexDouble", "c10::complex<double>"),
-    "uint16": ("UInt16", "short unsigned int"), "uint32": ("UInt32", "unsigned int"),
+    "uint16": ("UInt16", "short unsigned int"),
+    "uint32": ("UInt32", "unsigned int"),
     "uint64": ("UInt64", "long unsigned int"),
-}  # fmt: skip
+}
 
 
 def scalar_type(d: Any) -> str:
@@ -290,8 +319,9 @@ def result_dtype(
     wrapped: Sequence[dtype] = (),
 ) -> dtype:
     """PyTorch's result type of tensors with dimensions, 0-dim tensors and Python numbers."""
-    groups = [functools.reduce(promote_types, g) if g else None
-              for g in (dimensioned, zero_dim, wrapped)]  # fmt: skip
+    groups = [
+        functools.reduce(promote_types, g) if g else None for g in (dimensioned, zero_dim, wrapped)
+    ]
     result = _combine(_combine(groups[0], groups[1]), groups[2])
     assert result is not None, "result_dtype needs at least one operand"
     return result
@@ -347,10 +377,15 @@ class finfo:
         info = ml_dtypes.finfo(real.numpy)
         normal = float(info.smallest_normal)
         vars(self).update(
-            dtype=real.name, bits=real.itemsize * 8, eps=float(info.eps), max=float(info.max),
-            min=float(info.min), tiny=normal, smallest_normal=normal,
+            dtype=real.name,
+            bits=real.itemsize * 8,
+            eps=float(info.eps),
+            max=float(info.max),
+            min=float(info.min),
+            tiny=normal,
+            smallest_normal=normal,
             resolution=10.0 ** -int(info.nmant * math.log10(2)),
-        )  # fmt: skip
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch.finfo' objects is not writable")

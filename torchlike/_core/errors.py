@@ -270,9 +270,13 @@ def warn_user(words: str, category: type[Warning] = RuntimeWarning) -> None:
         return
     space = frame.f_globals
     warnings.warn_explicit(
-        words, category, frame.f_code.co_filename, frame.f_lineno,
-        module=space.get("__name__"), registry=space.setdefault("__warningregistry__", {}),
-    )  # fmt: skip
+        words,
+        category,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=space.get("__name__"),
+        registry=space.setdefault("__warningregistry__", {}),
+    )
 
 
 def type_name(value: Any) -> str:

@@ -38,7 +38,8 @@ class PartsArray(StandIn):
     __array__ = __getitem__ = astype = reshape = __jax_array__ = _refuse
 
 
-def refusal(what: str, called: str = "nested and masked tensors", instead: str = "its values()"
-            ) -> str:  # fmt: skip
+def refusal(
+    what: str, called: str = "nested and masked tensors", instead: str = "its values()"
+) -> str:
     """The words for something that does not know tensors of a kind."""
     return f"{what} is not written for {called}: use {instead} first"

@@ -60,9 +60,21 @@ def start_dispatch() -> None:
 
 #: Exact classes of arguments that have nothing to say: a set look-up. Tensor's own classes join.
 PLAIN: set[type] = {
-    int, float, bool, complex, str, bytes, type(None), slice, EllipsisType, type, FunctionType,
-    MethodType, ModuleType, type(len),
-}  # fmt: skip
+    int,
+    float,
+    bool,
+    complex,
+    str,
+    bytes,
+    type(None),
+    slice,
+    EllipsisType,
+    type,
+    FunctionType,
+    MethodType,
+    ModuleType,
+    type(len),
+}
 #: Containers in which arguments are looked for.
 _NESTS = (tuple, list)
 #: Accessors and methods of Tensor that say the class of their tensor to modes, plain as it may be.
@@ -155,8 +167,7 @@ no_dispatch = _NoDispatch()
 
 def dispatches(kind: type) -> bool:
     """Whether instances of a class are asked with ``__torch_dispatch__``."""
-    return kind not in PLAIN and getattr(
-        kind, "__torch_dispatch__", no_dispatch) is not no_dispatch  # fmt: skip
+    return kind not in PLAIN and getattr(kind, "__torch_dispatch__", no_dispatch) is not no_dispatch
 
 
 def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
@@ -215,8 +226,10 @@ def _collect(
         if isinstance(value, _NESTS) and not hasattr(kind, "__torch_function__"):
             if depth:
                 _collect(value, found, kinds, depth - 1, tensors)
-        elif kind not in kinds and (asked(kind) or (tensors and kind in PLAIN and
-                                    kind.__torch_function__ is not no_protocol)):  # fmt: skip
+        elif kind not in kinds and (
+            asked(kind)
+            or (tensors and kind in PLAIN and kind.__torch_function__ is not no_protocol)
+        ):
             # Before the first of its bases, so that a subclass can override what they do.
             at = next((i for i, k in enumerate(kinds) if issubclass(kind, k)), len(kinds))
             found.insert(at, value)
@@ -233,9 +246,13 @@ def overloaded(values: Iterable[Any], depth: int = 0) -> list[Any]:
 
 
 def _asked(
-    public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
-    kwargs: dict[str, Any], operator: bool,
-) -> Result:  # fmt: skip
+    public: Any,
+    plain: Callable[..., Any],
+    form: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    operator: bool,
+) -> Result:
     now = state
     if now.off:
         return below(plain, public, args, kwargs)
@@ -255,9 +272,12 @@ def _asked(
 
 
 def enter(
-    public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
+    public: Any,
+    plain: Callable[..., Any],
+    form: Any,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> Result:  # fmt: skip
+) -> Result:
     """A call of a public function: its ``plain`` code, unless a mode or an argument's class acts in
     its place. ``form``: how it passes itself on (see ``_dispatch/forms.py``), None for as it came.
     """
@@ -265,9 +285,12 @@ def enter(
 
 
 def enter_operator(
-    public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
+    public: Any,
+    plain: Callable[..., Any],
+    form: Any,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> Result:  # fmt: skip
+) -> Result:
     """``enter`` for a binary operator, which leaves it to Python where all decline."""
     try:
         return _asked(public, plain, form, args, kwargs, True)
@@ -276,9 +299,12 @@ def enter_operator(
 
 
 def enter_maker(
-    public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
+    public: Any,
+    plain: Callable[..., Any],
+    form: Any,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> Result:  # fmt: skip
+) -> Result:
     """``enter`` for a function that modes see, but not the classes of what it is given."""
     if state.modes and not state.off:
         return ask(public, (), args, kwargs or None, False)
@@ -287,9 +313,13 @@ def enter_maker(
 
 
 def ask(
-    public: Any, found: Sequence[Any], args: Any, kwargs: Any, in_python: bool = True,
+    public: Any,
+    found: Sequence[Any],
+    args: Any,
+    kwargs: Any,
+    in_python: bool = True,
     operator: bool = False,
-) -> Result:  # fmt: skip
+) -> Result:
     """What the innermost mode or the first class that does not decline makes of a call.
 
     TypeError when all decline; its words depend on whether the function is written in Python. An

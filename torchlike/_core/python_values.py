@@ -69,9 +69,12 @@ class PythonValues(TensorMethods):
                 return part
         view, storage = self._view, self._storage
         if (
-            view is not None and storage.host is None and storage.strides is None
-            and view.shows_memory and len(storage.shape) <= MOST_DIMENSIONS
-        ):  # fmt: skip
+            view is not None
+            and storage.host is None
+            and storage.strides is None
+            and view.shows_memory
+            and len(storage.shape) <= MOST_DIMENSIONS
+        ):
             # On the CPU NumPy maps the array without a copy: a row of a data set costs ~3 µs
             # instead of a dispatch and a wait.
             return views.host_view(_read_only(storage.cell), view.geometry, self.dtype.numpy)

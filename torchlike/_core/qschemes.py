@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["per_channel_affine", "per_channel_affine_float_qparams", "per_channel_symmetric",
-           "per_tensor_affine", "per_tensor_symmetric", "qscheme"]  # fmt: skip
+__all__ = [
+    "per_channel_affine",
+    "per_channel_affine_float_qparams",
+    "per_channel_symmetric",
+    "per_tensor_affine",
+    "per_tensor_symmetric",
+    "qscheme",
+]
 
 
 class qscheme:

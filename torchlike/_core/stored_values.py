@@ -97,9 +97,10 @@ class StoredValues(TensorMethods):
         if view is None:
             return host
         if (
-            storage.strides is not None and host.flags.c_contiguous
+            storage.strides is not None
+            and host.flags.c_contiguous
             and not views.is_contiguous(host.shape, storage.strides)
-        ):  # fmt: skip
+        ):
             return None  # the geometry speaks of another memory order than the buffer's
         if not view.shows_memory:
             return None

@@ -62,17 +62,23 @@ class Stream:
         return hash((Stream, self._device))
 
     def __repr__(self) -> str:
-        return (f"torch.Stream device_type={self.device_type}, device_index={self.device_index}, "
-                f"stream_id={self.stream_id}")  # fmt: skip
+        return (
+            f"torch.Stream device_type={self.device_type}, device_index={self.device_index}, "
+            f"stream_id={self.stream_id}"
+        )
 
 
 class Event:
     """A point in a device's work, and its time."""
 
     def __init__(
-        self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
+        self,
+        device: Any = None,
+        *,
+        enable_timing: bool = False,
+        blocking: bool = False,
         interprocess: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._device = devices.resolve(device)
         self._timing = enable_timing
         self._time: float | None = None
@@ -109,5 +115,7 @@ class Event:
 
     def __repr__(self) -> str:
         index = -1 if self._device.index is None else self._device.index
-        return (f"torch.Event device_type={self._device.type}, device_index={index}, "
-                f"event_flag=0, event_id={self.event_id}")  # fmt: skip
+        return (
+            f"torch.Event device_type={self._device.type}, device_index={index}, "
+            f"event_flag=0, event_id={self.event_id}"
+        )

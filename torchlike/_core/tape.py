@@ -81,8 +81,15 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__", "_metadata", "_name", "edges", "hooks", "pre_hooks", "retained", "sequence",
-    )  # fmt: skip
+        "__weakref__",
+        "_metadata",
+        "_name",
+        "edges",
+        "hooks",
+        "pre_hooks",
+        "retained",
+        "sequence",
+    )
     n_outputs = 1
     #: Whether ``run`` is given gradients with their conditions (autograd/partial.py).
     sees_conditions = False
@@ -191,8 +198,11 @@ class RemovableHandle:
 
     def __init__(self, hooks_dict: dict[int, Any], *, extra_dict: Any = None) -> None:
         self._hooks = hooks_dict
-        self._extra: Any = () if extra_dict is None else (
-            (extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict))  # fmt: skip
+        self._extra: Any = (
+            ()
+            if extra_dict is None
+            else ((extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict))
+        )
         self.id = next(self._ids)
 
     @classmethod
@@ -322,10 +332,12 @@ def ambiguous_view(view: Tensor, what: str) -> str:
             which = f"Output {view._output_nr} of {of} is a view of a view which was"
         inference = made_by == "inference"
         return errors.UNRECORDED_VIEW.format(
-            which=which, mode=made_by, what=what,
+            which=which,
+            mode=made_by,
+            what=what,
             where="in normal mode" if inference else "with grad mode enabled",
             block="inference_mode" if inference else "no_grad",
-        )  # fmt: skip
+        )
     words = errors.MULTIPLE_VIEW
     if made_by.startswith(CUSTOM_FUNCTION):
         words, made_by = errors.CUSTOM_FUNCTION_VIEW, made_by.removeprefix(CUSTOM_FUNCTION)

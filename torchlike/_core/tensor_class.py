@@ -36,9 +36,13 @@ class TensorMeta(type):
     _base = property(lambda cls: _base_of_views)
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
-        cell: type | None = None, **kwargs: Any,
-    ) -> Any:  # fmt: skip
+        mcs,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        cell: type | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """``cell``: what the storages of this class hold, where that is no array."""
         cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
         mcs.root = mcs.root or cls
@@ -64,9 +68,13 @@ class TensorMeta(type):
         return cls
 
     def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
-        cell: type | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        cell: type | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name, bases, namespace)
 
 

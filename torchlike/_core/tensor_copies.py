@@ -11,9 +11,22 @@ from torchlike._core.methods import TensorMethods
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
 FIELDS = frozenset(
-    ("_storage", "_view", "_base", "_requires_grad", "_node", "_output_nr", "_grad", "_history",
-     "_made_by", "_accumulator", "_hooks", "_inference", "_retained")
-)  # fmt: skip
+    (
+        "_storage",
+        "_view",
+        "_base",
+        "_requires_grad",
+        "_node",
+        "_output_nr",
+        "_grad",
+        "_history",
+        "_made_by",
+        "_accumulator",
+        "_hooks",
+        "_inference",
+        "_retained",
+    )
+)
 
 
 class TensorCopies(TensorMethods):

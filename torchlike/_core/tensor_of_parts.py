@@ -40,8 +40,9 @@ class TensorOfParts(Tensor):
             errors.AMBIGUOUS_BOOL.format(
                 what="more than one value" if self.numel() else "no values"
             )
-            if self.numel() != 1 else f"bool() of {self._called}: call {self._instead} first"
-        )  # fmt: skip
+            if self.numel() != 1
+            else f"bool() of {self._called}: call {self._instead} first"
+        )
 
     def __len__(self) -> int:
         return self.shape[0]

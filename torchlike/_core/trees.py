@@ -119,7 +119,7 @@ def containers(tree: Any) -> list[Any]:
 
 def _open(
     x: Any, leaves: list[Any], objects: _Objects | None, seen: dict[int, int] | None
-) -> tuple[Any, ...] | None:  # fmt: skip
+) -> tuple[Any, ...] | None:
     kind = type(x)
     if objects is not None and id(x) in objects.given:
         leaves.append(objects.given[id(x)])
@@ -160,7 +160,7 @@ def _open(
 
 def _open_all(
     xs: Iterable[Any], leaves: list[Any], objects: _Objects | None, seen: dict[int, int] | None
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     if objects is not None:
         return tuple([_open(x, leaves, objects, seen) for x in xs])
     parts: list[Any] = []
@@ -179,9 +179,11 @@ class _Keys(tuple[Any, ...]):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Keys and tuple.__eq__(self, other) and all(
-            map(operator.is_, map(type, self), map(type, other))
-        )  # fmt: skip
+        return (
+            type(other) is _Keys
+            and tuple.__eq__(self, other)
+            and all(map(operator.is_, map(type, self), map(type, other)))
+        )
 
     __hash__ = tuple.__hash__
 
@@ -198,7 +200,9 @@ class _Registered:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Registered) and (self.kind, self.context) == (
-            other.kind, other.context)  # fmt: skip
+            other.kind,
+            other.context,
+        )
 
     def __hash__(self) -> int:
         return hash(self.kind)
@@ -251,14 +255,16 @@ class _Objects:
 def _is_plain_class(kind: type) -> bool:
     """Whether instances are made by Python code and consist of their attributes alone."""
     return (
-        bool(kind.__flags__ & _HEAP) and kind.__dictoffset__ != 0
+        bool(kind.__flags__ & _HEAP)
+        and kind.__dictoffset__ != 0
         and kind.__new__ is object.__new__
         and not any(base.__dict__.get("__slots__") for base in kind.__mro__)
-        and kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
+        and kind.__reduce_ex__ is object.__reduce_ex__
+        and kind.__reduce__ is object.__reduce__
         and kind.__getstate__ is object.__getstate__
         and not any(hasattr(kind, n) for n in _OWN_WAYS)
         and kind.__module__.partition(".")[0] not in ("torchlike", "jax", "jaxlib", "builtins")
-    )  # fmt: skip
+    )
 
 
 #: Methods by which a class says that it is more than its attributes.

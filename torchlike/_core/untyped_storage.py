@@ -165,9 +165,13 @@ class UntypedStorage:
 
     @staticmethod
     def from_buffer(
-        buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *,
+        buffer: Any,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
+        *,
         dtype: dtypes.dtype | None = None,
-    ) -> UntypedStorage:  # fmt: skip
+    ) -> UntypedStorage:
         """A copy of what a Python buffer holds: ``count`` elements of ``dtype``, ``offset`` bytes
         after its beginning (-1: all).
 

@@ -16,9 +16,14 @@ class WrapperStorage(Storage):
     __slots__ = ("_device", "layout", "offset", "root")
 
     def __init__(
-        self, shape: Sequence[int], strides: Sequence[int] | None, dtype: Any, device: Any,
-        layout: Any, offset: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        shape: Sequence[int],
+        strides: Sequence[int] | None,
+        dtype: Any,
+        device: Any,
+        layout: Any,
+        offset: int = 0,
+    ) -> None:
         super().__init__(Wrapped(shape, dtype))
         self.strides = None if strides is None else tuple(strides)
         self._device, self.layout, self.offset = device, layout, offset

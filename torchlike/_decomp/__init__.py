@@ -8,9 +8,14 @@ from typing import Any
 from torchlike._decomp.decompositions import RULES
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 
-__all__ = ["core_aten_decompositions", "decomposition_table", "get_decompositions",
-           "global_decomposition_table", "register_decomposition",
-           "remove_decompositions"]  # fmt: skip
+__all__ = [
+    "core_aten_decompositions",
+    "decomposition_table",
+    "get_decompositions",
+    "global_decomposition_table",
+    "register_decomposition",
+    "remove_decompositions",
+]
 
 #: overload -> the function that stands for it.
 decomposition_table: dict[Any, Callable[..., Any]] = dict(RULES)
@@ -26,9 +31,12 @@ def _overloads(op: Any) -> list[Any]:
 
 
 def register_decomposition(
-    aten_op: Any, registry: dict[Any, Any] | None = None, *, type: str = "post_autograd",
+    aten_op: Any,
+    registry: dict[Any, Any] | None = None,
+    *,
+    type: str = "post_autograd",
     unsafe: bool = False,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator: a function stands for an operator (an overload, a packet with all of its
     overloads, or a list of them).
 

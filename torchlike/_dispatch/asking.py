@@ -23,15 +23,38 @@ from torchlike.tensor import Tensor, all_attributes
 
 #: Tensor's attributes that PyTorch passes on by another name.
 REPORTED = {
-    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_",
-    "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div",
-    "__itruediv__": "div_", "__ifloordiv__": "floor_divide_", "__mod__": "remainder",
-    "__imod__": "remainder_", "__matmul__": "matmul", "__ge__": "ge", "__gt__": "gt",
-    "__le__": "le", "__lt__": "lt", "__ne__": "ne", "__rand__": "bitwise_and",
-    "__ror__": "bitwise_or", "__rxor__": "bitwise_xor", "ndimension": "dim", "nelement": "numel",
-    "__neg__": "neg", "__abs__": "abs", "__pos__": "positive",
-    "__str__": "__repr__", "to_sparse_coo": "to_sparse", "__div__": "div", "__idiv__": "div_",
-}  # fmt: skip
+    "__add__": "add",
+    "__radd__": "add",
+    "__iadd__": "add_",
+    "__sub__": "sub",
+    "__isub__": "sub_",
+    "__mul__": "mul",
+    "__rmul__": "mul",
+    "__imul__": "mul_",
+    "__truediv__": "div",
+    "__itruediv__": "div_",
+    "__ifloordiv__": "floor_divide_",
+    "__mod__": "remainder",
+    "__imod__": "remainder_",
+    "__matmul__": "matmul",
+    "__ge__": "ge",
+    "__gt__": "gt",
+    "__le__": "le",
+    "__lt__": "lt",
+    "__ne__": "ne",
+    "__rand__": "bitwise_and",
+    "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor",
+    "ndimension": "dim",
+    "nelement": "numel",
+    "__neg__": "neg",
+    "__abs__": "abs",
+    "__pos__": "positive",
+    "__str__": "__repr__",
+    "to_sparse_coo": "to_sparse",
+    "__div__": "div",
+    "__idiv__": "div_",
+}
 
 #: Dunder methods of Tensor that ask. The others make, compare and hash objects.
 _DUNDER_TEXT = """
@@ -70,8 +93,20 @@ _REPORTED_FUNCTIONS = {
     **dict.fromkeys(("upsample", "upsample_nearest", "upsample_bilinear"), "interpolate"),
 }
 #: Methods without arguments that say the class of their tensor to modes.
-_OF_SELF = ("dim", "numel", "item", "tolist", "__bool__", "__int__", "__float__", "__index__",
-            "data_ptr", "storage_offset", "get_device", "has_names")  # fmt: skip
+_OF_SELF = (
+    "dim",
+    "numel",
+    "item",
+    "tolist",
+    "__bool__",
+    "__int__",
+    "__float__",
+    "__index__",
+    "data_ptr",
+    "storage_offset",
+    "get_device",
+    "has_names",
+)
 _UNARY_TEXT = """abs array array_wrap bool long nonzero complex contains deepcopy dlpack
     dlpack_device float
     format getitem index int invert len neg pos reduce_ex repr reversed setitem
@@ -102,16 +137,25 @@ def _asking_code(
     """The code that asks before ``plain`` runs, for a function object with as many free variables:
     what it needs stands among its constants, as its globals are another file's."""
     code, public_name = _template.__code__, getattr(public, "__qualname__", plain.__name__)
-    given = {"classes": protocol.PLAIN, "state": protocol.state, "plain": plain, "map": map,
-             "type": type, "enter": enter, "public": public, "form": form}  # fmt: skip
+    given = {
+        "classes": protocol.PLAIN,
+        "state": protocol.state,
+        "plain": plain,
+        "map": map,
+        "type": type,
+        "enter": enter,
+        "public": public,
+        "form": form,
+    }
     constants = tuple([given.get(c, c) if type(c) is str else c for c in code.co_consts])
     if free:  # never read, but whoever lists a frame's variables (a debugger, pytest) reads them
         code = code.replace(
             co_code=bytes((_COPY_FREE_VARS, len(free))) + code.co_code,
             co_linetable=_WITHOUT_LINE + code.co_linetable,
         )
-    return code.replace(co_consts=constants, co_name=plain.__name__, co_freevars=free,
-                        co_qualname=public_name)  # fmt: skip
+    return code.replace(
+        co_consts=constants, co_name=plain.__name__, co_freevars=free, co_qualname=public_name
+    )
 
 
 def _make_ask(
@@ -230,8 +274,11 @@ def wake_up(namespaces: dict[str, dict[str, Any]]) -> None:
             chosen.append((function, public, forms[space].get(other or name), False))
         for name, value in attributes():
             if isinstance(value, property):
-                for accessor, slot in ((value.fget, "__get__"), (value.fset, "__set__"),
-                                       (value.fdel, "__delete__")):  # fmt: skip
+                for accessor, slot in (
+                    (value.fget, "__get__"),
+                    (value.fset, "__set__"),
+                    (value.fdel, "__delete__"),
+                ):
                     if isinstance(accessor, FunctionType):
                         protocol.of_self.add(getattr(value, slot))
                         chosen.append((accessor, getattr(value, slot), None, False))

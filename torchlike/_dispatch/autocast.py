@@ -47,23 +47,35 @@ def _list(device: str, policy: str, names: str) -> None:
 
 _list("cpu", "low", _LOW)
 _list("cpu", "float32", _LOSSES)
-_list("cpu", "float32", """ctc_loss binary_cross_entropy avg_pool3d max_pool3d max_unpool2d
+_list(
+    "cpu",
+    "float32",
+    """ctc_loss binary_cross_entropy avg_pool3d max_pool3d max_unpool2d
     max_unpool3d adaptive_avg_pool3d border_pad grid_sample grid_sampler polar prod quantile
     nanquantile stft cdist trace view_as_complex cholesky cholesky_ex cholesky_inverse
     cholesky_solve inverse inv inv_ex pinverse pinv lu lu_factor lu_solve orgqr ormqr geqrf qr svd
     svdvals eig eigh eigvals eigvalsh solve lstsq cond matrix_rank householder_product tensorinv
     tensorsolve triangular_solve fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn irfft irfft2
-    irfftn hfft ihfft""")  # fmt: skip
+    irfftn hfft ihfft""",
+)
 _list("cpu", "widest", "index_copy")
 _list("cuda", "low", _LOW)
 _list("cuda", "low", "mv addmv addr gru lstm_cell gru_cell")
 _list("cuda", "float32", _LOSSES)
-_list("cuda", "float32", """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt
+_list(
+    "cuda",
+    "float32",
+    """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt
     sinh tan pow softplus layer_norm native_layer_norm group_norm cosine_similarity dist pdist
     cdist renorm logsumexp interpolate prod softmax softmin log_softmax cumprod cumsum vector_norm
-    matrix_norm norm sum""")  # fmt: skip
-_list("cuda", "widest", """addcdiv addcmul atan2 bilinear cross dot vdot grid_sample grid_sampler
-    index_put scatter_add index_copy""")  # fmt: skip
+    matrix_norm norm sum""",
+)
+_list(
+    "cuda",
+    "widest",
+    """addcdiv addcmul atan2 bilinear cross dot vdot grid_sample grid_sampler
+    index_put scatter_add index_copy""",
+)
 # batch_norm, float32 there too, is not in the list: it computes in float32 by itself, and writes
 # its running statistics, which would be written in a cast copy.
 _list(
@@ -72,11 +84,15 @@ _list(
     """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bmm mm
     baddbmm addmm addbmm linear matmul prelu relu max_pool2d einsum""",
 )
-_list("xla", "float32", """softmax log_softmax binary_cross_entropy pow prod cdist trace cholesky
+_list(
+    "xla",
+    "float32",
+    """softmax log_softmax binary_cross_entropy pow prod cdist trace cholesky
     cholesky_inverse cholesky_solve inverse mse_loss cosine_embedding_loss nll_loss
     hinge_embedding_loss smooth_l1_loss cross_entropy l1_loss margin_ranking_loss soft_margin_loss
     triplet_margin_loss multi_margin_loss ctc_loss kl_div multilabel_margin_loss
-    binary_cross_entropy_with_logits qr svd triangular_solve""")  # fmt: skip
+    binary_cross_entropy_with_logits qr svd triangular_solve""",
+)
 _list("xla", "widest", "stack cat index_copy")
 _NAMES = frozenset().union(*POLICIES.values())
 #: float64 is never cast, nor is anything that is no float.

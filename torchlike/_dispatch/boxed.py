@@ -76,17 +76,17 @@ class VmapLevel(BoxLevel, Mapped):
         return Batched(self, still(value), batched=False)
 
     def apply(self, exe: Executable, arrays: list[Any]) -> Any:
-        axes = tuple([
-            0 if type(a) is Batched and a.level is self and a.batched else None for a in arrays
-        ])  # fmt: skip
+        axes = tuple(
+            [0 if type(a) is Batched and a.level is self and a.batched else None for a in arrays]
+        )
         operands = self._inside(arrays)
         batched = 0 in axes
         own = self._batched(exe, axes, operands) if batched else _with_mask(exe, operands)
         out = _run(own, operands)
         if isinstance(out, tuple):
-            return tuple([
-                Batched(self, o, batched and i >= own.unmapped) for i, o in enumerate(out)
-            ])  # fmt: skip
+            return tuple(
+                [Batched(self, o, batched and i >= own.unmapped) for i, o in enumerate(out)]
+            )
         if exe.name == "CloneBackward0" and batched:
             out._storage.strides = operands[0]._storage.strides
         return Batched(self, out, batched)
@@ -166,10 +166,17 @@ class JvpLevel(BoxLevel):
 
     def apply(self, exe: Executable, arrays: list[Any]) -> Any:
         operands = self._inside(arrays)
-        moving = tuple([
-            i for i, a in enumerate(arrays)
-            if type(a) is Dual and a.level is self and a.tangent is not None
-        ]) if exe.differentiable and self._pushes() else ()  # fmt: skip
+        moving = (
+            tuple(
+                [
+                    i
+                    for i, a in enumerate(arrays)
+                    if type(a) is Dual and a.level is self and a.tangent is not None
+                ]
+            )
+            if exe.differentiable and self._pushes()
+            else ()
+        )
         if not moving:
             out = _run(_with_mask(exe, operands), operands)
             if isinstance(out, tuple):

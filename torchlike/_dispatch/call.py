@@ -265,8 +265,9 @@ def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any],
 def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
     """An operand that is neither a tensor nor a number that any tensor takes: None, a NumPy scalar,
     a number that must fit the first of the operands ``before`` it, a mistake."""
-    position = spec.schema.operand_positions[min(bit.bit_length(), len(
-        spec.schema.operand_positions)) - 1]  # fmt: skip
+    position = spec.schema.operand_positions[
+        min(bit.bit_length(), len(spec.schema.operand_positions)) - 1
+    ]
     kind = spec.schema.kinds[position]
     if value is None and kind.optional:
         return None
@@ -275,8 +276,11 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
             value = value.item()
         elif type(value) not in NUMBERS and isinstance(value, (int, float, complex)):
             # Subclasses, such as IntEnum.
-            value = complex(value) if isinstance(value, complex) else (
-                float(value) if isinstance(value, float) else int(value))  # fmt: skip
+            value = (
+                complex(value)
+                if isinstance(value, complex)
+                else (float(value) if isinstance(value, float) else int(value))
+            )
         if type(value) in NUMBERS:
             if kind.check is not None:
                 kind.check(value, before[0])

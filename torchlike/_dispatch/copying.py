@@ -42,17 +42,21 @@ def copy_(
     name = "FillBackward0"
     # What is copied onto itself is left as it is, however its memory overlaps.
     onto_itself = source is target or (
-        isinstance(source, Tensor) and source._storage is target._storage
-        and source._geometry == geometry and source.dtype is target.dtype
-    )  # fmt: skip
+        isinstance(source, Tensor)
+        and source._storage is target._storage
+        and source._geometry == geometry
+        and source.dtype is target.dtype
+    )
     if not onto_itself:
         views.check_writable(geometry)
     if type(source) in casts.NUMBERS:
         casts.check_fill(source, target.dtype.numpy, 1)
     if isinstance(source, Tensor):
-        if source._storage is target._storage and not onto_itself and not (
-            expanded and source._geometry.size != geometry.size
-        ):  # fmt: skip
+        if (
+            source._storage is target._storage
+            and not onto_itself
+            and not (expanded and source._geometry.size != geometry.size)
+        ):
             widths = target.itemsize, source.itemsize
             views.check_partial_overlap(geometry, source._geometry, widths=widths)
         recorded = recorded or source.requires_grad
@@ -101,9 +105,14 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
     if exe is None:
         fit = _fit_pure(size, dtype)
         exe = _copies[key] = Executable(
-            name, lambda old, value: fit(value), mask, 2, kept=(1,) if number else (),
-            free=(0, 1), library=True,
-        )  # fmt: skip
+            name,
+            lambda old, value: fit(value),
+            mask,
+            2,
+            kept=(1,) if number else (),
+            free=(0, 1),
+            library=True,
+        )
         exe.op = "copy_"
     if not number and not host().is_default and source.device != target.device:
         source = moved(source, target.device)

@@ -135,11 +135,36 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable",
-        "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large",
-        "keeps_residuals", "kept", "large", "library", "mask", "name", "op", "passes_on", "pure",
-        "pushed", "rule", "saves", "transformed", "unmapped", "wanted",
-    )  # fmt: skip
+        "_abstract",
+        "_backward",
+        "_donating",
+        "_families",
+        "_into",
+        "by_numpy",
+        "differentiable",
+        "double",
+        "dropped",
+        "facts",
+        "forward",
+        "forward_vjp",
+        "has_tuple",
+        "is_large",
+        "keeps_residuals",
+        "kept",
+        "large",
+        "library",
+        "mask",
+        "name",
+        "op",
+        "passes_on",
+        "pure",
+        "pushed",
+        "rule",
+        "saves",
+        "transformed",
+        "unmapped",
+        "wanted",
+    )
 
     def __init__(
         self,
@@ -226,10 +251,13 @@ class Executable:
         self, function: Callable[..., Any], like: Any = None
     ) -> first_calls.FirstCalls:
         return first_calls.FirstCalls(
-            self._traced(function), name=self.name, like=like,
-            patience=_little if self.keeps_residuals and self.mask else None, op=self._op,
+            self._traced(function),
+            name=self.name,
+            like=like,
+            patience=_little if self.keeps_residuals and self.mask else None,
+            op=self._op,
             inline=AT_ONCE,
-        )  # fmt: skip
+        )
 
     def _op(self) -> str:
         """The name of the op, for errors."""
@@ -308,17 +336,18 @@ class Executable:
 
         def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
             rest = iter(sizes)
-            avals = tuple([
-                k and (tuple(itertools.islice(rest, k[0])), k[1]) for k in kinds
-            ])  # fmt: skip
+            avals = tuple([k and (tuple(itertools.islice(rest, k[0])), k[1]) for k in kinds])
             return self._traced(functools.partial(self._run_backward, avals))
 
         sizes = tuple([n for a in dropped_avals if a for n in a[0]])
         return first_calls.jit(
-            make(sizes), name=f"{self.name}, backward", template=first_calls.Template(make, sizes),
+            make(sizes),
+            name=f"{self.name}, backward",
+            template=first_calls.Template(make, sizes),
             families=self._families.setdefault(kinds, {}),
-            patience=_until_residuals if self.keeps_residuals else None, inline=AT_ONCE,
-        )  # fmt: skip
+            patience=_until_residuals if self.keeps_residuals else None,
+            inline=AT_ONCE,
+        )
 
     def passed_on(
         self, kept: Any, avals: tuple[Aval | None, ...], cotangent: Any

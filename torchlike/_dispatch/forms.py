@@ -35,8 +35,10 @@ class Form(NamedTuple):
         values = {**self.defaults, **dict(zip(self.names, args, strict=False)), **kwargs}
         if any(name not in values for name in self.names):
             return None
-        return (tuple([values[n] for n in self.by_position]),
-                {n: values[n] for n in self.by_keyword})  # fmt: skip
+        return (
+            tuple([values[n] for n in self.by_position]),
+            {n: values[n] for n in self.by_keyword},
+        )
 
 
 _FUNCTIONAL = """

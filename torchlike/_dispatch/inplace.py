@@ -74,9 +74,12 @@ def update_with_sequences(
 
 
 def update(
-    spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...],
+    spec: OpSpec,
+    target: Tensor,
+    operands: Sequence[Any],
+    statics: tuple[Any, ...],
     lengths: tuple[int, ...] = (),
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Run the in-place form of an op on ``target`` (its first operand)."""
     view = target._view
     if target._inference:
@@ -120,9 +123,13 @@ _update: Callable[..., Tensor] = update
 
 
 def _update_cell(
-    spec: OpSpec, exe: Executable, target: Tensor, operands: Sequence[Any], statics: Any,
+    spec: OpSpec,
+    exe: Executable,
+    target: Tensor,
+    operands: Sequence[Any],
+    statics: Any,
     lengths: tuple[int, ...],
-) -> None:  # fmt: skip
+) -> None:
     """The quick way: no history, no view. Donates the old array when this cell alone holds it."""
     storage = target._storage
     sole = storage.is_sole_owner()  # before anything below takes another reference
@@ -192,11 +199,17 @@ def in_place_executable(
             return _cast_result(out, target.dtype)
 
         exe = Executable(
-            spec.grad_name, pure, mask, n_operands,
-            kept=out_of_place.kept, rule=out_of_place.rule, residuals=spec.residuals,
-            free=spec.schema.scalar_operands, differentiable=spec.differentiable,
+            spec.grad_name,
+            pure,
+            mask,
+            n_operands,
+            kept=out_of_place.kept,
+            rule=out_of_place.rule,
+            residuals=spec.residuals,
+            free=spec.schema.scalar_operands,
+            differentiable=spec.differentiable,
             library=out_of_place.library,
-        )  # fmt: skip
+        )
         exe.facts = spec, statics, lengths
         spec.cache[key] = exe
     return exe
@@ -265,8 +278,13 @@ def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Exe
 
         dynamic = tuple(range(2, 2 + n_dynamic))
         exe = Executable(
-            "torch::autograd::CopySlices", pure, mask, 2 + n_dynamic, kept=dynamic, free=dynamic,
+            "torch::autograd::CopySlices",
+            pure,
+            mask,
+            2 + n_dynamic,
+            kept=dynamic,
+            free=dynamic,
             library=True,
-        )  # fmt: skip
+        )
         _write_backs[key] = exe
     return exe

@@ -18,8 +18,9 @@ def tell(
     """Warn of a call of ``op``: its arguments are tensors, by ``names``, and ``numbers``. The first
     tensor is not shown of a method."""
     tensors, rest = iter(names), iter(numbers)
-    old = [f"Number {next(rest)}" if type(a) in NUMBERS else f"Tensor {next(tensors)}"
-           for a in args]  # fmt: skip
+    old = [
+        f"Number {next(rest)}" if type(a) in NUMBERS else f"Tensor {next(tensors)}" for a in args
+    ]
     count = sum(type(a) not in NUMBERS for a in args)
     today = [f"Tensor {n}" for n in names[:count]]
     defaults = [f"Number {n} = 1" for n in names[count:]]

@@ -34,9 +34,14 @@ class OpNode(Node):
     __slots__ = ("_n_outputs", "avals", "exe", "residuals", "saved", "shown_operands")
 
     def __init__(
-        self, exe: Executable, edges: list[Edge | None], saved: Any, avals: Any, residuals: Any,
+        self,
+        exe: Executable,
+        edges: list[Edge | None],
+        saved: Any,
+        avals: Any,
+        residuals: Any,
         n_outputs: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(exe.name, edges)
         self.exe = exe
         self.saved = saved
@@ -91,9 +96,9 @@ class OpNode(Node):
             if not boxes.involved(operands):
                 raise
             if sparse_array.involved(cotangents):  # from a Function of the user's
-                return self.run([
-                    sparse_sums.dense(c) if sparse_array.involved((c,)) else c for c in cotangents
-                ])  # fmt: skip
+                return self.run(
+                    [sparse_sums.dense(c) if sparse_array.involved((c,)) else c for c in cotangents]
+                )
             level = boxes.top(operands)
             if level is not None:
                 return flatten(level.apply(self._backward_executable(0, len(operands)), operands))
@@ -300,8 +305,9 @@ def execute(
         return tuple([wrap(o) for o in out]) if type(out) is tuple else wrap(out)
     if selecting is not None:
         selecting.offer(exe, out, residuals, operands)
-    return _recorded(exe, [gradient_edge(operands[i]) for i in exe.wanted], arrays, out, residuals,
-                     operands)  # fmt: skip
+    return _recorded(
+        exe, [gradient_edge(operands[i]) for i in exe.wanted], arrays, out, residuals, operands
+    )
 
 
 def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
@@ -343,9 +349,13 @@ def _execute_on_boxes(
 
 
 def _recorded(
-    exe: Executable, edges: list[Edge | None], arrays: Any, out: Any, residuals: Any,
+    exe: Executable,
+    edges: list[Edge | None],
+    arrays: Any,
+    out: Any,
+    residuals: Any,
     operands: Sequence[Any],
-) -> Any:  # fmt: skip
+) -> Any:
     """The outputs as tensors with their node."""
     saved, avals = exe.save(arrays, out)
     make = tape.saving.make
@@ -385,7 +395,8 @@ def _shown_operands(exe: Executable, operands: Sequence[Any]) -> tuple[int, ...]
     found = _shown.get(key)
     if found is None:
         found = _shown[key] = tuple(
-            i for i, o in enumerate(operands)
+            i
+            for i, o in enumerate(operands)
             if type(o) in TENSOR_TYPES or (numbers >> i & 1 and o is not None)
-        )  # fmt: skip
+        )
     return found

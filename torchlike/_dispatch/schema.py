@@ -453,9 +453,12 @@ class Schema:
     def _is_old(self, args: tuple[Any, ...]) -> bool:
         """Whether the one factor stands between two tensors: ``add(x, alpha, y)``."""
         return (
-            len(self.factors) == 1 and self.positional == 2 and len(args) == 3
-            and type(args[1]) in casts.NUMBERS and isinstance(args[2], Tensor)
-        )  # fmt: skip
+            len(self.factors) == 1
+            and self.positional == 2
+            and len(args) == 3
+            and type(args[1]) in casts.NUMBERS
+            and isinstance(args[2], Tensor)
+        )
 
     def _check_factors(self, bound: list[Any]) -> None:
         """RuntimeError in PyTorch's words for a factor that the operands' dtype cannot hold."""
@@ -463,9 +466,10 @@ class Schema:
         for i in self.factors:
             factor = bound[i]
             if (
-                type(factor) in casts.NUMBERS and factor is not self.defaults[i]
+                type(factor) in casts.NUMBERS
+                and factor is not self.defaults[i]
                 and any(isinstance(x, Tensor) for x in operands)
-            ):  # fmt: skip
+            ):
                 dtype = common_dtype(operands).numpy
                 narrow = self.kinds[i].factor == "computed"
                 casts.check_fits(factor, _computed(dtype) if narrow else dtype)

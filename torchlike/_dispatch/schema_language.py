@@ -108,12 +108,21 @@ def _device(value: Any) -> Any:
 
 
 _CONVERT = {
-    "Tensor": _instance(Tensor), "int": operator.index, "SymInt": operator.index, "float": _float,
-    "bool": _instance(bool), "str": _instance(str), "Scalar": _instance(int, float, complex),
-    "ScalarType": _instance(dtypes.dtype), "Device": _device, "complex": complex,
-    "Layout": _instance(layout), "MemoryFormat": _instance(memory_format), "Generator": lambda g: g,
+    "Tensor": _instance(Tensor),
+    "int": operator.index,
+    "SymInt": operator.index,
+    "float": _float,
+    "bool": _instance(bool),
+    "str": _instance(str),
+    "Scalar": _instance(int, float, complex),
+    "ScalarType": _instance(dtypes.dtype),
+    "Device": _device,
+    "complex": complex,
+    "Layout": _instance(layout),
+    "MemoryFormat": _instance(memory_format),
+    "Generator": lambda g: g,
     "QScheme": str,
-}  # fmt: skip
+}
 _REQUIRED: Any = object()
 #: Types of C++ that schemas name otherwise.
 _SPELLED_OTHERWISE = {
@@ -225,8 +234,9 @@ class Schema:
                 starred = True
             given.append(str(a))
         results = ", ".join(map(str, self.returns))
-        return (f"{self.qualname}({', '.join(given)}) -> "
-                f"{results if self.single else f'({results})'}")  # fmt: skip
+        return (
+            f"{self.qualname}({', '.join(given)}) -> {results if self.single else f'({results})'}"
+        )
 
     __repr__ = __str__
 
@@ -265,8 +275,9 @@ class Schema:
         omitted = sum(a.name not in given for a in positional)
         return (
             tuple(values[a.name] for a in positional),
-            {a.name: values[a.name] for a in self.arguments if a.keyword_only}, omitted,
-        )  # fmt: skip
+            {a.name: values[a.name] for a in self.arguments if a.keyword_only},
+            omitted,
+        )
 
     def _value(self, position: int, argument: Argument, given: dict[str, Any]) -> Any:
         if argument.name not in given:

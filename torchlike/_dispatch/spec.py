@@ -18,11 +18,32 @@ class OpSpec:
     """Everything known of one op."""
 
     __slots__ = (
-        "cache", "casts_out", "check", "combine", "differentiable", "fn", "from_output",
-        "grad_name", "in_place", "kept_for", "lays_out", "memory_order", "name", "namespaces",
-        "number_mask", "one_instruction", "passes_on", "reorders", "residuals", "returns",
-        "saved_names", "schema", "takes_uninitialized", "wrapped_mask", "writes_one_number",
-    )  # fmt: skip
+        "cache",
+        "casts_out",
+        "check",
+        "combine",
+        "differentiable",
+        "fn",
+        "from_output",
+        "grad_name",
+        "in_place",
+        "kept_for",
+        "lays_out",
+        "memory_order",
+        "name",
+        "namespaces",
+        "number_mask",
+        "one_instruction",
+        "passes_on",
+        "reorders",
+        "residuals",
+        "returns",
+        "saved_names",
+        "schema",
+        "takes_uninitialized",
+        "wrapped_mask",
+        "writes_one_number",
+    )
 
     def __init__(
         self, fn: Callable[..., Any], name: str, namespaces: tuple[str, ...], facts: Facts
@@ -63,16 +84,18 @@ class OpSpec:
         #: (mask, statics) -> Executable
         self.cache: dict[Any, Executable] = {}
         self.number_mask = sum(
-            1 << bit for bit, i in enumerate(self.schema.operand_positions)
+            1 << bit
+            for bit, i in enumerate(self.schema.operand_positions)
             if self.schema.kinds[i].number and self.schema.kinds[i].check is None
-        )  # fmt: skip
+        )
         #: Operands in which PyTorch turns a number into a 0-dim tensor (``x * 2``), rather than
         #: having another kernel for it (``clamp(0, 1)``, ``alpha=2``).
         self.wrapped_mask = sum(
-            1 << bit for bit, i in enumerate(self.schema.operand_positions)
+            1 << bit
+            for bit, i in enumerate(self.schema.operand_positions)
             if self.schema.kinds[i].number
             and not (self.schema.kinds[i].scalar or self.schema.kinds[i].optional)
-        )  # fmt: skip
+        )
         self.combine = self._combiner()
 
     def _combiner(self) -> Callable[..., Any]:

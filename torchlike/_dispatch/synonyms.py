@@ -31,10 +31,13 @@ OF_OVERLOADS = {
     "resize_as_": {"the_template": "other"},
     "isin": {"element": "elements", "test_element": "test_elements"},
     "result_type": {
-        "tensor": "tensor1", "scalar1": "tensor1", "other": "tensor2", "scalar": "tensor2",
+        "tensor": "tensor1",
+        "scalar1": "tensor1",
+        "other": "tensor2",
+        "scalar": "tensor2",
         "scalar2": "tensor2",
     },
-}  # fmt: skip
+}
 #: The parameters that code written for NumPy names: functions without them are left as they are.
 _NAMED = {"dim", "dims", "keepdim"}
 

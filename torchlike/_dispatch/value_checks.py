@@ -230,9 +230,10 @@ class _Traced:
         assert level is not None
         found = level.apply(self._executable, operands)
         return [
-            [failed, *details] for each in self._grouped([_inside(x) for x in found])
+            [failed, *details]
+            for each in self._grouped([_inside(x) for x in found])
             for failed, _, details in [value_check.first(each[0], each[1:])]
-        ]  # fmt: skip
+        ]
 
     def _grouped(self, flat: Sequence[Any]) -> list[list[Any]]:
         values = iter(flat)

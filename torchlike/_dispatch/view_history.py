@@ -57,9 +57,13 @@ def node_of_view(
 
 
 def node_of_parts(
-    edge: tape.Edge | None, parent: Tensor, lengths: tuple[int, ...], dim: int, whole: Any,
+    edge: tape.Edge | None,
+    parent: Tensor,
+    lengths: tuple[int, ...],
+    dim: int,
+    whole: Any,
     name: str,
-) -> OpNode:  # fmt: skip
+) -> OpNode:
     """One node for reading consecutive parts of ``parent``, an output for each."""
     exe = _parts_executable(lengths, dim, whole, name)
     aval = parent._geometry.size, parent.dtype.numpy

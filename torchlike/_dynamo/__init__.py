@@ -121,9 +121,13 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
 
 
 def optimize(
-    backend: Any = "inductor", *, nopython: Any = False, dynamic: Any = None, disable: Any = False,
+    backend: Any = "inductor",
+    *,
+    nopython: Any = False,
+    dynamic: Any = None,
+    disable: Any = False,
     **_: Any,
-) -> Callable[[Any], Any]:  # fmt: skip
+) -> Callable[[Any], Any]:
     """``torch.compile`` as a decorator with arguments."""
     return functools.partial(
         compile, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable

@@ -13,9 +13,12 @@ __all__ = ["chunk_vmap", "vmap"]
 
 
 def chunk_vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
     chunks: int = 2,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """``vmap`` that does the examples in ``chunks`` parts, of the sizes that ``Tensor.chunk`` cuts.
 
     Raises what `vmap` does, and RuntimeError for a number of chunks that is not positive.

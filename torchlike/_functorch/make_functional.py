@@ -18,17 +18,23 @@ from torchlike.nn.utils._named_member_accessor import NamedMemberAccessor
 from torchlike.nn.utils.stateless import reparametrized
 from torchlike.tensor import Tensor
 
-__all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble",
-           "make_functional", "make_functional_with_buffers"]  # fmt: skip
+__all__ = [
+    "FunctionalModule",
+    "FunctionalModuleWithBuffers",
+    "combine_state_for_ensemble",
+    "make_functional",
+    "make_functional_with_buffers",
+]
 
 #: The first name of each tensor -> all its names.
 _Names = dict[str, list[str]]
 
 
 def _extract(
-    module: Module, named: Callable[..., Iterable[tuple[str, Tensor]]],
+    module: Module,
+    named: Callable[..., Iterable[tuple[str, Tensor]]],
     stand_in: Callable[[Tensor], Tensor],
-) -> tuple[tuple[Tensor, ...], _Names]:  # fmt: skip
+) -> tuple[tuple[Tensor, ...], _Names]:
     """A module's tensors, each once, and their names; it keeps tensors without memory."""
     every = list(named(remove_duplicate=False))
     tensors, names = {}, {}
@@ -48,9 +54,13 @@ class FunctionalModuleWithBuffers(Module):
     """``function(params, buffers, *args, **kwargs)``: a module with the given state."""
 
     def __init__(
-        self, stateless_model: Module, param_names: tuple[str, ...], buffer_names: tuple[str, ...],
-        param_names_map: _Names, buffer_names_map: _Names,
-    ) -> None:  # fmt: skip
+        self,
+        stateless_model: Module,
+        param_names: tuple[str, ...],
+        buffer_names: tuple[str, ...],
+        param_names_map: _Names,
+        buffer_names_map: _Names,
+    ) -> None:
         super().__init__()
         self.stateless_model = stateless_model
         self.param_names, self.buffer_names = param_names, buffer_names

@@ -30,9 +30,14 @@ __all__ = ["Tensor", "tree_flatten", "tree_unflatten", "vmap_impl"]
 
 
 def vmap_impl(
-    func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str,
-    chunk_size: int | None, *args: Any, **kwargs: Any,
-) -> Any:  # fmt: skip
+    func: Callable[..., Any],
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
     """One call of ``vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)``."""
     _check_out_dims_is_int_or_int_pytree(out_dims, func)
     size, dims, flat_args, spec = _process_batched_inputs(in_dims, args, func)
@@ -44,16 +49,23 @@ def vmap_impl(
         if again is not None:
             again()
         n = min(chunk_size, size - start)
-        part = [x if d is None else x.narrow(d, start, n)
-                for x, d in zip(flat_args, dims, strict=True)]  # fmt: skip
+        part = [
+            x if d is None else x.narrow(d, start, n) for x, d in zip(flat_args, dims, strict=True)
+        ]
         chunks.append(_flat_vmap(func, n, dims, part, spec, out_dims, randomness, **kwargs))
     return _joined(chunks, out_dims, func)
 
 
 def _flat_vmap(
-    func: Callable[..., Any], batch_size: int, flat_in_dims: list[int | None],
-    flat_args: list[Any], args_spec: Any, out_dims: Any, randomness: str, **kwargs: Any,
-) -> Any:  # fmt: skip
+    func: Callable[..., Any],
+    batch_size: int,
+    flat_in_dims: list[int | None],
+    flat_args: list[Any],
+    args_spec: Any,
+    out_dims: Any,
+    randomness: str,
+    **kwargs: Any,
+) -> Any:
     """One pass over all examples."""
     level = VmapLevel(batch_size, randomness)
     with level:
@@ -156,10 +168,12 @@ def _create_batched_inputs(
 ) -> Any:
     """The arguments that the function gets."""
     return tree_unflatten(
-        [x if d is None else one_example(x, d, vmap_level)
-         for x, d in zip(flat_args, flat_in_dims, strict=True)],
+        [
+            x if d is None else one_example(x, d, vmap_level)
+            for x, d in zip(flat_args, flat_in_dims, strict=True)
+        ],
         args_spec,
-    )  # fmt: skip
+    )
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -175,19 +189,24 @@ def _check_out_dims_is_int_or_int_pytree(out_dims: Any, func: Callable[..., Any]
 
 
 def _unwrap_batched(
-    batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int,
+    batched_outputs: Any,
+    out_dims: Any,
+    vmap_level: int,
+    batch_size: int,
     func: Callable[..., Any],
-) -> Any:  # fmt: skip
+) -> Any:
     """What the function gave, with the mapped dimension. ValueError in PyTorch's words for what is
     no tensor, or where ``out_dims`` do not fit."""
     outputs, spec = tree_flatten(batched_outputs)
     places = _places(batched_outputs, spec, out_dims, func)
     name = _get_name(func)
     return tree_unflatten(
-        [_maybe_remove_batch_dim(name, x, vmap_level, batch_size, d)
-         for x, d in zip(outputs, places, strict=True)],
+        [
+            _maybe_remove_batch_dim(name, x, vmap_level, batch_size, d)
+            for x, d in zip(outputs, places, strict=True)
+        ],
         spec,
-    )  # fmt: skip
+    )
 
 
 def _places(outputs: Any, spec: TreeSpec, out_dims: Any, func: Callable[..., Any]) -> list[Any]:
@@ -240,7 +259,9 @@ def _joined(chunks: list[Any], out_dims: Any, func: Callable[..., Any]) -> Any:
     places = _places(chunks[0], spec, out_dims, func)
     columns = zip(*map(tree_leaves, chunks), strict=True)
     return tree_unflatten(
-        [column[0] if d is None else cat(list(column), d)
-         for column, d in zip(columns, places, strict=True)],
+        [
+            column[0] if d is None else cat(list(column), d)
+            for column, d in zip(columns, places, strict=True)
+        ],
         spec,
-    )  # fmt: skip
+    )

@@ -374,9 +374,12 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Tensor | None:
 
 
 def associative_scan(
-    combine_fn: Callable[..., Any], xs: Any, dim: int, reverse: bool = False,
+    combine_fn: Callable[..., Any],
+    xs: Any,
+    dim: int,
+    reverse: bool = False,
     combine_mode: str = "pointwise",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """All partial results of an associative ``combine_fn(a, b)`` along ``dim``.
 
     ``combine_mode="pointwise"``: combine_fn works element by element, so log2(n) calls of it on

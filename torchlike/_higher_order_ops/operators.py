@@ -50,8 +50,9 @@ def _while_loop(
 
     return control_flow.while_loop(
         test,
-        lambda *carried: tuple(body_graph(*carried, *more)), tuple(carried_inputs),
-    )  # fmt: skip
+        lambda *carried: tuple(body_graph(*carried, *more)),
+        tuple(carried_inputs),
+    )
 
 
 @_operator

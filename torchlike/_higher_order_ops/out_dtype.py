@@ -11,9 +11,17 @@ from torchlike.tensor import Tensor
 __all__ = ["out_dtype"]
 
 _ALLOWED = frozenset(
-    ("aten.linear.default", "aten.mm.default", "aten.conv2d.default", "aten.convolution.default",
-     "aten.mul.Tensor", "aten.mul.Scalar", "aten.div.Tensor", "aten.div.Scalar")
-)  # fmt: skip
+    (
+        "aten.linear.default",
+        "aten.mm.default",
+        "aten.conv2d.default",
+        "aten.convolution.default",
+        "aten.mul.Tensor",
+        "aten.mul.Scalar",
+        "aten.div.Tensor",
+        "aten.div.Scalar",
+    )
+)
 
 
 def out_dtype(op: Any, output_dtype: dtypes.dtype, *args: Any) -> Tensor:

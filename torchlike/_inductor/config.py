@@ -37,9 +37,16 @@ cpp = types.SimpleNamespace(
 )
 cuda = types.SimpleNamespace(arch=None, version=None, compile_opt_level="-O1")
 triton = types.SimpleNamespace(
-    autotune_at_compile_time=None, cudagraph_skip_dynamic_graphs=False, cudagraph_trees=True,
-    cudagraphs=False, dense_indexing=False, descriptive_names="original_aten", max_tiles=None,
-    multi_kernel=0, tiling_prevents_pointwise_fusion=True, unique_kernel_names=True,
-)  # fmt: skip
+    autotune_at_compile_time=None,
+    cudagraph_skip_dynamic_graphs=False,
+    cudagraph_trees=True,
+    cudagraphs=False,
+    dense_indexing=False,
+    descriptive_names="original_aten",
+    max_tiles=None,
+    multi_kernel=0,
+    tiling_prevents_pointwise_fusion=True,
+    unique_kernel_names=True,
+)
 
 install_config_module(__name__)

@@ -43,10 +43,16 @@ def set_warmup(calls: int) -> None:
 
 
 def jit(
-    fn: Callable[..., Any] | None = None, *, max_programs: int = 64, static_argnums: Any = None,
-    static_argnames: Any = None, dynamic: bool | None = None, fallback: str | None = None,
-    warmup: int | None = None, checks: bool | None = None,
-) -> Any:  # fmt: skip
+    fn: Callable[..., Any] | None = None,
+    *,
+    max_programs: int = 64,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    dynamic: bool | None = None,
+    fallback: str | None = None,
+    warmup: int | None = None,
+    checks: bool | None = None,
+) -> Any:
     """Compile a function, method or module; also a decorator, with or without arguments.
 
     A new shape, dtype, grad mode, training flag or static argument compiles again, and so does a
@@ -101,10 +107,15 @@ def jit(
     """
     if fn is None:
         return functools.partial(
-            jit, max_programs=max_programs, static_argnums=static_argnums,
-            static_argnames=static_argnames, dynamic=dynamic, fallback=fallback,
-            warmup=warmup, checks=checks,
-        )  # fmt: skip
+            jit,
+            max_programs=max_programs,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            dynamic=dynamic,
+            fallback=fallback,
+            warmup=warmup,
+            checks=checks,
+        )
     if not callable(fn):
         raise TypeError(f"jit expects a function or module, not {type(fn).__name__}")
     if warmup is not None:
@@ -112,7 +123,13 @@ def jit(
     if _mode == "off" or isinstance(fn, JitFunction):
         return fn
     return JitFunction(
-        fn, max_programs=max_programs, static_argnums=static_argnums,
-        static_argnames=static_argnames, dynamic=dynamic, fallback=fallback or _fallback,
-        warmup=_warmup if warmup is None else warmup, heeds_stance=True, checks=checks,
-    )  # fmt: skip
+        fn,
+        max_programs=max_programs,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        dynamic=dynamic,
+        fallback=fallback or _fallback,
+        warmup=_warmup if warmup is None else warmup,
+        heeds_stance=True,
+        checks=checks,
+    )

@@ -78,8 +78,13 @@ class Explanation:
         for column in ("", "name", "shape", "dtype", "donated"):
             table.add_column(column)
         for entry in (*self.inputs, *self.outputs):
-            table.add_row(entry.role, entry.name, str(list(entry.shape)), entry.dtype,
-                          "yes" if entry.donated else "")  # fmt: skip
+            table.add_row(
+                entry.role,
+                entry.name,
+                str(list(entry.shape)),
+                entry.dtype,
+                "yes" if entry.donated else "",
+            )
         table.add_section()
         for name, value in self.static_arguments.items():
             table.add_row("static argument", name, value, "", "")
@@ -137,17 +142,30 @@ def _of_eager(compiled: JitFunction, result: Any, seconds: float) -> Explanation
     otherwise = "it warms up" if compiled.warms_up else "torch.compiler.set_stance"
     why = [otherwise, *compiled.fell_back.values()][-1]
     return Explanation(
-        name=compiled._name, result=result, inputs=[], outputs=[], guards=[], guard_values=[],
-        static_arguments={}, capture_seconds=0.0, call_seconds=seconds,
-        not_kept=f"ran eagerly: {why}", flops=0.0, bytes_accessed=0.0, argument_bytes=0,
-        output_bytes=0, temporary_bytes=0, instructions=0, compile_seconds=0.0,
+        name=compiled._name,
+        result=result,
+        inputs=[],
+        outputs=[],
+        guards=[],
+        guard_values=[],
+        static_arguments={},
+        capture_seconds=0.0,
+        call_seconds=seconds,
+        not_kept=f"ran eagerly: {why}",
+        flops=0.0,
+        bytes_accessed=0.0,
+        argument_bytes=0,
+        output_bytes=0,
+        temporary_bytes=0,
+        instructions=0,
+        compile_seconds=0.0,
         has_backward=False,
-    )  # fmt: skip
+    )
 
 
 def _explanation(
     compiled: JitFunction, program: Program, result: Any, call_seconds: float
-) -> Explanation:  # fmt: skip
+) -> Explanation:
     arguments, numbers, static = _names_of_arguments(compiled, program)
     started = time.perf_counter()
     executable = program.forward.lower(*program.inputs.avals).compile()
@@ -175,17 +193,25 @@ def _explanation(
         )
     ]
     return Explanation(
-        name=compiled._name, result=result, inputs=inputs, outputs=outputs,
-        guards=[g.label for g in values], guard_values=[describe(g.before()) for g in values],
-        static_arguments=static, capture_seconds=program.capture_seconds,
-        call_seconds=call_seconds, not_kept="" if program.cacheable else program.why_not,
-        flops=float(cost.get("flops", 0.0)), bytes_accessed=float(cost.get("bytes accessed", 0.0)),
+        name=compiled._name,
+        result=result,
+        inputs=inputs,
+        outputs=outputs,
+        guards=[g.label for g in values],
+        guard_values=[describe(g.before()) for g in values],
+        static_arguments=static,
+        capture_seconds=program.capture_seconds,
+        call_seconds=call_seconds,
+        not_kept="" if program.cacheable else program.why_not,
+        flops=float(cost.get("flops", 0.0)),
+        bytes_accessed=float(cost.get("bytes accessed", 0.0)),
         argument_bytes=getattr(memory, "argument_size_in_bytes", 0),
         output_bytes=getattr(memory, "output_size_in_bytes", 0),
         temporary_bytes=getattr(memory, "temp_size_in_bytes", 0),
-        instructions=_instructions(executable), compile_seconds=seconds,
+        instructions=_instructions(executable),
+        compile_seconds=seconds,
         has_backward=program.gradient.executable is not None,
-    )  # fmt: skip
+    )
 
 
 def _names_of_arguments(
@@ -200,10 +226,15 @@ def _names_of_arguments(
     tensors = [name for name, part in parts.items() if is_tensor_key(part)]
     roots = getattr(program.numbers, "positions", ())
     numbers = [names[i] for i in roots]
-    return tensors, numbers, {
-        name: shown(part) for name, part in parts.items()
-        if name not in tensors and name not in numbers
-    }  # fmt: skip
+    return (
+        tensors,
+        numbers,
+        {
+            name: shown(part)
+            for name, part in parts.items()
+            if name not in tensors and name not in numbers
+        },
+    )
 
 
 def _instructions(executable: Any) -> int:
@@ -245,7 +276,7 @@ def _slot_name(slot: Any, names: dict[int, str]) -> str:
 
 def _output_roles(
     program: Program, names: dict[int, str], arguments: Sequence[str]
-) -> list[tuple[str, str]]:  # fmt: skip
+) -> list[tuple[str, str]]:
     roles = []
     for kind, what in program.outputs.written:
         if kind == "argument":

@@ -57,18 +57,31 @@ class JitFunction:
     without_key: type[Exception] = TypeError
 
     def __init__(
-        self, fn: Callable[..., Any], *, max_programs: int = 64, static_argnums: Any = None,
-        static_argnames: Any = None, dynamic: Any = None, fallback: str | None = None,
-        warmup: int = 0, heeds_stance: bool = False, checks: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        fn: Callable[..., Any],
+        *,
+        max_programs: int = 64,
+        static_argnums: Any = None,
+        static_argnames: Any = None,
+        dynamic: Any = None,
+        fallback: str | None = None,
+        warmup: int = 0,
+        heeds_stance: bool = False,
+        checks: bool | None = None,
+    ) -> None:
         if fallback not in (None, "eager"):
             raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
         _functions.add(self)
         self._options = {
-            "max_programs": max_programs, "static_argnums": static_argnums,
-            "static_argnames": static_argnames, "dynamic": dynamic, "fallback": fallback,
-            "warmup": warmup, "heeds_stance": heeds_stance, "checks": checks,
-        }  # fmt: skip
+            "max_programs": max_programs,
+            "static_argnums": static_argnums,
+            "static_argnames": static_argnames,
+            "dynamic": dynamic,
+            "fallback": fallback,
+            "warmup": warmup,
+            "heeds_stance": heeds_stance,
+            "checks": checks,
+        }
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
         self._cache = ProgramCache(fn, max_programs)
@@ -81,9 +94,13 @@ class JitFunction:
         self._recompiles = Recompiles(fn, self._name, self._numbers)
         self._fallback = fallback
         self._tracer = FunctionTracer(
-            fn, self._name, self._numbers, fallback is not None, self.scripting,
+            fn,
+            self._name,
+            self._numbers,
+            fallback is not None,
+            self.scripting,
             not CHECKS.said() if checks is None else checks,
-        )  # fmt: skip
+        )
         self._warm_up = (
             WarmUp(warmup, self._tracer, self._cache, self._recompiles) if checked(warmup) else None
         )
@@ -162,8 +179,13 @@ class JitFunction:
             return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
         tensors = []
         switches = current["inference"], current["autocast"]
-        key: list[Any] = [structure, current["grad_enabled"], dtypes.get_default_dtype(), switches,
-                          current["device"]]  # fmt: skip
+        key: list[Any] = [
+            structure,
+            current["grad_enabled"],
+            dtypes.get_default_dtype(),
+            switches,
+            current["device"],
+        ]
         first: dict[int, int] = {}
         try:
             for leaf in leaves:
@@ -349,9 +371,12 @@ class JitFunction:
     def _part(self, module: Any) -> JitFunction:
         """What compiles a module that a call in parts calls."""
         part = JitFunction(
-            module, fallback="eager", warmup=self._options["warmup"],
-            heeds_stance=self._heeds_stance, checks=self._options["checks"],
-        )  # fmt: skip
+            module,
+            fallback="eager",
+            warmup=self._options["warmup"],
+            heeds_stance=self._heeds_stance,
+            checks=self._options["checks"],
+        )
         part._told = self._told
         part.stand_alone()
         return part
@@ -371,16 +396,22 @@ class JitFunction:
     def _may_compile(self, call: Call) -> bool:
         """Whether the stance lets a call be compiled that no program fits. RuntimeError where it
         wants to be told."""
-        if _stance in ("default", "force_eager") or not self._heeds_stance or (
-            self._warm_up is not None and self._warm_up.find(call) is not None
-        ):  # fmt: skip
+        if (
+            _stance in ("default", "force_eager")
+            or not self._heeds_stance
+            or (self._warm_up is not None and self._warm_up.find(call) is not None)
+        ):
             return True
         if _stance == "fail_on_recompile":
             code = getattr(self._fn, "__code__", None)
-            where = "" if code is None else (
-                f"filename: '{code.co_filename}', function name: '{code.co_name}', "
-                f"line number: {code.co_firstlineno}"
-            )  # fmt: skip
+            where = (
+                ""
+                if code is None
+                else (
+                    f"filename: '{code.co_filename}', function name: '{code.co_name}', "
+                    f"line number: {code.co_firstlineno}"
+                )
+            )
             reason = self._cache.reason(call, self._compiling(call.key))
             raise RuntimeError(
                 f"Detected recompile when torch.compile stance is '{_stance}'. {where}"

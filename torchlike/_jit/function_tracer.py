@@ -56,9 +56,14 @@ class FunctionTracer:
     """
 
     def __init__(
-        self, fn: Callable[..., Any], name: str, numbers: Numbers, falls_back: bool = False,
-        scripting: bool = False, checks: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        fn: Callable[..., Any],
+        name: str,
+        numbers: Numbers,
+        falls_back: bool = False,
+        scripting: bool = False,
+        checks: bool = True,
+    ) -> None:
         self._fn = fn
         self._name = name
         self._numbers = numbers
@@ -156,9 +161,13 @@ class FunctionTracer:
         return found
 
     def trace(
-        self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int],
+        self,
+        arguments: list[Tensor],
+        leaves: list[Any],
+        structure: Any,
+        traced: Sequence[int],
         avals: Sequence[Any] | None = None,
-    ) -> tuple[Tracing, Any, frozenset[int]]:  # fmt: skip
+    ) -> tuple[Tracing, Any, frozenset[int]]:
         """One capture, with user functions converted where their control flow asked for it, and
         arguments as themselves that are also reached from outside."""
         shared: frozenset[int] = frozenset()
@@ -196,9 +205,13 @@ class FunctionTracer:
         return run
 
     def _double(
-        self, plain: list[Any], structure: Any, shared: frozenset[int], traced: Sequence[int],
+        self,
+        plain: list[Any],
+        structure: Any,
+        shared: frozenset[int],
+        traced: Sequence[int],
         run: Any,
-    ) -> Double:  # fmt: skip
+    ) -> Double:
         """The gradient's gradient of one run; see ``double``."""
         it = iter(run.arguments)
         leaves = [next(it) if x is _TENSOR else x for x in plain]

@@ -7,8 +7,16 @@ from typing import Any, Final
 
 from torchlike._core import modes
 
-__all__ = ["Final", "annotate", "export", "ignore", "is_scripting", "is_tracing",
-           "script_if_tracing", "unused"]  # fmt: skip
+__all__ = [
+    "Final",
+    "annotate",
+    "export",
+    "ignore",
+    "is_scripting",
+    "is_tracing",
+    "script_if_tracing",
+    "unused",
+]
 
 
 def is_scripting() -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 from torchlike._dispatch.out import store_all
 
 
-def given(out: Any, values: Any, *, cast: Any = False, resizes: Any = False,
-          name: str = "out") -> Any:  # fmt: skip
+def given(
+    out: Any, values: Any, *, cast: Any = False, resizes: Any = False, name: str = "out"
+) -> Any:
     """``values`` (a tensor or a named tuple), written into ``out`` when that is given.
 
     ``cast``: whether PyTorch casts the result to the dtype of ``out``, or demands the same.

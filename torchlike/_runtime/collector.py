@@ -33,6 +33,7 @@ def functions_of(codes: Collection[types.CodeType]) -> list[types.FunctionType]:
     unhide("functions that a capture has run are looked for")
     wanted = set(map(id, codes))
     return [
-        fn for fn in gc.get_referrers(*codes)
+        fn
+        for fn in gc.get_referrers(*codes)
         if isinstance(fn, types.FunctionType) and id(fn.__code__) in wanted
-    ]  # fmt: skip
+    ]

@@ -39,20 +39,64 @@ _CONSTANT = 16
 #: What LLVM computes by XLA's exponential, expm1 and logistic of bfloat16 alone.
 _EXPONENTIALS = frozenset(("exp", "exp2", "expm1", "sinh", "cosh", "logistic"))
 #: The result is one of the operands, or one but for its sign.
-_CHOICES = frozenset((
-    "broadcast_in_dim", "reshape", "transpose", "squeeze", "slice", "rev", "copy", "copy_p", "neg",
-    "abs", "select_n", "concatenate", "pad", "dynamic_slice", "gather", "dynamic_update_slice",
-    "stop_gradient", "real", "imag", "complex", "conj",
-))  # fmt: skip
+_CHOICES = frozenset(
+    (
+        "broadcast_in_dim",
+        "reshape",
+        "transpose",
+        "squeeze",
+        "slice",
+        "rev",
+        "copy",
+        "copy_p",
+        "neg",
+        "abs",
+        "select_n",
+        "concatenate",
+        "pad",
+        "dynamic_slice",
+        "gather",
+        "dynamic_update_slice",
+        "stop_gradient",
+        "real",
+        "imag",
+        "complex",
+        "conj",
+    )
+)
 #: NaN only where an operand is.
 _TOTAL = _EXPONENTIALS | {
-    "tanh", "erf", "erfc", "atan", "asinh", "cbrt", "floor", "ceil", "round",
-    "sign", "nextafter", "square", "integer_pow", "convert_element_type", "reduce_precision",
-    "is_finite", "atan2",
-}  # fmt: skip
+    "tanh",
+    "erf",
+    "erfc",
+    "atan",
+    "asinh",
+    "cbrt",
+    "floor",
+    "ceil",
+    "round",
+    "sign",
+    "nextafter",
+    "square",
+    "integer_pow",
+    "convert_element_type",
+    "reduce_precision",
+    "is_finite",
+    "atan2",
+}
 #: XLA computes these into memory, behind which LLVM sees a NaN at most.
-_INTO_MEMORY = ("reduce_", "arg", "cum", "dot_general", "conv_", "sort", "top_k", "scatter", "fft",
-                "select_and_")  # fmt: skip
+_INTO_MEMORY = (
+    "reduce_",
+    "arg",
+    "cum",
+    "dot_general",
+    "conv_",
+    "sort",
+    "top_k",
+    "scatter",
+    "fft",
+    "select_and_",
+)
 
 
 def guarded(closed: Any) -> Any:
@@ -215,9 +259,12 @@ def _arithmetic(eqn: Any, operands: list[int]) -> int:
         infinite, zero = a & b & _INFINITE, a & b & _ZERO
         mixed = (a & _INFINITE and b & _ZERO) or (a & _ZERO and b & _INFINITE)
         makes_nan = {
-            "add": infinite, "sub": infinite, "add_any": infinite, "mul": mixed,
+            "add": infinite,
+            "sub": infinite,
+            "add_any": infinite,
+            "mul": mixed,
             "div": infinite or zero,
-        }.get(name, True)  # fmt: skip
+        }.get(name, True)
         return _ANYTHING if makes_nan else nan | _ANY_NUMBER
     return _anything(operands)
 

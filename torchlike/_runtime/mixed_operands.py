@@ -48,9 +48,17 @@ class _Installed:
     """What refuses."""
 
     __slots__ = (
-        "alike", "before_out", "copied", "delivered", "gradient", "into_out", "leave_mesh",
-        "ordinary_results", "refuse", "traced_gradient",
-    )  # fmt: skip
+        "alike",
+        "before_out",
+        "copied",
+        "delivered",
+        "gradient",
+        "into_out",
+        "leave_mesh",
+        "ordinary_results",
+        "refuse",
+        "traced_gradient",
+    )
 
     def __init__(self) -> None:
         #: ``refuse(op)`` raises, or returns where such operands are allowed now.

@@ -34,9 +34,13 @@ def refused(error: Exception) -> bool:
 
 
 def call(
-    miss: Callable[..., Any], args: Any, kwargs: Any = None, *, op: str | None = None,
+    miss: Callable[..., Any],
+    args: Any,
+    kwargs: Any = None,
+    *,
+    op: str | None = None,
     is_program: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     """What JAX's ``cache_miss`` gives for arguments, some of which may be the CPU's beside others.
 
     ``op`` names what is called; ``is_program`` says that it is a whole captured function, whose

@@ -81,9 +81,11 @@ def _has_device(plugin: str) -> bool:
     """Whether a plugin's device may be here; True also where only starting it would tell."""
     if plugin == "libtpu":
         chips, _ = hardware_utils.num_available_tpu_chips_and_device_id()
-        return chips > 0 or "JAX_FORCE_TPU_INIT" in os.environ or bool(
-            glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*")
-        )  # fmt: skip
+        return (
+            chips > 0
+            or "JAX_FORCE_TPU_INIT" in os.environ
+            or bool(glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*"))
+        )
     if "cuda" in plugin:
         return hardware_utils.has_visible_nvidia_gpu()
     return True

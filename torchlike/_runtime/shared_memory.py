@@ -49,8 +49,11 @@ class Block:
         self.descriptor: int | None = None
         self.identity: tuple[int, int] | None = None
         self.__array_interface__ = {
-            "data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3,
-        }  # fmt: skip
+            "data": (address, False),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
         weakref.finalize(self, _libc().munmap, address, length).atexit = False
 
     def keep(self, descriptor: int) -> Block:
@@ -159,7 +162,13 @@ _FAILED = ctypes.c_void_p(-1).value
 def _libc() -> Any:
     libc: Any = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
-                          ctypes.c_int, ctypes.c_int64]  # fmt: skip
+    libc.mmap.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int64,
+    ]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return libc

@@ -31,8 +31,14 @@ from torchlike._runtime import platforms
 #: The target of a program for several platforms at once.
 PORTABLE = "portable"
 #: JAX's names of platforms, by what users and JAX's parts call them.
-_NAMES = {"cpu": "cpu", "tpu": "tpu", "gpu": "gpu", "cuda": "gpu", "rocm": "gpu",
-          PORTABLE: PORTABLE}  # fmt: skip
+_NAMES = {
+    "cpu": "cpu",
+    "tpu": "tpu",
+    "gpu": "gpu",
+    "cuda": "gpu",
+    "rocm": "gpu",
+    PORTABLE: PORTABLE,
+}
 
 
 class _Target(threading.local):

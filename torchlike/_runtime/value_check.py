@@ -51,9 +51,11 @@ class ValueCheck(effects.Effect):
 
 _EFFECT = ValueCheck()
 for _allowed in (
-    effects.lowerable_effects, effects.control_flow_allowed_effects,
-    effects.custom_derivatives_allowed_effects, effects.remat_allowed_effects,
-):  # fmt: skip
+    effects.lowerable_effects,
+    effects.control_flow_allowed_effects,
+    effects.custom_derivatives_allowed_effects,
+    effects.remat_allowed_effects,
+):
     _allowed.add_type(ValueCheck)
 
 #: ``check.bind(failed, *details, site=site)``: a bool, and `DETAILS` integers.
@@ -88,7 +90,7 @@ def first(failed: Any, picked: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
     found = [
         lax.dynamic_index_in_dim(x.reshape(-1), at if x.size > 1 else 0, keepdims=False)
         for x in picked
-    ]  # fmt: skip
+    ]
     return at < failed.size, at, found
 
 
@@ -119,8 +121,9 @@ def _of_examples(operands: Any, dims: Any, *, site: Site) -> Any:
 
 batching.primitive_batchers[check] = _of_examples
 ad.primitive_jvps[check] = lambda primals, tangents, *, site: (
-    check.bind(*primals, site=site), [],
-)  # fmt: skip
+    check.bind(*primals, site=site),
+    [],
+)
 mlir.register_lowering(check, lambda ctx, *operands, site: [])
 
 

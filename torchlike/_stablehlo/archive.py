@@ -27,10 +27,14 @@ OF_STABLEHLO, WITH_A_GRAPH = 1, 2
 
 
 def write(
-    f: Any, kind: str, about: dict[str, Any], artifacts: Sequence[Artifact],
-    tensors: dict[str, Any], extra_files: dict[str, Any] | None = None,
+    f: Any,
+    kind: str,
+    about: dict[str, Any],
+    artifacts: Sequence[Artifact],
+    tensors: dict[str, Any],
+    extra_files: dict[str, Any] | None = None,
     version: int = OF_STABLEHLO,
-) -> None:  # fmt: skip
+) -> None:
     """Write to a path or a binary file; what a path held stays until all is written."""
     with whole_files.opened(f) as file, zipfile.ZipFile(file, "w") as z:
         z.writestr("format.json", json.dumps({"kind": kind, "version": version, **about}))
@@ -94,10 +98,13 @@ def _read(
         artifacts = []
         for i, description in enumerate(json.loads(content("programs.json"))):
             backward = f"program_{i}.backward"
-            artifacts.append(Artifact(
-                description, deserialized(content(f"program_{i}.forward")),
-                deserialized(content(backward)) if backward in records else None,
-            ))  # fmt: skip
+            artifacts.append(
+                Artifact(
+                    description,
+                    deserialized(content(f"program_{i}.forward")),
+                    deserialized(content(backward)) if backward in records else None,
+                )
+            )
         weights = _Part(content("weights.pt"))
         weights.name = f"{named(f)}, weights.pt"
         tensors = load_tensors(weights, weights_only=True)

@@ -49,10 +49,14 @@ class Artifact:
 
     @classmethod
     def build(
-        cls, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-        state: Mapping[str, Tensor], shapes: Sequence[Any] | None = None,
+        cls,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        state: Mapping[str, Tensor],
+        shapes: Sequence[Any] | None = None,
         platforms: tuple[str, ...] = PLATFORMS,
-    ) -> Artifact:  # fmt: skip
+    ) -> Artifact:
         """Capture ``fn(*args, **kwargs)``.
 
         ``state`` are the tensors that stay inputs, by name; any other tensor it uses becomes a
@@ -87,18 +91,25 @@ class Artifact:
 
     @classmethod
     def _build(
-        cls, fn: Any, tensors: list[Tensor], leaves: list[Any], structure: Any,
-        state: Mapping[str, Tensor], shapes: Any, platforms: tuple[str, ...],
-    ) -> Artifact:  # fmt: skip
+        cls,
+        fn: Any,
+        tensors: list[Tensor],
+        leaves: list[Any],
+        structure: Any,
+        state: Mapping[str, Tensor],
+        shapes: Any,
+        platforms: tuple[str, ...],
+    ) -> Artifact:
         names = {id(t._storage): name for name, t in state.items()}
         it = iter(tensors)
         given = [next(it) if isinstance(x, Tensor) else x for x in leaves]
 
         def whole(*args: Any, **kwargs: Any) -> Any:
             found, tree = flatten(fn(*args, **kwargs), dataclass_too=True)
-            return unflatten(tree, [
-                x.clone() if isinstance(x, Tensor) and x._view is not None else x for x in found
-            ])  # fmt: skip
+            return unflatten(
+                tree,
+                [x.clone() if isinstance(x, Tensor) and x._view is not None else x for x in found],
+            )
 
         whole.__qualname__ = getattr(fn, "__qualname__", type(fn).__name__)
         whole.__module__ = "torchlike._stablehlo.artifact"
@@ -121,9 +132,13 @@ class Artifact:
             )
         inputs, constants, cotangents = _lifted(closed, run.sources(), names)
         split = partitioner.partition(
-            closed.jaxpr, run.n_forward, [v for v, _ in inputs], [v for v, _ in constants],
-            cotangents, len(program.cotangent_avals),
-        )  # fmt: skip
+            closed.jaxpr,
+            run.n_forward,
+            [v for v, _ in inputs],
+            [v for v, _ in constants],
+            cotangents,
+            len(program.cotangent_avals),
+        )
         bound = [c for _, c in constants]
         input_avals = [_aval(v) for v, _ in inputs]
         forward = _exported(partitioner.evaluator(split.forward, bound), input_avals, platforms)
@@ -131,8 +146,10 @@ class Artifact:
         if split.backward is not None:
             residuals = [_aval(v) for v in split.forward.outvars[run.n_forward :]]
             kept = [input_avals[i] for i in split.residual_inputs]
-            incoming = [_aval(closed.jaxpr.outvars[len(program.written) + o])
-                        for o in _root_outputs(program)]  # fmt: skip
+            incoming = [
+                _aval(closed.jaxpr.outvars[len(program.written) + o])
+                for o in _root_outputs(program)
+            ]
             gradients = partitioner.backward_evaluator(split, bound)
             flat = _flat_backward(gradients, len(residuals), len(kept))
             backward = _exported(flat, [*residuals, *kept, *incoming], platforms)
@@ -210,9 +227,10 @@ class Artifact:
         kept = [arrays[i] for i in about["residual_inputs"]]
         node = None
         roots: dict[int, Any] = {
-            r["root"]: made[r["output"]] for r in about["results"]
+            r["root"]: made[r["output"]]
+            for r in about["results"]
             if isinstance(r, dict) and r.get("root", -1) >= 0
-        }  # fmt: skip
+        }
         edges = [None if b is None else gradient_edge(tensor_at(b)) for b in about["boundary"]]
         if modes.current.grad_enabled and self._backward is not None and any(edges):
             backward = self._backward

@@ -70,8 +70,10 @@ class LoadedModule(nn.Module):
 
 def state_of(module: Any) -> dict[str, Tensor]:
     """Parameters and buffers by name, shared ones under each name."""
-    return {**dict(module.named_parameters(remove_duplicate=False)),
-            **dict(module.named_buffers(remove_duplicate=False))}  # fmt: skip
+    return {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
 
 
 def about_state(module: Any) -> dict[str, Any]:

@@ -13,29 +13,74 @@ from typing import Any
 
 from jax._src.interpreters import mlir
 
-_LAPACK = ("potrf", "geqrf", "orgqr", "ungqr", "syevd", "heevd", "geev", "gesdd", "getrf", "sytrd",
-           "hetrd", "gehrd", "gees", "trsm", "gtsv")  # fmt: skip
-_CUSOLVER = ("cusolver_getrf", "cusolver_geqrf", "cusolver_orgqr", "cusolver_potrf",
-             "cusolver_syevd", "cusolver_gesvd", "cusolver_gesvdj", "cusolver_sytrd",
-             "cusparse_gtsv2")  # fmt: skip
-_HIPSOLVER = ("hipsolver_getrf", "hipsolver_geqrf", "hipsolver_orgqr", "hipsolver_potrf",
-              "hipsolver_syevd", "hipsolver_gesvd", "hipsolver_gesvdj", "hipsolver_gesdd",
-              "hipsolver_sytrd")  # fmt: skip
+_LAPACK = (
+    "potrf",
+    "geqrf",
+    "orgqr",
+    "ungqr",
+    "syevd",
+    "heevd",
+    "geev",
+    "gesdd",
+    "getrf",
+    "sytrd",
+    "hetrd",
+    "gehrd",
+    "gees",
+    "trsm",
+    "gtsv",
+)
+_CUSOLVER = (
+    "cusolver_getrf",
+    "cusolver_geqrf",
+    "cusolver_orgqr",
+    "cusolver_potrf",
+    "cusolver_syevd",
+    "cusolver_gesvd",
+    "cusolver_gesvdj",
+    "cusolver_sytrd",
+    "cusparse_gtsv2",
+)
+_HIPSOLVER = (
+    "hipsolver_getrf",
+    "hipsolver_geqrf",
+    "hipsolver_orgqr",
+    "hipsolver_potrf",
+    "hipsolver_syevd",
+    "hipsolver_gesvd",
+    "hipsolver_gesvdj",
+    "hipsolver_gesdd",
+    "hipsolver_sytrd",
+)
 #: Targets that check the shapes of what they get, or that the compiler replaces.
-TARGETS = frozenset({
-    *(f"lapack_{kind}{name}_ffi" for kind in "sdcz" for name in _LAPACK),
-    *(f"{name}_ffi" for name in (*_CUSOLVER, *_HIPSOLVER)),
-    "cu_lu_pivots_to_permutation", "hip_lu_pivots_to_permutation",
-    "cu_threefry2x32_ffi", "hip_threefry2x32_ffi",
-    # Of the TPU's compiler; the last is a kernel for the TPU alone.
-    "Eigh", "Qr", "ProductOfElementaryHouseholderReflectors", "LuDecomposition", "ApproxTopK",
-    "tpu_custom_call",
-    # Of StableHLO and of its partitioner.
-    "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
-    "AllocateBuffer", "shape_assertion", "stablehlo.dynamic_approx_top_k",
-    "stablehlo.dynamic_reduce_window", "stablehlo.dynamic_rng_bit_generator",
-    "stablehlo.dynamic_top_k",
-})  # fmt: skip
+TARGETS = frozenset(
+    {
+        *(f"lapack_{kind}{name}_ffi" for kind in "sdcz" for name in _LAPACK),
+        *(f"{name}_ffi" for name in (*_CUSOLVER, *_HIPSOLVER)),
+        "cu_lu_pivots_to_permutation",
+        "hip_lu_pivots_to_permutation",
+        "cu_threefry2x32_ffi",
+        "hip_threefry2x32_ffi",
+        # Of the TPU's compiler; the last is a kernel for the TPU alone.
+        "Eigh",
+        "Qr",
+        "ProductOfElementaryHouseholderReflectors",
+        "LuDecomposition",
+        "ApproxTopK",
+        "tpu_custom_call",
+        # Of StableHLO and of its partitioner.
+        "Sharding",
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "annotate_device_placement",
+        "AllocateBuffer",
+        "shape_assertion",
+        "stablehlo.dynamic_approx_top_k",
+        "stablehlo.dynamic_reduce_window",
+        "stablehlo.dynamic_rng_bit_generator",
+        "stablehlo.dynamic_top_k",
+    }
+)
 _DIALECTS = ("builtin", "func", "stablehlo", "chlo", "sdy")
 #: What waits for a host program that is not there.
 _WAITING = ("stablehlo.send", "stablehlo.recv", "stablehlo.infeed", "stablehlo.outfeed")

@@ -143,8 +143,9 @@ class ScriptModule(nn.Module):
         """Save to a path or binary file: StableHLO of each kind of call so far, and the weights."""
         state = state_of(self)
         tensors = {n: t.detach() for n, t in state.items()}
-        archive.write(f, _KIND, about_state(self), self._script.artifacts(state), tensors,
-                      _extra_files)  # fmt: skip
+        archive.write(
+            f, _KIND, about_state(self), self._script.artifacts(state), tensors, _extra_files
+        )
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -202,9 +203,12 @@ def _of_module(module: Any, base: type) -> Any:
 
 
 def script(
-    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None,
+    obj: Any,
+    optimize: Any = None,
+    _frames_up: int = 0,
+    _rcb: Any = None,
     example_inputs: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A compiled function or module that keeps conditionals and loops on values in its graph.
 
     Classes come back as they are. ``example_inputs``: a list of argument tuples to compile for at
@@ -230,11 +234,19 @@ def script(
 
 
 def trace(
-    func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True,
-    check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = True,
-    _force_outplace: Any = False, _module_class: Any = None, _compilation_unit: Any = None,
-    example_kwarg_inputs: Any = None, _store_inputs: Any = True,
-) -> Any:  # fmt: skip
+    func: Any,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: Any = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: Any = None,
+    _store_inputs: Any = True,
+) -> Any:
     """Compile for example arguments; with ``check_trace`` the result is compared with eager
     execution.
 
@@ -321,9 +333,11 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
 
 
 def load(
-    f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None,
+    f: Any,
+    map_location: Any = None,
+    _extra_files: dict[str, Any] | None = None,
     _restore_shapes: Any = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Load what ``save`` wrote: a module with the old names in its state_dict. The code that it
     came from is not needed.
 
@@ -395,8 +409,24 @@ class strict_fusion:
 
 
 __all__ = [
-    "Attribute", "Error", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
-    "TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "freeze",
-    "interface", "load", "optimize_for_inference", "save", "script", "strict_fusion", "trace",
-    "trace_module", "wait",
-]  # fmt: skip
+    "Attribute",
+    "Error",
+    "RecursiveScriptModule",
+    "ScriptFunction",
+    "ScriptModule",
+    "TopLevelTracedModule",
+    "TracedModule",
+    "TracerWarning",
+    "TracingCheckError",
+    "fork",
+    "freeze",
+    "interface",
+    "load",
+    "optimize_for_inference",
+    "save",
+    "script",
+    "strict_fusion",
+    "trace",
+    "trace_module",
+    "wait",
+]

@@ -41,9 +41,11 @@ def _is(obj: Any, kind: Any) -> bool:
             _is(k, args[0]) and _is(v, args[1]) for k, v in obj.items()
         )
     if origin is tuple:
-        return builtins.isinstance(obj, tuple) and len(obj) == len(args) and all(
-            _is(x, a) for x, a in zip(obj, args, strict=True)
-        )  # fmt: skip
+        return (
+            builtins.isinstance(obj, tuple)
+            and len(obj) == len(args)
+            and all(_is(x, a) for x, a in zip(obj, args, strict=True))
+        )
     if kind is None:
         return obj is None
     return builtins.isinstance(obj, bare)

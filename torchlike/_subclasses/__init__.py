@@ -10,5 +10,11 @@ from torchlike._subclasses.fake_tensor import (
 
 CrossRefFakeMode = FakeTensorMode
 
-__all__ = ["CrossRefFakeMode", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
-           "UnsupportedFakeTensorException", "fake_tensor"]  # fmt: skip
+__all__ = [
+    "CrossRefFakeMode",
+    "DynamicOutputShapeException",
+    "FakeTensor",
+    "FakeTensorMode",
+    "UnsupportedFakeTensorException",
+    "fake_tensor",
+]

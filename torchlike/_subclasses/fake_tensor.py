@@ -25,10 +25,18 @@ from torchlike.tensor import Tensor, wrap
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
-__all__ = ["DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor",
-           "FakeTensorMode", "MetadataMismatchError", "UnsupportedFakeTensorException",
-           "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode",
-           "unset_fake_temporarily"]  # fmt: skip
+__all__ = [
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "FakeTensor",
+    "FakeTensorMode",
+    "MetadataMismatchError",
+    "UnsupportedFakeTensorException",
+    "UnsupportedOperatorException",
+    "is_fake",
+    "maybe_get_fake_mode",
+    "unset_fake_temporarily",
+]
 
 
 class MetadataMismatchError(RuntimeError):
@@ -58,12 +66,16 @@ class UnsupportedOperatorException(_OfOperator):
 
 
 #: What an operator refuses because there are no values: with values it would not.
-REFUSALS = (
-    DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException
-)  # fmt: skip
+REFUSALS = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
 _OF_VALUES = ("_local_scalar_dense", "equal", "allclose", "is_nonzero")
-_SHAPED_BY_VALUES = ("nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
-                     "bincount")  # fmt: skip
+_SHAPED_BY_VALUES = (
+    "nonzero",
+    "masked_select",
+    "_unique2",
+    "unique_dim",
+    "unique_consecutive",
+    "bincount",
+)
 
 
 def _on_meta(t: Tensor) -> Tensor:
@@ -77,9 +89,11 @@ def _on_meta(t: Tensor) -> Tensor:
 
 #: What asks for a size: answered by a fake itself.
 _OF_SIZES = {
-    "sym_size": Tensor.size, "sym_stride": Tensor.stride, "sym_numel": Tensor.numel,
+    "sym_size": Tensor.size,
+    "sym_stride": Tensor.stride,
+    "sym_numel": Tensor.numel,
     "sym_storage_offset": Tensor.storage_offset,
-}  # fmt: skip
+}
 
 
 class FakeTensor(Tensor):
@@ -244,9 +258,15 @@ class FakeTensorMode(TorchDispatchMode):
     """
 
     def __init__(
-        self, *, allow_fallback_kernels: bool = True, allow_non_fake_inputs: bool = False,
-        shape_env: Any = None, static_shapes: bool | None = None, export: bool = False, **more: Any,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        allow_fallback_kernels: bool = True,
+        allow_non_fake_inputs: bool = False,
+        shape_env: Any = None,
+        static_shapes: bool | None = None,
+        export: bool = False,
+        **more: Any,
+    ) -> None:
         super().__init__()
         self.allow_fallback_kernels = allow_fallback_kernels
         self.allow_non_fake_inputs = allow_non_fake_inputs
@@ -326,8 +346,7 @@ class FakeTensorMode(TorchDispatchMode):
             return given if func is aten.lift_fresh.default else self._copied(given)
         if name in _OF_VALUES:
             if isinstance(args[0], FakeTensor) and args[0].constant is not None:
-                return func(*pytree.tree_map(
-                    lambda a: getattr(a, "constant", a), args), **kwargs)  # fmt: skip
+                return func(*pytree.tree_map(lambda a: getattr(a, "constant", a), args), **kwargs)
             raise DataDependentOutputException(func)
         if name == "index" and _by_mask(args):
             raise DynamicOutputShapeException(aten.nonzero.default)

@@ -66,9 +66,7 @@ def _traced(func: Any, args: Any, kwargs: Any, given: Sequence[Tensor]) -> list[
         with unhandled(), modes.unrecorded():
             return [t._read() for t in tensors_of((func.operator(*found, **named),))]
 
-    avals = [
-        jax.ShapeDtypeStruct(tuple(map(expression_of, t.shape)), t.dtype.numpy) for t in given
-    ]  # fmt: skip
+    avals = [jax.ShapeDtypeStruct(tuple(map(expression_of, t.shape)), t.dtype.numpy) for t in given]
     return jax.eval_shape(results, *avals)
 
 

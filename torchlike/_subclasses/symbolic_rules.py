@@ -160,9 +160,15 @@ def _convolution(a: dict[str, Any]) -> list[Sizes]:
     n = len(size) - 2
     each = functools.partial(_each, n=n)
     found = []
-    for d, k, s, p, e, o in zip(size[2:], kernel[2:], each(a["stride"]), each(a["padding"]),
-                                each(a["dilation"]), each(a["output_padding"]),
-                                strict=True):  # fmt: skip
+    for d, k, s, p, e, o in zip(
+        size[2:],
+        kernel[2:],
+        each(a["stride"]),
+        each(a["padding"]),
+        each(a["dilation"]),
+        each(a["output_padding"]),
+        strict=True,
+    ):
         if a["transposed"]:
             found.append((d - 1) * s - 2 * p + e * (k - 1) + o + 1)
         else:
@@ -177,8 +183,9 @@ def _pooled(a: dict[str, Any], n: int) -> Sizes:
     kernel = each(a["kernel_size"])
     steps = each(a["stride"]) if a["stride"] else kernel
     found = []
-    for d, k, s, p, e in zip(size[-n:], kernel, steps, each(a["padding"]),
-                             each(a.get("dilation", 1)), strict=True):  # fmt: skip
+    for d, k, s, p, e in zip(
+        size[-n:], kernel, steps, each(a["padding"]), each(a.get("dilation", 1)), strict=True
+    ):
         rest = d + 2 * p - e * (k - 1) - 1
         count = (rest + s - 1 if a["ceil_mode"] else rest) // s + 1
         if a["ceil_mode"] and (count - 1) * s >= d + p:

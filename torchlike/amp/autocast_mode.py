@@ -110,8 +110,11 @@ def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
 
 
 def _say_deprecated(old: str, new: str) -> None:
-    warnings.warn(f"torch.{old} is deprecated. Please use torch.{new} instead.",
-                  DeprecationWarning, stacklevel=3)  # fmt: skip
+    warnings.warn(
+        f"torch.{old} is deprecated. Please use torch.{new} instead.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -198,9 +201,12 @@ class autocast:
     """
 
     def __init__(
-        self, device_type: str, dtype: dtypes.dtype | None = None, enabled: bool = True,
+        self,
+        device_type: str,
+        dtype: dtypes.dtype | None = None,
+        enabled: bool = True,
         cache_enabled: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
@@ -270,8 +276,9 @@ def _cast(value: Any, device_type: str, dtype: dtypes.dtype) -> Any:
         eligible = value.is_floating_point() and value.dtype != dtypes.float64
         return value.to(dtype) if eligible and value.device.type == device_type else value
     if isinstance(value, dict):
-        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype)
-                for k, v in value.items()}  # fmt: skip
+        return {
+            _cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return type(value)(_cast(v, device_type, dtype) for v in value)
     return value
@@ -298,8 +305,9 @@ def custom_fwd(
         if not on or cast_inputs is None:
             return fwd(*args, **kwargs)
         with autocast(device_type, enabled=False):
-            return fwd(*_cast(args, device_type, cast_inputs),
-                       **_cast(kwargs, device_type, cast_inputs))  # fmt: skip
+            return fwd(
+                *_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs)
+            )
 
     return decorated
 

@@ -47,9 +47,14 @@ class GradScaler:
     """
 
     def __init__(
-        self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
-        backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
         self._device = device
         if enabled and device == "cuda" and not devices.available("cuda"):
             warnings.warn(
@@ -184,13 +189,16 @@ class GradScaler:
                 scale.fill_(new_scale)
             else:
                 if new_scale.numel() != 1 or new_scale.requires_grad:
-                    raise AssertionError("new_scale should be a float or a 1-element "
-                                         "torch.cuda.FloatTensor or torch.FloatTensor with "
-                                         "requires_grad=False.")  # fmt: skip
+                    raise AssertionError(
+                        "new_scale should be a float or a 1-element "
+                        "torch.cuda.FloatTensor or torch.FloatTensor with "
+                        "requires_grad=False."
+                    )
                 scale.copy_(new_scale.reshape(()))
         else:
-            found = [s["found_inf"] for s in self._optimizers.values()
-                     if s["found_inf"] is not None]  # fmt: skip
+            found = [
+                s["found_inf"] for s in self._optimizers.values() if s["found_inf"] is not None
+            ]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
             self._follow(scale, tracker, functions.stack(found).sum() > 0)
@@ -253,18 +261,22 @@ class GradScaler:
         if not self._enabled:
             return {}
         return {
-            "scale": self.get_scale(), "growth_factor": self._growth_factor,
-            "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
             "_growth_tracker": self._get_growth_tracker(),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state. RuntimeError for that of a disabled scaler."""
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from "
-                               "a disabled instance of GradScaler.")  # fmt: skip
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from "
+                "a disabled instance of GradScaler."
+            )
         self._init_scale = state_dict["scale"]
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]

@@ -36,9 +36,13 @@ def scaler_of(device: str) -> type:
 
     class Scaler(GradScaler):
         def __init__(
-            self, init_scale: float = 2.0**16, growth_factor: float = 2.0,
-            backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True,
-        ) -> None:  # fmt: skip
+            self,
+            init_scale: float = 2.0**16,
+            growth_factor: float = 2.0,
+            backoff_factor: float = 0.5,
+            growth_interval: int = 2000,
+            enabled: bool = True,
+        ) -> None:
             say(f"{device}.amp.GradScaler(args...)", f"GradScaler('{device}', args...)")
             super().__init__(
                 device, init_scale, growth_factor, backoff_factor, growth_interval, enabled

@@ -51,10 +51,11 @@ def _starts(asked: tuple[Any, ...], gradients: Any) -> tuple[list[Any], list[Any
     if len(given) != len(asked):
         raise RuntimeError(f"got {len(asked)} tensors and {len(given)} gradients")
     pairs = [
-        t._start(g) if isinstance(t, TensorOfParts)
+        t._start(g)
+        if isinstance(t, TensorOfParts)
         else (t, g.to_dense() if isinstance(g, TensorOfParts) and g.layout is not strided else g)
         for t, g in zip(asked, given, strict=True)
-    ]  # fmt: skip
+    ]
     return [t for t, _ in pairs], [g for _, g in pairs]
 
 
@@ -139,8 +140,10 @@ def backward(
         given_tensors = {i: t for i, t in enumerate(wanted) if not isinstance(t, GradientEdge)}
         for i, t in given_tensors.items():
             if not t.requires_grad:
-                raise RuntimeError(f"One of the differentiated Tensors does not require grad "
-                                   f"(element {i} of inputs)")  # fmt: skip
+                raise RuntimeError(
+                    f"One of the differentiated Tensors does not require grad "
+                    f"(element {i} of inputs)"
+                )
         for t in given_tensors.values():
             if not t.is_leaf:
                 t.retain_grad()  # leaves accumulate on their own
@@ -166,9 +169,10 @@ def _edge_of_input(t: Any) -> Edge:
 def _elsewheres(inputs: Sequence[Any]) -> dict[int, Tensor]:
     """What takes gradients of sparse ones among the inputs beside their values, by position."""
     return {
-        i: t._elsewhere for i, t in enumerate(inputs)
+        i: t._elsewhere
+        for i, t in enumerate(inputs)
         if isinstance(t, TensorOfParts) and t._elsewhere is not None
-    }  # fmt: skip
+    }
 
 
 def _as_tensor(gradient: Any) -> Any:
@@ -198,11 +202,20 @@ def grad(
     if not only_inputs:
         raise NotImplementedError("only_inputs=False: use torchlike.autograd.backward instead")
     if is_grads_batched:
-        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused,
-                        materialize_grads)  # fmt: skip
+        return _batched(
+            outputs,
+            inputs,
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            allow_unused,
+            materialize_grads,
+        )
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when "
-                         "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when "
+            "materialize_grads=True, but got: allow_unused=False."
+        )
     wanted = _as_tuple(inputs)
     elsewhere = _elsewheres(wanted)
     both = (*wanted, *elsewhere.values())
@@ -260,9 +273,14 @@ def gradients(
 
 
 def _batched(
-    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: Any, create_graph: Any,
-    allow_unused: Any, materialize_grads: Any,
-) -> tuple[Tensor | None, ...]:  # fmt: skip
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any,
+    retain_graph: Any,
+    create_graph: Any,
+    allow_unused: Any,
+    materialize_grads: Any,
+) -> tuple[Tensor | None, ...]:
     """``grad`` for each row of the gradients, stacked: one pass, inside a vmap over the rows."""
     given = _as_tuple(grad_outputs)
     for i, (g, t) in enumerate(zip(given, _as_tuple(outputs), strict=True)):
@@ -277,11 +295,14 @@ def _batched(
     rows = next(len(g) for g in given if g is not None)
     with VmapLevel(rows, "error") as level:
         found = grad(
-            outputs, inputs,
+            outputs,
+            inputs,
             [None if g is None else wrap(Batched(level, still(g))) for g in given],
-            retain_graph, create_graph, allow_unused=allow_unused,
+            retain_graph,
+            create_graph,
+            allow_unused=allow_unused,
             materialize_grads=materialize_grads,
-        )  # fmt: skip
+        )
         return tuple(None if g is None else all_rows(level, g) for g in found)
 
 

@@ -58,9 +58,11 @@ def run_at(level: boxes.Level, base: Any, function: Any, args: Sequence[Any], ct
     if isinstance(level, JvpLevel):
         # What is within a list has no tangent, as it has no gradient.
         duals = [
-            c if isinstance(a, Tensor) and isinstance(c := a._read(), Dual) and c.level is level
-            else None for a in args
-        ]  # fmt: skip
+            c
+            if isinstance(a, Tensor) and isinstance(c := a._read(), Dual) and c.level is level
+            else None
+            for a in args
+        ]
         output, found = _pushed(level, function, duals, inside, ctx)
     else:
         assert isinstance(level, VmapLevel)
@@ -80,8 +82,10 @@ def run_at(level: boxes.Level, base: Any, function: Any, args: Sequence[Any], ct
                 a._write(found[i]._read())
                 found[i] = a
     if ctx._below is not None:
-        ctx._below = ctx._below, [*zip(values, leaves, strict=True),
-                                  *zip(outputs, found, strict=True)]  # fmt: skip
+        ctx._below = (
+            ctx._below,
+            [*zip(values, leaves, strict=True), *zip(outputs, found, strict=True)],
+        )
     return tuple(found) if isinstance(output, tuple) else found[0]
 
 
@@ -161,10 +165,13 @@ def _generated(
 def _entered(level: VmapLevel, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """Outer values as those of a level, mapped over their first dimension or shared."""
     return [
-        wrap(Batched(level, still(v))) if d == 0 and isinstance(v, Tensor)
-        else wrap(level.lift(v)) if isinstance(v, Tensor) else v
+        wrap(Batched(level, still(v)))
+        if d == 0 and isinstance(v, Tensor)
+        else wrap(level.lift(v))
+        if isinstance(v, Tensor)
+        else v
         for v, d in zip(values, dims, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _left(level: VmapLevel, t: Any) -> Any:
@@ -269,9 +276,12 @@ class _Direction(NamedTuple):
 
 
 def _check_tangents(
-    outputs: Sequence[Any], tangents: Sequence[Any], inside: Sequence[Any],
-    given: Sequence[_Direction | None], ctx: Any,
-) -> None:  # fmt: skip
+    outputs: Sequence[Any],
+    tangents: Sequence[Any],
+    inside: Sequence[Any],
+    given: Sequence[_Direction | None],
+    ctx: Any,
+) -> None:
     """RuntimeError in PyTorch's words where a jvp gives what is no tangent of its output."""
     for i, (output, tangent) in enumerate(zip(outputs, tangents, strict=True)):
         differentiable = (
@@ -290,9 +300,12 @@ def _check_tangents(
 
 
 def _check_tangent(
-    output: Tensor, tangent: Any, inside: Sequence[Any], given: Sequence[_Direction | None],
+    output: Tensor,
+    tangent: Any,
+    inside: Sequence[Any],
+    given: Sequence[_Direction | None],
     ctx: Any,
-) -> None:  # fmt: skip
+) -> None:
     """RuntimeError where it is no tensor, has another shape, or has memory of its own while the
     output has an input's."""
     if tangent is not None and not isinstance(tangent, Tensor):
@@ -334,7 +347,7 @@ def _check_view(tangent: Tensor, direction: Tensor) -> None:
 
 def _pushed(
     level: JvpLevel, function: Any, duals: list[Dual | None], inside: list[Any], ctx: Any
-) -> tuple[Any, list[Any]]:  # fmt: skip
+) -> tuple[Any, list[Any]]:
     """What forward gives for the values inside the duals (None for other arguments), and that as
     duals, with the tangents that the Function's jvp gives."""
     tangents_in = [None if d is None or d.tangent is None else still(d.tangent) for d in duals]
@@ -363,9 +376,10 @@ def _pushed(
             if ctx._materialize:
                 given = [
                     v.detach().new_zeros(v.shape)
-                    if t is None and isinstance(v, Tensor) and v.dtype.category >= 2 else t
+                    if t is None and isinstance(v, Tensor) and v.dtype.category >= 2
+                    else t
                     for v, t in zip(inside, given, strict=True)
-                ]  # fmt: skip
+                ]
             directions = [None if t is None else _Direction(t, t._storage.version) for t in given]
             result = function.jvp(ctx, *given)
             if kept is not None:  # recorded: what was saved is the node's

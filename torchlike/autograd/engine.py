@@ -155,9 +155,11 @@ class Pass:
 
     def reaches(self, edge: Edge | None) -> bool:
         """Whether a gradient may arrive at this edge."""
-        return edge is not None and edge[0] in self._nodes and (
-            self._touched is None or edge[0] in self._touched
-        )  # fmt: skip
+        return (
+            edge is not None
+            and edge[0] in self._nodes
+            and (self._touched is None or edge[0] in self._touched)
+        )
 
 
 def _as_nodes_want(
@@ -208,10 +210,18 @@ def run(
     """
     outer_pass = modes.current.backward_pass
     if outer_pass is not None and not fresh and _is_deep(outer_pass):
-        return fresh_stack.call(lambda: run(
-            roots, cotangents, retain_graph=retain_graph, create_graph=create_graph,
-            targets=targets, accumulate=accumulate, stop_before=stop_before, fresh=True,
-        ))  # fmt: skip
+        return fresh_stack.call(
+            lambda: run(
+                roots,
+                cotangents,
+                retain_graph=retain_graph,
+                create_graph=create_graph,
+                targets=targets,
+                accumulate=accumulate,
+                stop_before=stop_before,
+                fresh=True,
+            )
+        )
     dependencies = _dependencies([edge[0] for edge in roots], stop_before, create_graph)
     in_tensors, cotangents = _as_nodes_want(dependencies, cotangents, create_graph)
     buffers = _Buffers(in_tensors)
@@ -443,8 +453,10 @@ def _checked_all(changed: Any, were: Sequence[Any], hook: Any) -> list[Any]:
             f"hook '{_name(hook)}' has returned an incorrect number of values (got "
             f"{len(changed)}, but expected {len(were)})"
         )
-    return [None if new is None else _checked(new, was, hook)
-            for new, was in zip(changed, were, strict=True)]  # fmt: skip
+    return [
+        None if new is None else _checked(new, was, hook)
+        for new, was in zip(changed, were, strict=True)
+    ]
 
 
 def _name(hook: Any) -> str:

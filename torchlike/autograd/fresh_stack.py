@@ -18,8 +18,11 @@ from torchlike._core import boxes, modes, protocol, tape
 PASSES = 40
 #: What each thread has its own of.
 _OF_THREAD: tuple[threading.local, ...] = (
-    modes.current, tape.saving, protocol.state, boxes.reverse,
-)  # fmt: skip
+    modes.current,
+    tape.saving,
+    protocol.state,
+    boxes.reverse,
+)
 
 
 def call(function: Callable[[], Any]) -> Any:

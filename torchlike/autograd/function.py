@@ -322,8 +322,9 @@ class Function:
         # forward may set any attribute; user code reads it as an instance of its own class.
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         recording = modes.current.grad_enabled and any(ctx.needs_input_grad)
-        edges = {i: gradient_edge(a) for i, a in enumerate(args)
-                 if recording and ctx.needs_input_grad[i]}  # fmt: skip
+        edges = {
+            i: gradient_edge(a) for i, a in enumerate(args) if recording and ctx.needs_input_grad[i]
+        }
         previous = modes.current.grad_enabled
         level = level_of(args)
         if level is not None:  # inside vmap or jvp: recorded there as well, so with grad mode on
@@ -369,7 +370,7 @@ class Function:
         node.avals = [
             (o.shape, o.dtype.numpy) if isinstance(o, Tensor) and id(o) not in absent else None
             for o in outputs
-        ]  # fmt: skip
+        ]
         position = {id(o): i for i, o in enumerate(outputs)}
         kept: Any = Tensor._read
         if saving.hooks:
@@ -377,10 +378,9 @@ class Function:
         elif saving.strict:
             node._kept.watches = [saved.Watch(t) for t in ctx._to_save if t is not None]
         node._kept.saved = [
-            None if t is None
-            else (kept(t), *_place(t, args, edges, node), position.get(id(t), -1))
+            None if t is None else (kept(t), *_place(t, args, edges, node), position.get(id(t), -1))
             for t in ctx._to_save
-        ]  # fmt: skip
+        ]
         if not pushes:
             ctx._to_save, ctx._to_push = (), None
         ctx._kept = node._kept

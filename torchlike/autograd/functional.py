@@ -60,8 +60,9 @@ def _vector(
     if len(found) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}."
-            if many else "The given v should contain a single Tensor."
-        )  # fmt: skip
+            if many
+            else "The given v should contain a single Tensor."
+        )
     for i, (a, b) in enumerate(zip(found, like, strict=True)):
         if a.shape != b.shape:
             entry = f"Entry {i} in v" if many or v_many else "v"
@@ -79,26 +80,36 @@ def _require_grad(tensors: Sequence[Tensor], refusal: str, advice: str) -> None:
 def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
     if strict:
         _require_grad(
-            outputs, "Output {} of the user-provided function does not require gradients.",
+            outputs,
+            "Output {} of the user-provided function does not require gradients.",
             "The outputs must be computed in a differentiable manner from the input when running "
             "in strict mode.",
-        )  # fmt: skip
+        )
 
 
 def _check_jacobian(first: Sequence[Tensor], strict: bool) -> None:
     if strict:
         _require_grad(
-            first, "While computing the hessian, found that the jacobian of the user-provided "
+            first,
+            "While computing the hessian, found that the jacobian of the user-provided "
             "function with respect to input {} is independent of the input. This is not allowed in "
-            "strict mode.", "The function must be twice differentiable by each of its inputs.",
-        )  # fmt: skip
+            "strict mode.",
+            "The function must be twice differentiable by each of its inputs.",
+        )
 
 
 def _gradients(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Any, create_graph: bool,
-    strict: bool, *, what: str = "The output", of: str = "jacobian",
-    retain_graph: bool | None = None, recorded: bool | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    cotangents: Any,
+    create_graph: bool,
+    strict: bool,
+    *,
+    what: str = "The output",
+    of: str = "jacobian",
+    retain_graph: bool | None = None,
+    recorded: bool | None = None,
+) -> tuple[Tensor, ...]:
     """``grad``, with zeros for what does not depend; RuntimeError for that if ``strict``.
 
     ``what`` names the outputs in that error, ``of`` the derivatives that have to depend on the
@@ -109,9 +120,13 @@ def _gradients(
     found: tuple[Tensor | None, ...] = (None,) * len(inputs)
     if used:
         found = grad(
-            [o for o, _ in used], inputs, [c for _, c in used], allow_unused=True,
-            create_graph=create_graph, retain_graph=retain_graph,
-        )  # fmt: skip
+            [o for o, _ in used],
+            inputs,
+            [c for _, c in used],
+            allow_unused=True,
+            create_graph=create_graph,
+            retain_graph=retain_graph,
+        )
     if strict:
         for i, g in enumerate(found):
             if g is None:
@@ -135,9 +150,12 @@ def _results(many: bool, tensors: Sequence[Tensor], create_graph: bool) -> Any:
 
 
 def vjp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
     strict: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """``(func(*inputs), vᵀ J)``: the outputs, and ``v`` times the Jacobian.
 
     ``v`` has the outputs' shapes, and may be left out for one element. With ``create_graph`` the
@@ -154,9 +172,12 @@ def vjp(
 
 
 def jvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
     strict: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """``(func(*inputs), J v)``: the outputs, and the Jacobian times ``v`` (of the inputs' shapes).
 
     By the double backward trick; ``torchlike.func.jvp`` costs one forward pass.
@@ -171,9 +192,14 @@ def jvp(
 
 
 def _pushed(
-    y: Sequence[Tensor], x: Sequence[Tensor], v: Any, create_graph: bool, strict: bool, what: str,
+    y: Sequence[Tensor],
+    x: Sequence[Tensor],
+    v: Any,
+    create_graph: bool,
+    strict: bool,
+    what: str,
     of: str,
-) -> tuple[Tensor, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:
     """The derivative of ``y`` along ``v``, by the double backward trick."""
     cotangents = tuple(t.detach().clone().zero_().requires_grad_() for t in y)
     pulled = _gradients(y, x, cotangents, True, strict, what=what, recorded=False)
@@ -185,9 +211,13 @@ def _pushed(
 
 
 def jacobian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
-    vectorize: bool = False, strategy: str = "reverse-mode",
-) -> Any:  # fmt: skip
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """The Jacobian: for each output and input, a tensor of shape ``output.shape + input.shape``.
 
     Nested tuples where outputs or inputs are tuples. A backward pass for each output element; with
@@ -248,9 +278,14 @@ def _mapped_jacobian_of(
     unit = y.detach().new_zeros((n, n))
     unit.diagonal().fill_(1)
     found = grad(
-        (y,), x, (unit.view(n, *y.shape),), True, create_graph, is_grads_batched=True,
+        (y,),
+        x,
+        (unit.view(n, *y.shape),),
+        True,
+        create_graph,
+        is_grads_batched=True,
         materialize_grads=True,
-    )  # fmt: skip
+    )
     return tuple(
         g.reshape((*y.shape, *t.shape)) for g, t in zip(found, x, strict=True) if g is not None
     )
@@ -275,9 +310,13 @@ def _scalar(func: Callable[..., Any], name: str) -> Callable[..., Tensor]:
 
 
 def hessian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
-    vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:  # fmt: skip
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """The Hessian of a function with one element as its result: for each pair of inputs a tensor of
     shape ``input.shape + other.shape``."""
     many, _ = _as_tensors(inputs, "hessian", "inputs")
@@ -296,9 +335,12 @@ def hessian(
 
 
 def vhp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
     strict: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """``(func(*inputs), vᵀ H)`` for a function with one element as its result."""
     with enable_grad():
         many, x = _inputs(inputs, "vhp", create_graph)
@@ -312,9 +354,12 @@ def vhp(
 
 
 def hvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
     strict: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """``(func(*inputs), H v)`` for a function with one element as its result.
 
     Equals ``vhp``, as Hessians are symmetric, at twice the cost; kept for functions whose second

@@ -99,9 +99,12 @@ def _parts(values: Any) -> np.ndarray:
 
 
 def _numerical(
-    func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float,
+    func: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    which: int,
+    eps: float,
     directions: Sequence[np.ndarray] | None = None,
-) -> list[np.ndarray]:  # fmt: skip
+) -> list[np.ndarray]:
     """Central differences: per output, an array of (input parts, output parts); with ``directions``
     along those, in the place of one part after another."""
     x = inputs[which]
@@ -174,9 +177,7 @@ def _analytical(
     ]
 
 
-def _forward(
-    func: Callable[..., Any], inputs: tuple[Any, ...], which: int
-) -> list[np.ndarray]:  # fmt: skip
+def _forward(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) -> list[np.ndarray]:
     """By forward mode: per output, an array of (input parts, output parts)."""
     plain, wanted = detached(inputs)
     x = plain[which]
@@ -202,19 +203,27 @@ def _tangent_parts(output: Tensor) -> np.ndarray:
 
 
 def _mismatch(
-    output: Tensor, k: int, x: Tensor, i: int, found: np.ndarray, numerical: np.ndarray,
+    output: Tensor,
+    k: int,
+    x: Tensor,
+    i: int,
+    found: np.ndarray,
+    numerical: np.ndarray,
     forward: bool,
-) -> str:  # fmt: skip
+) -> str:
     """What is said of the Jacobians of output ``k`` by input ``i``: of one part of a complex
     output, the imaginary one first as in PyTorch, and by complex inputs as complex numbers."""
     halves: list[tuple[str, np.ndarray, np.ndarray]] = [("", found, numerical)]
     if output.dtype.is_complex:
         n = output.numel()
         halves = [
-            (f"While considering the {part} part of complex outputs only, ", found[:, at],
-             numerical[:, at])
+            (
+                f"While considering the {part} part of complex outputs only, ",
+                found[:, at],
+                numerical[:, at],
+            )
             for part, at in (("imaginary", slice(n, None)), ("real", slice(n)))
-        ]  # fmt: skip
+        ]
         unlike = [h for h in halves if not np.allclose(h[1], h[2], 1e-3, 1e-5, equal_nan=True)]
         halves = unlike or halves
     said, *both = halves[0]
@@ -233,9 +242,14 @@ class _Checked:
     """One run of gradcheck: a function at its inputs, and the tolerances."""
 
     def __init__(
-        self, func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float,
-        rtol: float, nondet_tol: float,
-    ) -> None:  # fmt: skip
+        self,
+        func: Callable[..., Any],
+        inputs: tuple[Any, ...],
+        eps: float,
+        atol: float,
+        rtol: float,
+        nondet_tol: float,
+    ) -> None:
         self.func, self.inputs, self.wanted = func, inputs, _checked_inputs(inputs)
         self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
         self.xs = [inputs[i] for i in self.wanted]
@@ -247,20 +261,29 @@ class _Checked:
     def _compare(self, k: int, j: int, found: np.ndarray, forward: bool = False) -> None:
         numerical = self.numerical[j][k]
         if not np.allclose(found, numerical, self.rtol, self.atol, equal_nan=True):
-            raise GradcheckError(_mismatch(
-                self.outputs[k], k, self.xs[j], self.wanted[j], found, numerical, forward
-            ))  # fmt: skip
+            raise GradcheckError(
+                _mismatch(self.outputs[k], k, self.xs[j], self.wanted[j], found, numerical, forward)
+            )
 
     def check(
-        self, *, backward: bool, forward: bool, undefined: bool, batched: bool, rows: bool,
+        self,
+        *,
+        backward: bool,
+        forward: bool,
+        undefined: bool,
+        batched: bool,
+        rows: bool,
         fast: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """GradcheckError where something is wrong. ``batched``, ``rows``: whether gradients, and
         those of forward mode, are computed for several rows at once, too. ``fast``: whether one
         number of each Jacobian is compared, where that can be."""
-        fast = fast and bool(self.moving) and not forward and not any(
-            t.dtype.is_complex for t in (*self.xs, *self.outputs)
-        )  # fmt: skip
+        fast = (
+            fast
+            and bool(self.moving)
+            and not forward
+            and not any(t.dtype.is_complex for t in (*self.xs, *self.outputs))
+        )
         if not fast:
             self.numerical = [_numerical(self.func, self.inputs, i, self.eps) for i in self.wanted]
         if not self.moving:
@@ -349,13 +372,23 @@ def _direction(n: int, generator: Generator) -> np.ndarray:
 
 
 def gradcheck(
-    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5,
-    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
-    check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
     masked: bool | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether the gradients of ``func`` at ``inputs`` agree with central differences.
 
     The inputs that require grad are perturbed in place and put back; they should be float64 or
@@ -375,23 +408,32 @@ def gradcheck(
     them). Beside ``nondet_tol`` two runs may differ by 1e-12 of the largest number.
     """
     for held, words in (
-        (check_forward_ad or check_backward_ad,
-         "Expected at least one of check_forward_ad or check_backward_ad to be True"),
-        (check_backward_ad or not check_batched_grad,
-         "Setting check_batched_grad=True requires check_backward_ad to be True"),
-        (check_forward_ad or not check_batched_forward_grad,
-         "Setting check_batched_forward_grad=True requires check_forward_ad to be True"),
-    ):  # fmt: skip
+        (
+            check_forward_ad or check_backward_ad,
+            "Expected at least one of check_forward_ad or check_backward_ad to be True",
+        ),
+        (
+            check_backward_ad or not check_batched_grad,
+            "Setting check_batched_grad=True requires check_backward_ad to be True",
+        ),
+        (
+            check_forward_ad or not check_batched_forward_grad,
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be True",
+        ),
+    ):
         if not held:
             raise AssertionError(words)
     func, given = _with_memory(func, inputs, masked)
     try:
         with enable_grad():
             _Checked(func, given, eps, atol, rtol, nondet_tol).check(
-                backward=check_backward_ad, forward=check_forward_ad,
-                undefined=check_undefined_grad, batched=check_batched_grad,
-                rows=check_batched_forward_grad, fast=fast_mode,
-            )  # fmt: skip
+                backward=check_backward_ad,
+                forward=check_forward_ad,
+                undefined=check_undefined_grad,
+                batched=check_batched_grad,
+                rows=check_batched_forward_grad,
+                fast=fast_mode,
+            )
     except GradcheckError:
         if raise_exception:
             raise
@@ -400,25 +442,42 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
-    atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
-    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False, check_batched_grad: bool = False,
-    check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False,
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
     masked: bool = False,
-) -> bool:  # fmt: skip
+) -> bool:
     """``gradcheck`` of the gradients: second derivatives against differences of first ones.
 
     ``grad_outputs`` are what the first backward pass starts from, random unless given.
     """
     for held, words in (
-        (check_fwd_over_rev or check_rev_over_rev,
-         "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"),
-        (check_rev_over_rev or not check_undefined_grad,
-         "Setting check_undefined_grad=True requires check_rev_over_rev to be True"),
-        (check_rev_over_rev or not check_batched_grad,
-         "Setting check_batched_grad=True requires check_rev_over_rev to be True"),
-    ):  # fmt: skip
+        (
+            check_fwd_over_rev or check_rev_over_rev,
+            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True",
+        ),
+        (
+            check_rev_over_rev or not check_undefined_grad,
+            "Setting check_undefined_grad=True requires check_rev_over_rev to be True",
+        ),
+        (
+            check_rev_over_rev or not check_batched_grad,
+            "Setting check_batched_grad=True requires check_rev_over_rev to be True",
+        ),
+    ):
         if not held:
             raise AssertionError(words)
     func, given = _with_memory(func, inputs, masked)
@@ -434,19 +493,26 @@ def gradgradcheck(
             x = tuple(
                 _leaf(a) if isinstance(a, Tensor) and w.requires_grad and not a.requires_grad else a
                 for a, w in zip(args[:n], given, strict=True)
-            )  # fmt: skip
+            )
             outputs = [o for o in _outputs(func, x) if o.requires_grad]
             wanted = [t for t in x if isinstance(t, Tensor) and t.requires_grad]
             found = grad(outputs, wanted, args[n:], create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
     return gradcheck(
-        gradients, (*given, *starts), eps=eps, atol=atol, rtol=rtol,
-        raise_exception=raise_exception, nondet_tol=nondet_tol,
+        gradients,
+        (*given, *starts),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
-        check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev, fast_mode=fast_mode,
-    )  # fmt: skip
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+    )
 
 
 def _leaf(t: Tensor) -> Tensor:

@@ -136,9 +136,11 @@ def with_tangent(
 
 
 def check_batched_forward(
-    func: Callable[..., Any], inputs: Sequence[Any], which: int,
+    func: Callable[..., Any],
+    inputs: Sequence[Any],
+    which: int,
     outputs: Callable[..., Sequence[Tensor]],
-) -> None:  # fmt: skip
+) -> None:
     """The same of forward mode, by the input at ``which``. ``outputs(func, inputs)`` runs it."""
     plain, wanted = detached(inputs)
     rows = _rows(plain[which])

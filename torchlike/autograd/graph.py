@@ -12,9 +12,17 @@ from torchlike._core.tape import GradientEdge, Node, RemovableHandle, saving
 from torchlike.autograd.saved import choose_node, set_strict_in_place
 from torchlike.tensor import Tensor
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors",
-           "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]  # fmt: skip
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 class saved_tensors_hooks:

@@ -25,9 +25,15 @@ def watch() -> None:
 
 
 def _node(
-    exe: Executable, edges: Any, saved: Any, avals: Any, residuals: Any, n_outputs: int,
-    operands: Sequence[Any], output: Tensor | None,
-) -> OpNode:  # fmt: skip
+    exe: Executable,
+    edges: Any,
+    saved: Any,
+    avals: Any,
+    residuals: Any,
+    n_outputs: int,
+    operands: Sequence[Any],
+    output: Tensor | None,
+) -> OpNode:
     refuse(exe, operands, saved, avals)
     return OpNode(exe, edges, saved, avals, residuals, n_outputs)
 

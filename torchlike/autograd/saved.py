@@ -154,9 +154,16 @@ class PackedNode(SavedNames, OpNode):
     __slots__ = ("_hook", "_plan", "_slots")
 
     def __init__(
-        self, exe: Any, edges: Any, saved: Any, avals: Any, residuals: Any, n_outputs: int,
-        operands: Sequence[Any], output: Tensor | None,
-    ) -> None:  # fmt: skip
+        self,
+        exe: Any,
+        edges: Any,
+        saved: Any,
+        avals: Any,
+        residuals: Any,
+        n_outputs: int,
+        operands: Sequence[Any],
+        output: Tensor | None,
+    ) -> None:
         inference_tensors.refuse(exe, operands, saved, avals)
         super().__init__(exe, edges, (), avals, None, n_outputs)
         self._hook: Any = saving.hooks[-1][1]
@@ -251,11 +258,14 @@ class Watch:
         hint = errors.MODIFIED_HINT_SHOWN if modes.current.anomaly else errors.MODIFIED_HINT
         raise RuntimeError(
             errors.MODIFIED.format(
-                kind=self._kind, size=self._size, which=which, version=version,
+                kind=self._kind,
+                size=self._size,
+                which=which,
+                version=version,
                 expected=self._version,
             )
             + hint
-        )  # fmt: skip
+        )
 
 
 def _stem(name: str) -> str:
@@ -268,9 +278,16 @@ class WatchedNode(SavedNames, OpNode):
     __slots__ = ("_watches",)
 
     def __init__(
-        self, exe: Any, edges: Any, saved: Any, avals: Any, residuals: Any, n_outputs: int,
-        operands: Sequence[Any], output: Tensor | None,
-    ) -> None:  # fmt: skip
+        self,
+        exe: Any,
+        edges: Any,
+        saved: Any,
+        avals: Any,
+        residuals: Any,
+        n_outputs: int,
+        operands: Sequence[Any],
+        output: Tensor | None,
+    ) -> None:
         inference_tensors.refuse(exe, operands, saved, avals)
         super().__init__(exe, edges, saved, avals, residuals, n_outputs)
         target, saving.target = saving.target, None

@@ -69,8 +69,9 @@ class HookedNode(SavedNames, OpNode):
         """Unpack: the node is an ordinary one until ``saved`` is put back."""
         self._check_alive()
         packed = self.saved
-        self.saved = tuple([s.tensor()._value_now() if type(s) is saved.Hooked else s
-                            for s in packed])  # fmt: skip
+        self.saved = tuple(
+            [s.tensor()._value_now() if type(s) is saved.Hooked else s for s in packed]
+        )
         return packed
 
     def _with_tensors(self, act: Callable[[], Any]) -> Any:

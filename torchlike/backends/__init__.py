@@ -21,6 +21,21 @@ from torchlike.backends import (
 )
 from torchlike.backends.frozen import disable_global_flags, flags_frozen
 
-__all__ = ["cpu", "cuda", "cudnn", "cusparselt", "disable_global_flags", "flags_frozen", "kleidiai",
-           "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized",
-           "xnnpack"]  # fmt: skip
+__all__ = [
+    "cpu",
+    "cuda",
+    "cudnn",
+    "cusparselt",
+    "disable_global_flags",
+    "flags_frozen",
+    "kleidiai",
+    "mha",
+    "mkl",
+    "mkldnn",
+    "mps",
+    "nnpack",
+    "openmp",
+    "opt_einsum",
+    "quantized",
+    "xnnpack",
+]

@@ -92,14 +92,18 @@ def _region(flash: bool, math: bool, mem_efficient: bool, cudnn: bool) -> Iterat
 
 
 def sdp_kernel(
-    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
-) -> contextlib.AbstractContextManager[dict[str, Any]]:  # fmt: skip
+) -> contextlib.AbstractContextManager[dict[str, Any]]:
     """A region in which only some attention kernels may be used. The CPU has one. Deprecated:
     ``torch.nn.attention.sdpa_kernel``."""
     warnings.warn(
         "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
         "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
-        "manager, with updated signature.", FutureWarning, stacklevel=2,
-    )  # fmt: skip
+        "manager, with updated signature.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return _region(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)

@@ -26,15 +26,25 @@ def version() -> None:
 
 
 def flags(
-    enabled: Any = False, benchmark: Any = False, benchmark_limit: int = 10,
-    deterministic: Any = False, allow_tf32: Any = True, fp32_precision: str = "none",
+    enabled: Any = False,
+    benchmark: Any = False,
+    benchmark_limit: int = 10,
+    deterministic: Any = False,
+    allow_tf32: Any = True,
+    fp32_precision: str = "none",
     depthwise_kernel: str = "auto",
-) -> contextlib.AbstractContextManager[None]:  # fmt: skip
+) -> contextlib.AbstractContextManager[None]:
     """A region in which the flags have these values."""
-    return frozen.region(globals(), {
-        "enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
-        "deterministic": deterministic, "allow_tf32": allow_tf32,
-    })  # fmt: skip
+    return frozen.region(
+        globals(),
+        {
+            "enabled": enabled,
+            "benchmark": benchmark,
+            "benchmark_limit": benchmark_limit,
+            "deterministic": deterministic,
+            "allow_tf32": allow_tf32,
+        },
+    )
 
 
 def _told(name: str, value: Any) -> None:
@@ -58,9 +68,17 @@ class _Convolutions:
 
 conv = _Convolutions()
 
-__all__ = ["allow_tf32", "benchmark", "benchmark_limit", "conv", "deterministic", "enabled",
-           "flags",
-           "is_available", "version"]  # fmt: skip
+__all__ = [
+    "allow_tf32",
+    "benchmark",
+    "benchmark_limit",
+    "conv",
+    "deterministic",
+    "enabled",
+    "flags",
+    "is_available",
+    "version",
+]
 
 _FLAGS = {"enabled", "benchmark", "deterministic", "allow_tf32"}
 sys.modules[__name__].__class__ = frozen.FlagModule

@@ -18,13 +18,20 @@ def is_available() -> bool:
 
 
 def flags(
-    enabled: Any = False, deterministic: Any = False, allow_tf32: Any = True,
+    enabled: Any = False,
+    deterministic: Any = False,
+    allow_tf32: Any = True,
     fp32_precision: str = "none",
-) -> contextlib.AbstractContextManager[None]:  # fmt: skip
+) -> contextlib.AbstractContextManager[None]:
     """A region in which the flags have these values."""
-    return frozen.region(globals(), {
-        "enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32,
-    })  # fmt: skip
+    return frozen.region(
+        globals(),
+        {
+            "enabled": enabled,
+            "deterministic": deterministic,
+            "allow_tf32": allow_tf32,
+        },
+    )
 
 
 __all__ = ["allow_tf32", "deterministic", "enabled", "flags", "is_available"]

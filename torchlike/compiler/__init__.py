@@ -50,7 +50,7 @@ __all__ = [
     "skip_guard_on_inbuilt_nn_modules_unsafe",
     "substitute_in_graph",
     "wrap_numpy",
-]  # fmt: skip
+]
 
 _default_backend: Any = None
 
@@ -92,9 +92,11 @@ def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def substitute_in_graph(
-    original_fn: Callable[..., Any], *, can_constant_fold_through: bool = False,
+    original_fn: Callable[..., Any],
+    *,
+    can_constant_fold_through: bool = False,
     skip_signature_check: bool = False,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that gives its function back.
 
     Differs from PyTorch: a capture runs Python, C functions included, so ``original_fn`` itself is

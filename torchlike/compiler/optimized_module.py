@@ -23,7 +23,7 @@ class OptimizedModule(Module):
 
     def __init__(
         self, module: Module, dynamic: Any = None, fullgraph: Any = False, warmup: Any = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self._orig_mod = module
         self._dynamic = dynamic

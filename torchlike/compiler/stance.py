@@ -9,8 +9,12 @@ from torchlike._jit.function import exchange_stance
 from torchlike.autograd.grad_mode import DecoratingContext, F
 
 _STANCES = (
-    "default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"
-)  # fmt: skip
+    "default",
+    "force_eager",
+    "eager_on_recompile",
+    "fail_on_recompile",
+    "eager_then_compile",
+)
 
 
 class set_stance(DecoratingContext):
@@ -36,9 +40,12 @@ class set_stance(DecoratingContext):
     """
 
     def __init__(
-        self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False,
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
         force_backend: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if force_backend is not None:
             if stance != "default":
                 raise RuntimeError("non-default stance cannot have force_backend set")

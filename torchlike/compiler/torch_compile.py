@@ -13,10 +13,16 @@ from torchlike.nn import Module
 
 
 def compile(
-    model: Callable[..., Any] | None = None, *, fullgraph: Any = False, dynamic: Any = None,
-    backend: Any = "inductor", mode: Any = None, options: Any = None, disable: Any = False,
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: Any = False,
+    dynamic: Any = None,
+    backend: Any = "inductor",
+    mode: Any = None,
+    options: Any = None,
+    disable: Any = False,
     name: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Compile a function or module; also a decorator, with or without arguments.
 
     A module comes back as the ``OptimizedModule`` around it, which calls it compiled; the module
@@ -32,14 +38,21 @@ def compile(
     """
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
-            options=options, disable=disable,
-        )  # fmt: skip
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
+        )
     if disable:
         return model
     if isinstance(model, Module):
         return OptimizedModule(model, dynamic, fullgraph, of_options(options))
     return jit(
-        model, dynamic=dynamic, fallback=None if fullgraph else "eager",
+        model,
+        dynamic=dynamic,
+        fallback=None if fullgraph else "eager",
         warmup=of_options(options),
-    )  # fmt: skip
+    )

@@ -90,23 +90,69 @@ class Event(_Event):
 
 #: PyTorch's names of instruction sets -> Linux's, on x86-64.
 _X86 = {
-    **{name: name for name in ("sse", "sse2", "ssse3", "sse4_1", "sse4_2", "sse4a", "avx", "avx2",
-                               "avx_vnni", "avx512_bf16", "avx512_fp16", "avx512_vbmi2",
-                               "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq",
-                               "avx512_vp2intersect", "avx512_4vnniw", "avx512_4fmaps",
-                               "amx_bf16", "amx_tile", "amx_int8", "amx_fp16", "fma4", "f16c",
-                               "popcnt", "aes", "clflushopt", "clwb")},
+    **{
+        name: name
+        for name in (
+            "sse",
+            "sse2",
+            "ssse3",
+            "sse4_1",
+            "sse4_2",
+            "sse4a",
+            "avx",
+            "avx2",
+            "avx_vnni",
+            "avx512_bf16",
+            "avx512_fp16",
+            "avx512_vbmi2",
+            "avx512_vnni",
+            "avx512_bitalg",
+            "avx512_vpopcntdq",
+            "avx512_vp2intersect",
+            "avx512_4vnniw",
+            "avx512_4fmaps",
+            "amx_bf16",
+            "amx_tile",
+            "amx_int8",
+            "amx_fp16",
+            "fma4",
+            "f16c",
+            "popcnt",
+            "aes",
+            "clflushopt",
+            "clwb",
+        )
+    },
     **{f"avx512_{name}": f"avx512{name}" for name in ("f", "cd", "dq", "bw", "vl", "ifma", "vbmi")},
-    "sse3": "pni", "fma3": "fma", "lzcnt": "abm", "sha": "sha_ni", "clflush": "clflush",
-    "bmi": "bmi1", "bmi2": "bmi2",
-}  # fmt: skip
+    "sse3": "pni",
+    "fma3": "fma",
+    "lzcnt": "abm",
+    "sha": "sha_ni",
+    "clflush": "clflush",
+    "bmi": "bmi1",
+    "bmi2": "bmi2",
+}
 #: The same on 64-bit ARM.
 _ARM = {
-    "neon": "asimd", "fp16_arith": "asimdhp", "bf16": "bf16", "i8mm": "i8mm", "dot": "asimddp",
-    "sve": "sve", "sve2": "sve2", "sve_bf16": "svebf16", "sme": "sme", "sme2": "sme2",
-    "atomics": "atomics", "fhm": "asimdfhm", "rdm": "asimdrdm", "crc32": "crc32", "aes": "aes",
-    "sha1": "sha1", "sha2": "sha2", "pmull": "pmull",
-}  # fmt: skip
+    "neon": "asimd",
+    "fp16_arith": "asimdhp",
+    "bf16": "bf16",
+    "i8mm": "i8mm",
+    "dot": "asimddp",
+    "sve": "sve",
+    "sve2": "sve2",
+    "sve_bf16": "svebf16",
+    "sme": "sme",
+    "sme2": "sme2",
+    "atomics": "atomics",
+    "fhm": "asimdfhm",
+    "rdm": "asimdrdm",
+    "crc32": "crc32",
+    "aes": "aes",
+    "sha1": "sha1",
+    "sha2": "sha2",
+    "pmull": "pmull",
+}
 
 
 @functools.cache

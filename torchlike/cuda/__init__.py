@@ -139,8 +139,10 @@ def ipc_collect() -> None:
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:  # noqa: F811
     """Whether two GPUs are in this process. AssertionError without any."""
     require()
-    return all(0 <= (d if isinstance(d, int) else devices.device(d).index or 0) < device_count()
-               for d in (device, peer_device))  # fmt: skip
+    return all(
+        0 <= (d if isinstance(d, int) else devices.device(d).index or 0) < device_count()
+        for d in (device, peer_device)
+    )
 
 
 def get_arch_list() -> list[str]:

@@ -104,6 +104,8 @@ def get_device_properties(device: Any = None) -> DeviceProperties:
     gpu = found(device)
     memory = (gpu.memory_stats() or {}).get("bytes_limit", 0)
     return DeviceProperties(
-        gpu.device_kind, *get_device_capability(device), int(memory),
+        gpu.device_kind,
+        *get_device_capability(device),
+        int(memory),
         int(getattr(gpu, "core_count", 0)),
-    )  # fmt: skip
+    )

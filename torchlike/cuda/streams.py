@@ -34,9 +34,12 @@ class Event(streams.Event):
     """A point in a GPU's work. RuntimeError without a GPU."""
 
     def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
+        self,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
         external: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not is_available():
             raise RuntimeError("Tried to instantiate dummy base class Event")
         super().__init__("cuda", enable_timing=enable_timing)

@@ -16,8 +16,10 @@ class CudaTensorType(TensorType):
 
     def __call__(cls, *args: Any, device: Any = None) -> Any:
         if not is_available():
-            raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled "
-                            "with CUDA enabled.")  # fmt: skip
+            raise TypeError(
+                f"type torch.cuda.{cls.__name__} not available. Torch not compiled "
+                "with CUDA enabled."
+            )
         return super().__call__(*args, device="cuda" if device is None else device)
 
     def __instancecheck__(cls, instance: Any) -> Any:

@@ -113,8 +113,9 @@ def all_to_all_single(
     """``torch.distributed.all_to_all_single`` into a new tensor."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     made = empty((rows, *self.shape[1:]), dtype=self.dtype)
-    dist.all_to_all_single(made, self.detach(), output_split_sizes, input_split_sizes,
-                           _group(group))  # fmt: skip
+    dist.all_to_all_single(
+        made, self.detach(), output_split_sizes, input_split_sizes, _group(group)
+    )
     return made
 
 
@@ -124,8 +125,9 @@ def all_to_all_single_autograd(
     """``all_to_all_single`` with gradients."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     made = empty((rows, *self.shape[1:]), dtype=self.dtype)
-    return functional.all_to_all_single(made, self, output_split_sizes, input_split_sizes,
-                                        _group(group))  # fmt: skip
+    return functional.all_to_all_single(
+        made, self, output_split_sizes, input_split_sizes, _group(group)
+    )
 
 
 def permute_tensor(self: Tensor, src_dst: Sequence[int], group: Any, tag: str = "") -> Tensor:

@@ -47,8 +47,10 @@ def broadcast(source: int, size: int) -> Body:
         distance = (lax.axis_index(AXIS) - source) % size
         have = 1
         while have < size:
-            pairs = [((source + i) % size, (source + i + have) % size)
-                     for i in range(min(have, size - have))]  # fmt: skip
+            pairs = [
+                ((source + i) % size, (source + i + have) % size)
+                for i in range(min(have, size - have))
+            ]
             new = (distance >= have) & (distance < 2 * have)
             arrays = tuple(jnp.where(new, lax.ppermute(x, AXIS, pairs), x) for x in arrays)
             have *= 2

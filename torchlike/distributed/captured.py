@@ -109,8 +109,11 @@ class RanksOfCapture:
         mesh = self.mesh if self.mesh is not None else grid_of(ranks, list(found.values()))
         if mesh is None:
             return None
-        axes = {name: along for name, lines in found.items()
-                if (along := axes_along(mesh, lines)) is not None}  # fmt: skip
+        axes = {
+            name: along
+            for name, lines in found.items()
+            if (along := axes_along(mesh, lines)) is not None
+        }
         return (mesh, axes) if len(axes) == len(found) else None
 
     def take_part_in(self, eqns: Sequence[Any]) -> bool:
@@ -137,9 +140,13 @@ class RanksOfCapture:
         return agreed
 
     def compiled(
-        self, name: str, function: Callable[..., Any], outputs: Sequence[Any],
-        donated: tuple[int, ...], drawn: frozenset[int],
-    ) -> RankProgram:  # fmt: skip
+        self,
+        name: str,
+        function: Callable[..., Any],
+        outputs: Sequence[Any],
+        donated: tuple[int, ...],
+        drawn: frozenset[int],
+    ) -> RankProgram:
         """What ``jax.jit(function, donate_argnums=donated)`` is without ranks. ``outputs``: the
         avals of its results; ``drawn``: which arguments are random numbers."""
         shown = self.called[:_SHOWN]
@@ -172,9 +179,12 @@ def speaks_of_ranks(eqn: Any) -> bool:
 
 
 def collective(
-    capture: Any, group: ProcessGroup, text: str, arrays: Sequence[Any],
+    capture: Any,
+    group: ProcessGroup,
+    text: str,
+    arrays: Sequence[Any],
     body: Callable[..., tuple[Any, ...]],
-) -> Sequence[Any]:  # fmt: skip
+) -> Sequence[Any]:
     """This rank's results of a collective, traced into the program that ``capture`` makes.
 
     JitCaptureError where this group and those before it are no lines of one grid of ranks.
@@ -216,9 +226,14 @@ class RankProgram:
     """
 
     def __init__(
-        self, group: ProcessGroup, what: str, function: Callable[..., Any], ndims: Sequence[int],
-        donated: tuple[int, ...], drawn: frozenset[int],
-    ) -> None:  # fmt: skip
+        self,
+        group: ProcessGroup,
+        what: str,
+        function: Callable[..., Any],
+        ndims: Sequence[int],
+        donated: tuple[int, ...],
+        drawn: frozenset[int],
+    ) -> None:
         self._group, self._what, self._drawn = group, what, drawn
         self._function, self._ndims, self._donated = x64.requiring(function), ndims, donated
         self._mesh = group.jax_mesh()
@@ -261,12 +276,18 @@ class RankProgram:
 
         spec = PartitionSpec(AXIS)
         over_ranks = jax.shard_map(
-            program, mesh=self._mesh, in_specs=spec, check_vma=False,
+            program,
+            mesh=self._mesh,
+            in_specs=spec,
+            check_vma=False,
             out_specs=(*(spec if n else PartitionSpec() for n in self._ndims), spec, spec),
-        )  # fmt: skip
-        whole = [jax.ShapeDtypeStruct(self._whole_shape(a.shape), a.dtype,
-                                      weak_type=a.weak_type, sharding=self._spread)
-                 for a in (HEAD, *avals)]  # fmt: skip
+        )
+        whole = [
+            jax.ShapeDtypeStruct(
+                self._whole_shape(a.shape), a.dtype, weak_type=a.weak_type, sharding=self._spread
+            )
+            for a in (HEAD, *avals)
+        ]
         self._avals = avals
         self._take(jax.jit(over_ranks, donate_argnums=donated).lower(*whole))
 

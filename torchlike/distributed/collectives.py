@@ -70,8 +70,10 @@ def _of_length(tensors: Any, size: int, what: str, which: str) -> Sequence[Tenso
     if not isinstance(tensors, Sequence):
         raise TypeError(f"{what}: expected a list of tensors, got {type(tensors)}")
     if len(tensors) != size:
-        raise RuntimeError(f"{what}: invalid {which} tensor list at index 0 (expected length "
-                           f"{size}, got {len(tensors)})")  # fmt: skip
+        raise RuntimeError(
+            f"{what}: invalid {which} tensor list at index 0 (expected length "
+            f"{size}, got {len(tensors)})"
+        )
     return tensors
 
 
@@ -94,8 +96,9 @@ def _move(target: Any, source: Any, what: str) -> None:
     _tensor(target, "output")
     _tensor(source, "input")
     if target.dtype is not source.dtype:
-        raise RuntimeError(f"{what}: invalid tensor type (expected {source.dtype}, got "
-                           f"{target.dtype})")  # fmt: skip
+        raise RuntimeError(
+            f"{what}: invalid tensor type (expected {source.dtype}, got {target.dtype})"
+        )
     if target.numel() != source.numel():
         raise RuntimeError(
             f"{what}: invalid tensor size at index 0 (expected ({', '.join(map(str, source.shape))}"
@@ -145,9 +148,11 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
 
 
 def all_reduce(
-    tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None,
+    tensor: Tensor,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Every process gets the reduction of all tensors, in place: of one, itself."""
     _tensor(tensor, "tensor")
     found = member(group)
@@ -176,9 +181,13 @@ def all_reduce_coalesced(
 
 
 def reduce(
-    tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None,
-    async_op: bool = False, group_dst: int | None = None,
-) -> Work | None:  # fmt: skip
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
     """``all_reduce`` for one process; the others' tensors stay as they are."""
     _tensor(tensor, "tensor")
     found = member(group)
@@ -195,9 +204,12 @@ def reduce(
 
 
 def broadcast(
-    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False,
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
     group_src: int | None = None,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Every process gets the tensor of one. RuntimeError for a source that is not there."""
     _tensor(tensor, "tensor")
     found = member(group)
@@ -264,9 +276,13 @@ all_gather_single = all_gather_into_tensor
 
 
 def gather(
-    tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None,
-    group: Any = None, async_op: bool = False, group_dst: int | None = None,
-) -> Work | None:  # fmt: skip
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
     """``all_gather`` for one process. ValueError where that gives no list, or another does."""
     found = member(group)
     if found.rank() < 0:
@@ -293,9 +309,13 @@ def gather(
 
 
 def scatter(
-    tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None,
-    group: Any = None, async_op: bool = False, group_src: int | None = None,
-) -> Work | None:  # fmt: skip
+    tensor: Tensor,
+    scatter_list: list[Tensor] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
     """Each process gets one of the tensors of one. ValueError where that gives no list, or another
     does."""
     found = member(group)
@@ -323,9 +343,12 @@ def scatter(
 
 
 def reduce_scatter(
-    output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None,
+    output: Tensor,
+    input_list: list[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
     async_op: bool = False,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Each process gets one part of the reduction."""
     found = member(group)
     if found.rank() < 0:
@@ -345,9 +368,12 @@ def reduce_scatter(
 
 
 def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None,
+    output: Tensor,
+    input: Tensor,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
     async_op: bool = False,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """``reduce_scatter`` of one tensor, whose first dimension is cut among the processes."""
     found = member(group)
     if found.rank() < 0:
@@ -368,17 +394,22 @@ reduce_scatter_single = reduce_scatter_tensor
 
 
 def all_to_all(
-    output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None,
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
     async_op: bool = False,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Each process sends one tensor to each. The shapes may differ, where sender and receiver have
     the same."""
     found = member(group)
     if found.rank() < 0:
         return None
     if found.size() < 2:
-        _move(_one(output_tensor_list, "all_to_all"), _one(input_tensor_list, "all_to_all"),
-              "all_to_all")  # fmt: skip
+        _move(
+            _one(output_tensor_list, "all_to_all"),
+            _one(input_tensor_list, "all_to_all"),
+            "all_to_all",
+        )
         return _done(async_op)
     outputs = _of_length(output_tensor_list, found.size(), "all_to_all", "output")
     given = _of_length(input_tensor_list, found.size(), "all_to_all", "input")
@@ -388,9 +419,13 @@ def all_to_all(
 
 
 def _exchanged(
-    outputs: Sequence[Tensor], given: Sequence[Tensor], group: ProcessGroup, what: str,
-    async_op: bool, then: Callable[[], None] | None = None,
-) -> Work | None:  # fmt: skip
+    outputs: Sequence[Tensor],
+    given: Sequence[Tensor],
+    group: ProcessGroup,
+    what: str,
+    async_op: bool,
+    then: Callable[[], None] | None = None,
+) -> Work | None:
     """Send each process a tensor of a shape of its own, and receive as many. While a program is
     captured the shapes are all the same."""
     if modes.current.capture is not None and len({t.shape for t in (*outputs, *given)}) == 1:
@@ -413,9 +448,13 @@ def _exchanged(
 
 
 def all_to_all_single(
-    output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None,
-    group: Any = None, async_op: bool = False,
-) -> Work | None:  # fmt: skip
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
     """``all_to_all`` of the parts of one tensor: equal ones, or of the sizes given along the first
     dimension. RuntimeError for sizes that do not add up."""
     found = member(group)
@@ -430,8 +469,10 @@ def all_to_all_single(
     if not output_split_sizes and not input_split_sizes:
         for t, which in ((input, "input"), (output, "output")):
             if t.dim() == 0 or t.shape[0] % n:
-                raise RuntimeError(f"Tensor's dim 0 does not divide equally across group size "
-                                   f"({which} {tuple(t.shape)}, {n} processes)")  # fmt: skip
+                raise RuntimeError(
+                    f"Tensor's dim 0 does not divide equally across group size "
+                    f"({which} {tuple(t.shape)}, {n} processes)"
+                )
         _times(output, input, 1, "all_to_all_single")
         array = _array(input, "all_to_all_single")
         results, call = run(found, "all_to_all_single", (), [array], bodies.all_to_all)
@@ -456,8 +497,22 @@ def _parts(tensor: Tensor, sizes: Sequence[int] | None, n: int) -> Sequence[Tens
 
 
 __all__ = [
-    "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_single", "all_reduce",
-    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather",
-    "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_single",
-    "reduce_scatter_tensor", "scatter",
-]  # fmt: skip
+    "ReduceOp",
+    "Work",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_single",
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "gather",
+    "monitored_barrier",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
+]

@@ -114,8 +114,11 @@ def _find(last: Any) -> None:
     waiting = [last]
     while waiting:
         eqn = waiting[-1]
-        before = [p for x in eqn.in_tracers if (p := getattr(x, "parent", None)) is not None
-                  and id(p) not in _known]  # fmt: skip
+        before = [
+            p
+            for x in eqn.in_tracers
+            if (p := getattr(x, "parent", None)) is not None and id(p) not in _known
+        ]
         if id(eqn) in _known or eqn.primitive is crossing or not before:
             waiting.pop()
             if id(eqn) not in _known:
@@ -137,8 +140,10 @@ def _of_equation(eqn: Any) -> Shared | None:
         found = _of_sharding(eqn.params["sharding"])
         if found is not None:
             return found
-    operands = [_of_result(p, x) if (p := getattr(x, "parent", None)) is not None else _of_array(x)
-                for x in eqn.in_tracers]  # fmt: skip
+    operands = [
+        _of_result(p, x) if (p := getattr(x, "parent", None)) is not None else _of_array(x)
+        for x in eqn.in_tracers
+    ]
     return min((s for s in operands if s is not None), key=lambda s: len(s.own), default=None)
 
 

@@ -64,9 +64,13 @@ class DeviceMesh:
     """
 
     def __init__(
-        self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None,
+        self,
+        device_type: str,
+        mesh: Any,
+        *,
+        mesh_dim_names: Sequence[str] | None = None,
         _init_backend: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         ranks = np.asarray(mesh.tolist() if isinstance(mesh, Tensor) else mesh)
         if ranks.dtype.kind not in "iu":
             raise TypeError(f"a mesh is of ranks, which are integers, not {ranks.dtype}")
@@ -85,9 +89,10 @@ class DeviceMesh:
             raise ValueError(f"{len(names)} names for a mesh of {ranks.ndim} dimensions")
         #: JAX's mesh of all its devices; a slice keeps its root's.
         self.jax_mesh = jax.sharding.Mesh(
-            np.array([found[r] for r in ranks.flat], object).reshape(ranks.shape), names,
+            np.array([found[r] for r in ranks.flat], object).reshape(ranks.shape),
+            names,
             axis_types=(jax.sharding.AxisType.Auto,) * ranks.ndim,
-        )  # fmt: skip
+        )
         #: For each dimension the axes of JAX's mesh that it runs over: several, once flattened.
         self.axes: tuple[tuple[str, ...], ...] = tuple((name,) for name in names)
         self._become_root(ranks)
@@ -156,9 +161,7 @@ class DeviceMesh:
             return None
         names, sizes = self.jax_mesh.axis_names, self.jax_mesh.shape
         at = {name: int(i) for name, i in zip(names, found[0], strict=True)}
-        return [
-            functools.reduce(lambda n, a: n * sizes[a] + at[a], axes, 0) for axes in self.axes
-        ]  # fmt: skip
+        return [functools.reduce(lambda n, a: n * sizes[a] + at[a], axes, 0) for axes in self.axes]
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """This process' coordinate along a dimension. RuntimeError where the mesh has several and
@@ -409,9 +412,12 @@ def begin_world() -> None:
 
 
 def init_device_mesh(
-    device_type: str, mesh_shape: Sequence[int], *,
-    mesh_dim_names: Sequence[str] | None = None, backend_override: Any = None,
-) -> DeviceMesh:  # fmt: skip
+    device_type: str,
+    mesh_shape: Sequence[int],
+    *,
+    mesh_dim_names: Sequence[str] | None = None,
+    backend_override: Any = None,
+) -> DeviceMesh:
     """A mesh of the given shape over the first devices; begins the world if there is none.
 
     RuntimeError for more devices than there are, or names that do not fit the shape. Differs from

@@ -38,9 +38,11 @@ def is_place(parameter: Any) -> bool:
 def axes_in(params: Mapping[str, Any]) -> set[str]:
     """What may be names of axes among an equation's parameters."""
     return {
-        x for p in params.values() for x in (p if isinstance(p, tuple) else (p,))
+        x
+        for p in params.values()
+        for x in (p if isinstance(p, tuple) else (p,))
         if isinstance(x, str)
-    }  # fmt: skip
+    }
 
 
 def over_axes(eqn: Any, axes: Axes) -> Callable[..., Sequence[Any]]:
@@ -63,7 +65,7 @@ def over_axes(eqn: Any, axes: Axes) -> Callable[..., Sequence[Any]]:
 
 def traced_over(
     axis: str, name: str, size: int, body: Callable[..., tuple[Any, ...]], arrays: Sequence[Any]
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """The results of ``body``, whose collectives are over ``axis``, as if they were over ``name``,
     an axis of the same ``size``."""
     shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]

@@ -134,8 +134,9 @@ def _changed(path: str, change: Callable[[dict[str, bytes]], _T], writes: bool) 
             result = change(values)
             if writes:
                 file.truncate(0)
-                file.write(b"".join(f"{k.encode().hex()} {v.hex()}\n".encode()
-                                    for k, v in values.items()))  # fmt: skip
+                file.write(
+                    b"".join(f"{k.encode().hex()} {v.hex()}\n".encode() for k, v in values.items())
+                )
                 file.flush()
             return result
 

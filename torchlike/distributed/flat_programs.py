@@ -15,10 +15,19 @@ from torchlike.distributed.equations import Axes, evaluator, is_place, over_axes
 from torchlike.distributed.mixed_operands import mixed
 
 #: Equations that run another program on their operands, and nothing else.
-_CALLS = frozenset((
-    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint",
-    "remat", "remat2",
-))  # fmt: skip
+_CALLS = frozenset(
+    (
+        "jit",
+        "pjit",
+        "closed_call",
+        "core_call",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "checkpoint",
+        "remat",
+        "remat2",
+    )
+)
 _WHOLE = PartitionSpec()
 
 
@@ -46,9 +55,14 @@ class Step:
     __slots__ = ("_evaluate", "given", "made", "operands", "own", "results")
 
     def __init__(
-        self, evaluate: Any, own: tuple[str, ...], operands: Sequence[Any],
-        results: Sequence[Value], given: Sequence[Side], made: Sequence[Side],
-    ) -> None:  # fmt: skip
+        self,
+        evaluate: Any,
+        own: tuple[str, ...],
+        operands: Sequence[Any],
+        results: Sequence[Value],
+        given: Sequence[Side],
+        made: Sequence[Side],
+    ) -> None:
         #: In which kind of region it runs.
         self.own = own
         self.operands, self.results = operands, results
@@ -131,9 +145,12 @@ class Flat:
         return own if all(x.fits(own) for x in known) else _DIFFERENT
 
     def _step(
-        self, evaluate: Any, own: tuple[str, ...] | None, operands: Sequence[Any],
+        self,
+        evaluate: Any,
+        own: tuple[str, ...] | None,
+        operands: Sequence[Any],
         outvars: Sequence[Any],
-    ) -> list[Value]:  # fmt: skip
+    ) -> list[Value]:
         known = [x for x in operands if isinstance(x, Value) and x.own is not None]
         is_drawn = bool(known) and all(x.is_drawn for x in known)
         results = [Value(v.aval, own, is_drawn) for v in outvars]
@@ -170,8 +187,9 @@ class Flat:
         (x,) = operands
         mesh, side = side_of(eqn.params["sharding"], ())
         if mesh != self._mesh:
-            raise NotImplementedError("a compiled step with DTensors of two meshes: use slices of "
-                                      "one mesh (mesh['tp'])")  # fmt: skip
+            raise NotImplementedError(
+                "a compiled step with DTensors of two meshes: use slices of one mesh (mesh['tp'])"
+            )
         if isinstance(x, Value) and not x.fits(side.own):
             raise mixed("redistribute")
 
@@ -193,9 +211,11 @@ class Flat:
                 kinds.setdefault((x.own, x.is_drawn), []).append(i)
         for (own, _), places in kinds.items():
             results = self._step(
-                lambda *args: lax.optimization_barrier(args), own,
-                [operands[i] for i in places], [eqn.outvars[i] for i in places],
-            )  # fmt: skip
+                lambda *args: lax.optimization_barrier(args),
+                own,
+                [operands[i] for i in places],
+                [eqn.outvars[i] for i in places],
+            )
             for i, result in zip(places, results, strict=True):
                 found[i] = result
         return found
@@ -227,9 +247,12 @@ def _inner(eqn: Any) -> tuple[Any, Sequence[Any]] | None:
 def _is_special(program: Any) -> bool:
     """Whether a program has equations that are not the same on whoever's values."""
     return any(
-        e.primitive is crossing or any(map(is_place, e.params.values())) or speaks_of_ranks(e)
-        or any(map(_is_special, _programs(e))) for e in program.eqns
-    )  # fmt: skip
+        e.primitive is crossing
+        or any(map(is_place, e.params.values()))
+        or speaks_of_ranks(e)
+        or any(map(_is_special, _programs(e)))
+        for e in program.eqns
+    )
 
 
 def regions(

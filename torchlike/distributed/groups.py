@@ -34,9 +34,14 @@ class ProcessGroup:
     """Some of the world's processes, in the order of their ranks in the group."""
 
     def __init__(
-        self, backend: str, ranks: Sequence[int] = (0,), own: int = 0, number: int = 0,
-        timeout: timedelta = default_pg_timeout, desc: str = "undefined",
-    ) -> None:  # fmt: skip
+        self,
+        backend: str,
+        ranks: Sequence[int] = (0,),
+        own: int = 0,
+        number: int = 0,
+        timeout: timedelta = default_pg_timeout,
+        desc: str = "undefined",
+    ) -> None:
         self._backend = backend
         self.ranks = list(ranks)
         self._rank = self.ranks.index(own) if own in self.ranks else -1
@@ -157,10 +162,16 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def init_process_group(
-    backend: str | None = None, init_method: str | None = None, timeout: Any = None,
-    world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "",
-    pg_options: Any = None, device_id: Any = None,
-) -> None:  # fmt: skip
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: Any = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
     """Meet the other processes. Rank and size come from the arguments, from the address, or from
     the variables RANK and WORLD_SIZE of the environment.
 
@@ -299,10 +310,14 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 
 def new_group(
-    ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None,
-    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
+    ranks: Sequence[int] | None = None,
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
     device_id: Any = None,
-) -> ProcessGroup:  # fmt: skip
+) -> ProcessGroup:
     """A group of some of the processes; all processes of the world call it, in one order. In those
     that are not in it, ``get_rank`` of it is -1, and collectives do nothing.
 
@@ -327,8 +342,9 @@ def new_group(
             "know. Use instead: new_group called by every process"
         )
     limit = world.timeout if timeout is None else timeout
-    return _make((backend or world.name()).lower(), chosen, world.rank(), limit,
-                 group_desc or "undefined")  # fmt: skip
+    return _make(
+        (backend or world.name()).lower(), chosen, world.rank(), limit, group_desc or "undefined"
+    )
 
 
 def root(
@@ -369,8 +385,10 @@ def behind(group: ProcessGroup) -> str:
                 continue
             calls, last = state.get(str(group.number), [0, "none"])
             if calls < group.calls:
-                told.append(f"rank {rank} has not called it: its last collective of this group "
-                            f"is number {calls}, {last}")  # fmt: skip
+                told.append(
+                    f"rank {rank} has not called it: its last collective of this group "
+                    f"is number {calls}, {last}"
+                )
             elif last != group.last or calls > group.calls:
                 told.append(f"rank {rank} is in number {calls}, {last}")
     return "; ".join(told) or "all ranks have called it"

@@ -97,9 +97,10 @@ def axes_along(
     strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
     end = lines.stride * lines.length
     chosen = [
-        i for i, (n, s) in enumerate(zip(sizes, strides, strict=True))
+        i
+        for i, (n, s) in enumerate(zip(sizes, strides, strict=True))
         if n > 1 and lines.stride <= s < end
-    ]  # fmt: skip
+    ]
     if math.prod(sizes[i] for i in chosen) != lines.length:
         return None
     if chosen and (strides[chosen[-1]] != lines.stride or end % strides[chosen[0]]):

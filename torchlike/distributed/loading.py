@@ -35,9 +35,13 @@ class ShardedLoader(Generic[T]):
     """
 
     def __init__(
-        self, loader: Iterable[T], device_mesh: DeviceMesh,
-        placements: Sequence[Placement] | None = None, *, prefetch: int = 2,
-    ) -> None:  # fmt: skip
+        self,
+        loader: Iterable[T],
+        device_mesh: DeviceMesh,
+        placements: Sequence[Placement] | None = None,
+        *,
+        prefetch: int = 2,
+    ) -> None:
         if prefetch < 0:
             raise ValueError(f"prefetch={prefetch}: how many batches may not be negative")
         self.loader = loader

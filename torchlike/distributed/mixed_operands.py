@@ -9,14 +9,30 @@ from torchlike._aten import schemas
 from torchlike._runtime.mixed_operands import install, replicating
 
 #: Ops that users do not call, whose second operand torchlike made: random numbers.
-_OWN_OPERANDS = frozenset((
-    "apply_mask", "apply_noise", "apply_alpha_noise", "drawn", *(
-        f"{fill}_fill" for fill in (
-            "normal0", "uniform0", "exponential0", "geometric0", "cauchy0", "lognormal0",
-            "bernoulli1", "bernoulli2", "random0", "random1", "random2",
-        )
-    ),
-))  # fmt: skip
+_OWN_OPERANDS = frozenset(
+    (
+        "apply_mask",
+        "apply_noise",
+        "apply_alpha_noise",
+        "drawn",
+        *(
+            f"{fill}_fill"
+            for fill in (
+                "normal0",
+                "uniform0",
+                "exponential0",
+                "geometric0",
+                "cauchy0",
+                "lognormal0",
+                "bernoulli1",
+                "bernoulli2",
+                "random0",
+                "random1",
+                "random2",
+            )
+        ),
+    )
+)
 
 
 @contextlib.contextmanager

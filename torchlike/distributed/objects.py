@@ -21,8 +21,9 @@ from torchlike.distributed.works import Call
 _OBJECTS = -1
 
 
-def _exchange(group: ProcessGroup, what: str, given: dict[str, Any], wanted: list[str],
-              readers: int) -> list[Any]:  # fmt: skip
+def _exchange(
+    group: ProcessGroup, what: str, given: dict[str, Any], wanted: list[str], readers: int
+) -> list[Any]:
     """Put objects under keys, and take those of other keys, once they are there. The last of the
     readers clears up. DistBackendError after the group's timeout."""
     call = Call(group, what)
@@ -59,14 +60,18 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         object_list[0] = copy.deepcopy(obj)
         return
     ranks = [str(r) for r in range(found.size())]
-    object_list[:] = _exchange(found, "all_gather_object", {str(found.rank()): obj}, ranks,
-                               found.size())  # fmt: skip
+    object_list[:] = _exchange(
+        found, "all_gather_object", {str(found.rank()): obj}, ranks, found.size()
+    )
 
 
 def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None,
-    group: Any = None, group_dst: int | None = None,
-) -> None:  # fmt: skip
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    group_dst: int | None = None,
+) -> None:
     """One process gets the objects of all."""
     found = member(group)
     if found.rank() < 0:
@@ -90,9 +95,12 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: Any = None,
     group_src: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Every process gets the objects of one. RuntimeError for lists of different lengths."""
     found = member(group)
     if found.rank() < 0:
@@ -101,8 +109,13 @@ def broadcast_object_list(
     if found.size() < 2:
         return
     own = found.rank() == at
-    got = _exchange(found, "broadcast_object_list", {f"{at}": list(object_list)} if own else {},
-                    [] if own else [f"{at}"], found.size() - 1)  # fmt: skip
+    got = _exchange(
+        found,
+        "broadcast_object_list",
+        {f"{at}": list(object_list)} if own else {},
+        [] if own else [f"{at}"],
+        found.size() - 1,
+    )
     if not own:
         (sent,) = got
         if len(sent) != len(object_list):
@@ -114,9 +127,12 @@ def broadcast_object_list(
 
 
 def scatter_object_list(
-    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None,
-    src: int | None = None, group: Any = None, group_src: int | None = None,
-) -> None:  # fmt: skip
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    group_src: int | None = None,
+) -> None:
     """Each process gets one of the objects of one."""
     found = member(group)
     if found.rank() < 0:
@@ -143,9 +159,13 @@ def scatter_object_list(
 
 
 def send_object_list(
-    object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None,
-    group_dst: int | None = None, use_batch: bool = False,
-) -> None:  # fmt: skip
+    object_list: list[Any],
+    dst: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
     """Send objects that can be pickled to one process, which calls ``recv_object_list``. Errors as
     of ``send``. ``device`` and ``use_batch`` mean nothing here."""
     found = member(group)
@@ -157,9 +177,13 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
-    group_src: int | None = None, use_batch: bool = False,
-) -> int:  # fmt: skip
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
     """Receive objects from a process, or from any where none is given: its rank, -1 in a process
     that is not in the group. RuntimeError for lists of different lengths; errors as of ``recv``.
 

@@ -41,8 +41,10 @@ def _peer(group: ProcessGroup, rank: int | None, group_rank: int | None, what: s
     if rank not in group.ranks:
         raise ValueError(f"Global rank {rank} is not part of group {group}")
     if rank == group.ranks[group.rank()]:
-        raise ValueError(f"Invalid {full} rank: {full} rank should not be the same as the rank of "
-                         "the current process.")  # fmt: skip
+        raise ValueError(
+            f"Invalid {full} rank: {full} rank should not be the same as the rank of "
+            "the current process."
+        )
     return rank
 
 
@@ -85,9 +87,12 @@ class Receive(Work):
 
 
 def isend(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0,
+    tensor: Tensor,
+    dst: int | None = None,
+    group: Any = None,
+    tag: int = 0,
     group_dst: int | None = None,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Send a tensor. ValueError for a peer that is not another member of the group;
     DistBackendError for one that has ended."""
     _tensor(tensor)
@@ -101,9 +106,12 @@ def isend(
 
 
 def irecv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0,
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    tag: int = 0,
     group_src: int | None = None,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Receive into a tensor, from any process where none is given. Errors as of ``Receive.wait``,
     and ValueError as of ``isend``."""
     _tensor(tensor)
@@ -116,17 +124,23 @@ def irecv(
 
 
 def send(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0,
+    tensor: Tensor,
+    dst: int | None = None,
+    group: Any = None,
+    tag: int = 0,
     group_dst: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """``isend``, done."""
     isend(tensor, dst, group, tag, group_dst)
 
 
 def recv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0,
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    tag: int = 0,
     group_src: int | None = None,
-) -> int:  # fmt: skip
+) -> int:
     """``irecv``, done: the sender's rank; -1 in a process that is not in the group."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
@@ -139,9 +153,14 @@ class P2POp:
     """A send or a receive for ``batch_isend_irecv``. ValueError for another function."""
 
     def __init__(
-        self, op: Callable[..., Any], tensor: Tensor, peer: int | None = None,
-        group: ProcessGroup | None = None, tag: int = 0, group_peer: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        op: Callable[..., Any],
+        tensor: Tensor,
+        peer: int | None = None,
+        group: ProcessGroup | None = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
         if op not in (isend, irecv):
             raise ValueError(
                 "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "

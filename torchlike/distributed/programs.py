@@ -34,13 +34,18 @@ class Program:
     """A compiled collective of one group's members on arrays of fixed shapes."""
 
     def __init__(
-        self, group: ProcessGroup, text: str, body: Callable[..., Any], arrays: Sequence[Any],
+        self,
+        group: ProcessGroup,
+        text: str,
+        body: Callable[..., Any],
+        arrays: Sequence[Any],
         donates: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.text, self.size = text, group.size()
         self._sharding = NamedSharding(group.jax_mesh(), PartitionSpec(AXIS))
-        whole = [jax.ShapeDtypeStruct(self._shape(a), a.dtype, sharding=self._sharding)
-                 for a in arrays]  # fmt: skip
+        whole = [
+            jax.ShapeDtypeStruct(self._shape(a), a.dtype, sharding=self._sharding) for a in arrays
+        ]
         spec = PartitionSpec(AXIS)
 
         def weighty(*arrays: Any) -> tuple[Any, ...]:
@@ -63,8 +68,10 @@ class Program:
         own = [result.addressable_data(0) for result in self._compiled(*whole)[:-1]]
         if internals.missing or any(a.committed for a in arrays):
             return own
-        return [internals.array(a.aval, a.sharding, [a], committed=False, _skip_checks=True)
-                for a in own]  # fmt: skip
+        return [
+            internals.array(a.aval, a.sharding, [a], committed=False, _skip_checks=True)
+            for a in own
+        ]
 
     def _global(self, aval: Any, array: Any) -> jax.Array:
         """The global array of which this rank has a part. Public JAX checks the part once more,
@@ -76,9 +83,13 @@ class Program:
 
 
 def run(
-    group: ProcessGroup, name: str, statics: tuple[Hashable, ...], arrays: Sequence[Any],
-    body: Callable[..., tuple[Any, ...]], donates: bool = False,
-) -> tuple[Sequence[Any], Call | None]:  # fmt: skip
+    group: ProcessGroup,
+    name: str,
+    statics: tuple[Hashable, ...],
+    arrays: Sequence[Any],
+    body: Callable[..., tuple[Any, ...]],
+    donates: bool = False,
+) -> tuple[Sequence[Any], Call | None]:
     """Begin a collective: this rank's results, and the call to wait for them by (None while a
     program is captured, of which it becomes a part).
 

@@ -74,8 +74,20 @@ reduce_op = ReduceOp
 _BY_NAME = {op.name.lower(): op for op in RedOpType if op is not RedOpType.PREMUL_SUM}
 _BITWISE = {"BAND": jnp.bitwise_and, "BOR": jnp.bitwise_or, "BXOR": jnp.bitwise_xor}
 #: What XLA's collectives on the CPU carry; other integers go as int32.
-_CARRIED = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32",
-            "float64", "complex64", "complex128")  # fmt: skip
+_CARRIED = (
+    "int8",
+    "uint8",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 #: Bytes that two ranks exchange at a time.
 _PIECE = 4 << 20
 
@@ -118,8 +130,11 @@ def reduced(x: Any, op: str, axis: str | tuple[str, ...], size: int) -> jax.Arra
         op = {"SUM": "BOR", "PRODUCT": "BAND", "MAX": "BOR", "MIN": "BAND"}.get(op, op)
         wide = x.astype(jnp.uint8)
     else:
-        wide = x if dtype.name in _CARRIED else x.astype(jnp.int32 if dtype.kind in "iu"
-                                                         else jnp.float32)  # fmt: skip
+        wide = (
+            x
+            if dtype.name in _CARRIED
+            else x.astype(jnp.int32 if dtype.kind in "iu" else jnp.float32)
+        )
     if op in ("SUM", "AVG"):
         found = lax.psum(wide, axis)
         if op == "AVG":
@@ -161,13 +176,17 @@ def _exchanged(x: Any, op: str, axis: str | tuple[str, ...]) -> jax.Array:
 def reduced_of_parts(parts: Any, op: str, size: int) -> jax.Array:
     """The reduction of what all ranks sent to this one: a sequence, or along a leading axis."""
     dtype = parts[0].dtype
-    combine = {"SUM": jnp.add, "AVG": jnp.add, "MAX": jnp.maximum, "MIN": jnp.minimum,
-               **_BITWISE}.get(op, jnp.multiply)  # fmt: skip
+    combine = {
+        "SUM": jnp.add,
+        "AVG": jnp.add,
+        "MAX": jnp.maximum,
+        "MIN": jnp.minimum,
+        **_BITWISE,
+    }.get(op, jnp.multiply)
     found = functools.reduce(combine, [parts[i] for i in range(size)])
     if op == "AVG":
         found = found // size if found.dtype.kind in "iu" else found / size
     return found.astype(dtype)
 
 
-__all__ = ["RedOpType", "ReduceOp", "check", "named", "reduce_op", "reduced",
-           "reduced_of_parts"]  # fmt: skip
+__all__ = ["RedOpType", "ReduceOp", "check", "named", "reduce_op", "reduced", "reduced_of_parts"]

@@ -103,11 +103,15 @@ def find(
     rank = int(said.get("rank", rank))
     world_size = int(said.get("world_size", world_size))
     if rank < 0:
-        raise ValueError(f"Error initializing torch.distributed using {kind.scheme}:// rendezvous: "
-                         "rank parameter missing")  # fmt: skip
+        raise ValueError(
+            f"Error initializing torch.distributed using {kind.scheme}:// rendezvous: "
+            "rank parameter missing"
+        )
     if world_size < 0:
-        raise ValueError(f"Error initializing torch.distributed using {kind.scheme}:// rendezvous: "
-                         "world size parameter missing")  # fmt: skip
+        raise ValueError(
+            f"Error initializing torch.distributed using {kind.scheme}:// rendezvous: "
+            "world size parameter missing"
+        )
     _check_rank(rank, world_size)
     if kind.scheme == "tcp":
         if kind.port is None or kind.hostname is None:
@@ -152,8 +156,16 @@ def launched() -> bool:
 
 def _by_tcp(host: str, port: int, rank: int, size: int, timeout: timedelta) -> Store:
     is_master = rank == 0 and not launched()
-    found = TCPStore(host, port, None, is_master, timeout, wait_for_workers=False,
-                     multi_tenant=True, _secret=of_environment(size))  # fmt: skip
+    found = TCPStore(
+        host,
+        port,
+        None,
+        is_master,
+        timeout,
+        wait_for_workers=False,
+        multi_tenant=True,
+        _secret=of_environment(size),
+    )
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if launched() else "0"
     return PrefixStore(f"worker/attempt_{attempt}", found)
 

@@ -30,9 +30,16 @@ from torchlike.distributed.groups import GroupMember, ProcessGroup
 
 
 def cross(
-    capture: Any, mesh: Mesh, name: str, arrays: Sequence[Any], body: Body,
-    given: Sequence[Side], made: Sequence[Side], dtypes: Sequence[Any], gathers: bool = False,
-) -> list[Any]:  # fmt: skip
+    capture: Any,
+    mesh: Mesh,
+    name: str,
+    arrays: Sequence[Any],
+    body: Body,
+    given: Sequence[Side],
+    made: Sequence[Side],
+    dtypes: Sequence[Any],
+    gathers: bool = False,
+) -> list[Any]:
     """The results of a crossing, traced into the program that ``capture`` makes.
 
     ``body`` takes the parts that this process holds, and whether the processes have met before in
@@ -53,9 +60,15 @@ def cross(
         )
     ranks.called.append(name)
     return crossing.bind(
-        *arrays, name=name, mesh=mesh, body=body, given=tuple(given), made=tuple(made),
-        dtypes=tuple(dtypes), gathers=gathers,
-    )  # fmt: skip
+        *arrays,
+        name=name,
+        mesh=mesh,
+        body=body,
+        given=tuple(given),
+        made=tuple(made),
+        dtypes=tuple(dtypes),
+        gathers=gathers,
+    )
 
 
 def _group_of(mesh: Mesh) -> ProcessGroup:
@@ -84,10 +97,17 @@ class ScopedProgram(RankProgram):
     `RankProgram`; RuntimeError for an own tensor beside a shared one."""
 
     def __init__(
-        self, mesh: Mesh, axes: Axes, sizes: dict[str, int], group: ProcessGroup, what: str,
-        function: Callable[..., Any], ndims: Sequence[int], donated: tuple[int, ...],
+        self,
+        mesh: Mesh,
+        axes: Axes,
+        sizes: dict[str, int],
+        group: ProcessGroup,
+        what: str,
+        function: Callable[..., Any],
+        ndims: Sequence[int],
+        donated: tuple[int, ...],
         drawn: frozenset[int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(group, what, function, ndims, donated, drawn)
         self._mesh = mesh
         #: Of each axis over ranks in the function those of the mesh, and how many ranks it has.
@@ -113,26 +133,33 @@ class ScopedProgram(RankProgram):
                 return lax.all_gather(h, self._all, tiled=True), ballast(self._all)
 
             heads = jax.shard_map(
-                met, mesh=self._mesh, in_specs=PartitionSpec(self._all), check_vma=False,
+                met,
+                mesh=self._mesh,
+                in_specs=PartitionSpec(self._all),
+                check_vma=False,
                 out_specs=PartitionSpec(self._all),
-            )(head)  # fmt: skip
+            )(head)
             return (*_Evaluation(self._mesh, flat, given).of(results), *heads)
 
         self._made = [
             _Made(v.own or () if v.own is not None else self._all, v.aval.ndim)
-            if isinstance(v, Value) else _Made(self._all, 0) for v in results
-        ]  # fmt: skip
+            if isinstance(v, Value)
+            else _Made(self._all, 0)
+            for v in results
+        ]
         self._shardings = [
             NamedSharding(self._mesh, joined(s, a.ndim))
             for s, a in zip(self._given, self._avals, strict=True)
         ]
-        whole = [jax.ShapeDtypeStruct(self._whole_shape(HEAD.shape), HEAD.dtype,
-                                      sharding=self._spread)]  # fmt: skip
+        whole = [
+            jax.ShapeDtypeStruct(self._whole_shape(HEAD.shape), HEAD.dtype, sharding=self._spread)
+        ]
         whole += [
-            jax.ShapeDtypeStruct(across(self._mesh, s.own, a.shape), a.dtype,
-                                 weak_type=a.weak_type, sharding=at)
+            jax.ShapeDtypeStruct(
+                across(self._mesh, s.own, a.shape), a.dtype, weak_type=a.weak_type, sharding=at
+            )
             for s, a, at in zip(self._given, self._avals, self._shardings, strict=True)
-        ]  # fmt: skip
+        ]
         self._take(jax.jit(program, donate_argnums=donated).lower(*whole))
 
     def _side(self, x: Any) -> Side:
@@ -155,9 +182,12 @@ class ScopedProgram(RankProgram):
             return self._function(*jax.tree_util.tree_unflatten(structure, given))
 
         with extend_axis_env_nd(list(self._sizes.items())):
-            closed = jax.make_jaxpr(function)(*[
-                jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self._avals
-            ])  # fmt: skip
+            closed = jax.make_jaxpr(function)(
+                *[
+                    jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
+                    for a in self._avals
+                ]
+            )
         flat = Flat(self._mesh, self._axes)
         flat.inputs = [
             Value(a, s.own, i in self._drawn)
@@ -167,16 +197,20 @@ class ScopedProgram(RankProgram):
 
     def _placed(self, leaves: Sequence[Any]) -> list[jax.Array]:
         found = []
-        for x, aval, side, at in zip(leaves, self._avals, self._given, self._shardings,
-                                     strict=True):  # fmt: skip
+        for x, aval, side, at in zip(
+            leaves, self._avals, self._given, self._shardings, strict=True
+        ):
             if side.own == self._all:
                 found.append(self._whole(x, aval))
             elif side.own:
                 part = x.addressable_data(0)
-                found.append(jax.make_array_from_single_device_arrays(
-                    across(self._mesh, side.own, aval.shape), at,
-                    [part if aval.ndim else part.reshape(1)],
-                ))  # fmt: skip
+                found.append(
+                    jax.make_array_from_single_device_arrays(
+                        across(self._mesh, side.own, aval.shape),
+                        at,
+                        [part if aval.ndim else part.reshape(1)],
+                    )
+                )
             else:
                 found.append(x if x.sharding == at else jax.device_put(x, at))
         return found
@@ -260,9 +294,13 @@ class _Evaluation:
 
     def _manual(self, own: Sequence[str], function: Any, ins: Any, outs: Any) -> Any:
         return jax.shard_map(
-            function, mesh=self._mesh, in_specs=tuple(ins), out_specs=tuple(outs),
-            axis_names=set(own), check_vma=False,
-        )  # fmt: skip
+            function,
+            mesh=self._mesh,
+            in_specs=tuple(ins),
+            out_specs=tuple(outs),
+            axis_names=set(own),
+            check_vma=False,
+        )
 
     def _same(self, x: Value) -> Any:
         """An own value that is taken for the same in all processes, without communication."""
@@ -275,10 +313,19 @@ class _Evaluation:
     def _run(self, own: tuple[str, ...], steps: Sequence[Step], wanted: set[Value]) -> None:
         """Evaluate a region, and keep the results that steps outside of it, or ``wanted``, need."""
         inside = set(map(id, steps))
-        later = wanted | {x for s in self._flat.steps if id(s) not in inside for x in s.operands
-                          if isinstance(x, Value)}  # fmt: skip
-        made = [(r, side) for s in steps for r, side in zip(s.results, s.made, strict=True)
-                if r in later]  # fmt: skip
+        later = wanted | {
+            x
+            for s in self._flat.steps
+            if id(s) not in inside
+            for x in s.operands
+            if isinstance(x, Value)
+        }
+        made = [
+            (r, side)
+            for s in steps
+            for r, side in zip(s.results, s.made, strict=True)
+            if r in later
+        ]
         reads: dict[tuple[Value, Side], Any] = {}
         produced = {r for s in steps for r in s.results if (r.own or ()) == own}
         for s in steps:
@@ -291,11 +338,15 @@ class _Evaluation:
             env: dict[Value, Any] = {}
             for s in steps:
                 args = [
-                    x if not isinstance(x, Value) else env[x] if x in produced
-                    else parts[x, side].reshape(x.aval.shape) if not x.aval.ndim
+                    x
+                    if not isinstance(x, Value)
+                    else env[x]
+                    if x in produced
+                    else parts[x, side].reshape(x.aval.shape)
+                    if not x.aval.ndim
                     else parts[x, side]
                     for x, side in zip(s.operands, s.given, strict=True)
-                ]  # fmt: skip
+                ]
                 env.update(zip(s.results, s.evaluate(args), strict=True))
             return tuple(
                 env[r].reshape(1) if side.own and not r.aval.ndim else env[r] for r, side in made

@@ -239,11 +239,19 @@ class TCPStore(Store):
     """
 
     def __init__(
-        self, host_name: str, port: int, world_size: int | None = None, is_master: bool = False,
-        timeout: timedelta = _DEFAULT_TIMEOUT, wait_for_workers: bool = True,
-        multi_tenant: bool = False, master_listen_fd: int | None = None, use_libuv: bool = True,
-        *, _secret: bytes | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        host_name: str,
+        port: int,
+        world_size: int | None = None,
+        is_master: bool = False,
+        timeout: timedelta = _DEFAULT_TIMEOUT,
+        wait_for_workers: bool = True,
+        multi_tenant: bool = False,
+        master_listen_fd: int | None = None,
+        use_libuv: bool = True,
+        *,
+        _secret: bytes | None = None,
+    ) -> None:
         super().__init__()
         secret = of_environment() if _secret is None else _secret
         if world_size == 0:
@@ -428,8 +436,11 @@ class PrefixStore(Store):
 
     def list_keys(self) -> list[str]:
         """Those keys of the other store that have the prefix, without it."""
-        return [key.removeprefix(self._prefix) for key in self.underlying_store.list_keys()
-                if key.startswith(self._prefix)]  # fmt: skip
+        return [
+            key.removeprefix(self._prefix)
+            for key in self.underlying_store.list_keys()
+            if key.startswith(self._prefix)
+        ]
 
     def num_keys(self) -> int:
         """How many keys the other store has."""

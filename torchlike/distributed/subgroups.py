@@ -38,9 +38,13 @@ def get_backend_config(group: ProcessGroup | None = None) -> str:
 
 
 def new_subgroups(
-    group_size: int | None = None, group: ProcessGroup | None = None, timeout: Any = None,
-    backend: str | None = None, pg_options: Any = None, group_desc: str | None = None,
-) -> tuple[ProcessGroup, list[ProcessGroup]]:  # fmt: skip
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[ProcessGroup, list[ProcessGroup]]:
     """Groups of ``group_size`` processes: this process' one, and all. ValueError for a size that
     does not divide the world's."""
     found = member(group)
@@ -57,9 +61,12 @@ def new_subgroups(
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: Any = None,
-    backend: str | None = None, pg_options: Any = None, group_desc: str | None = None,
-) -> tuple[ProcessGroup, list[ProcessGroup]]:  # fmt: skip
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[ProcessGroup, list[ProcessGroup]]:
     """Groups of these ranks: this process' one, and all. ValueError for none, or for a rank that is
     in two of them or in no world."""
     if not ranks_per_subgroup_list:
@@ -72,7 +79,9 @@ def new_subgroups_by_enumeration(
                     f"Rank {rank} has appeared in both subgroup {list(of[rank])} and {list(some)}"
                 )
             of[rank] = some
-    groups = [new_group(list(some), timeout, backend, pg_options, False, group_desc)
-              for some in ranks_per_subgroup_list]  # fmt: skip
+    groups = [
+        new_group(list(some), timeout, backend, pg_options, False, group_desc)
+        for some in ranks_per_subgroup_list
+    ]
     own = [g for g in groups if g.rank() >= 0]
     return (own[0] if own else groups[0]), groups

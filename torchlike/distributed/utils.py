@@ -20,9 +20,13 @@ def send_all(tensors: Sequence[Tensor], at: int, group: ProcessGroup) -> None:
 
 
 def _sync_module_states(
-    module: Any, process_group: ProcessGroup, broadcast_bucket_size: int, src: int,
-    params_and_buffers_to_ignore: Collection[str], broadcast_buffers: bool = True,
-) -> None:  # fmt: skip
+    module: Any,
+    process_group: ProcessGroup,
+    broadcast_bucket_size: int,
+    src: int,
+    params_and_buffers_to_ignore: Collection[str],
+    broadcast_buffers: bool = True,
+) -> None:
     """Have all processes hold the parameters and buffers of one. ``src`` is its rank in the group;
     the size of PyTorch's buckets is taken and means nothing."""
     named = [*module.named_parameters(), *(module.named_buffers() if broadcast_buffers else ())]

@@ -61,9 +61,13 @@ class Work:
     whoever reads them waits; ``wait`` also says what went wrong."""
 
     def __init__(
-        self, arrays: Sequence[Any] = (), call: Call | None = None, results: Sequence[Any] = (),
-        finish: Callable[[float], None] | None = None, ready: Callable[[], bool] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        arrays: Sequence[Any] = (),
+        call: Call | None = None,
+        results: Sequence[Any] = (),
+        finish: Callable[[float], None] | None = None,
+        ready: Callable[[], bool] | None = None,
+    ) -> None:
         self._arrays, self._call, self._results = list(arrays), call, list(results)
         self._finish, self._ready = finish, ready
 
@@ -100,8 +104,10 @@ class Work:
 
     def source_rank(self) -> int:
         """Known of receives only. RuntimeError."""
-        raise RuntimeError("sourceRank() may only be called on work objects that correspond to a "
-                           "recv or recv-from-any call.")  # fmt: skip
+        raise RuntimeError(
+            "sourceRank() may only be called on work objects that correspond to a "
+            "recv or recv-from-any call."
+        )
 
     def result(self) -> list[Any]:
         """The tensors that it wrote."""

@@ -109,9 +109,11 @@ def _copied(target: Tensor, source: Tensor, value: Any) -> Any:
     if mixed_operands.installed.refuse is not None:
         mixed_operands.met("copy_", (target._storage.cell, value))
     sharding = getattr(value, "sharding", None)
-    if is_ordinary and isinstance(sharding, NamedSharding) and (
-        modes.current.capture is None and isinstance(value, jax.Array)
-    ):  # fmt: skip
+    if (
+        is_ordinary
+        and isinstance(sharding, NamedSharding)
+        and (modes.current.capture is None and isinstance(value, jax.Array))
+    ):
         return on_one_device(replicated(value, sharding))
     return value
 
@@ -122,9 +124,11 @@ def _delivered(storages: Sequence[Storage], arrays: Sequence[Any]) -> None:
         return
     for storage, array in zip(storages, arrays, strict=False):
         if (
-            type(storage) is Storage and storage.host is None and not is_on_mesh(storage)
+            type(storage) is Storage
+            and storage.host is None
+            and not is_on_mesh(storage)
             and isinstance(getattr(array, "sharding", None), NamedSharding)
-        ):  # fmt: skip
+        ):
             storage.__class__ = OrdinaryStorage
             lend(array.sharding.mesh)
 
@@ -135,10 +139,12 @@ def _gradient(leaf: Tensor, array: Any) -> Any:
     """
     sharding = getattr(array, "sharding", None)
     if (
-        isinstance(sharding, NamedSharding) and not isinstance(array, core.Tracer)
-        and modes.current.capture is None and sharding.is_fully_addressable
+        isinstance(sharding, NamedSharding)
+        and not isinstance(array, core.Tracer)
+        and modes.current.capture is None
+        and sharding.is_fully_addressable
         and is_known_ordinary(leaf)
-    ):  # fmt: skip
+    ):
         return on_one_device(replicated(array, sharding))
     return array
 
@@ -155,16 +161,17 @@ def _ordinary_results(inputs: Iterable[Any], made: Sequence[Storage]) -> tuple[i
     """Which cells of ordinary tensors a program makes: with an input on a mesh of this process, on
     which all its results lie, those that nothing on the mesh has gone into, too."""
     on_mesh = any(
-        isinstance(sharding, NamedSharding) and sharding.mesh.size > 1
+        isinstance(sharding, NamedSharding)
+        and sharding.mesh.size > 1
         and sharding.is_fully_addressable
         for sharding in (getattr(array, "sharding", None) for array in inputs)
-    )  # fmt: skip
+    )
     return tuple(
-        i for i, s in enumerate(made)
-        if s.is_ordinary or (
-            on_mesh and type(s) is Storage and _is_off_mesh(s.cell) and not _comes_of_mesh(s.cell)
-        )
-    )  # fmt: skip
+        i
+        for i, s in enumerate(made)
+        if s.is_ordinary
+        or (on_mesh and type(s) is Storage and _is_off_mesh(s.cell) and not _comes_of_mesh(s.cell))
+    )
 
 
 def _comes_of_mesh(tracer: Any) -> bool:
@@ -176,8 +183,9 @@ def _comes_of_mesh(tracer: Any) -> bool:
         eqn = getattr(t, "parent", None)
         if eqn is None:
             value = t.full_lower() if isinstance(t, core.Tracer) else t  # of a constant its value
-            sharding = getattr(value.aval if isinstance(value, core.Tracer) else value, "sharding",
-                               None)  # fmt: skip
+            sharding = getattr(
+                value.aval if isinstance(value, core.Tracer) else value, "sharding", None
+            )
             if isinstance(sharding, NamedSharding) and not sharding.mesh.empty:
                 return True
         elif id(eqn) not in seen:
@@ -198,6 +206,10 @@ def _is_off_mesh(cell: Any) -> bool:
 def _begin() -> None:
     inplace.watched_by(_watching)
     mixed_operands.install(
-        copied=_copied, delivered=_delivered, leave_mesh=_leave_mesh, gradient=_gradient,
-        traced_gradient=_traced_gradient, ordinary_results=_ordinary_results,
-    )  # fmt: skip
+        copied=_copied,
+        delivered=_delivered,
+        leave_mesh=_leave_mesh,
+        gradient=_gradient,
+        traced_gradient=_traced_gradient,
+        ordinary_results=_ordinary_results,
+    )

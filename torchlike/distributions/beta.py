@@ -16,8 +16,9 @@ class Beta(ExponentialFamily):
     """Beta with two concentrations: the first entry of a Dirichlet of two."""
 
     arg_constraints = {
-        "concentration1": constraints.positive, "concentration0": constraints.positive,
-    }  # fmt: skip
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
     support = constraints.unit_interval
     has_rsample = True
 

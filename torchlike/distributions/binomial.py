@@ -20,14 +20,18 @@ class Binomial(Counts):
     """The number of successes in ``total_count`` trials."""
 
     arg_constraints = {
-        "total_count": constraints.nonnegative_integer, **Counts.arg_constraints,
-    }  # fmt: skip
+        "total_count": constraints.nonnegative_integer,
+        **Counts.arg_constraints,
+    }
     has_enumerate_support = True
 
     def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None,
+        self,
+        total_count: Any = 1,
+        probs: Any = None,
+        logits: Any = None,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(total_count, probs, logits, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -56,8 +60,9 @@ class Binomial(Counts):
         n = self.total_count
         ways = f.lgamma(n + 1) - f.lgamma(value + 1) - f.lgamma(n - value + 1)
         # log(1 + exp(logits)), without overflow.
-        normalizer = (n * _clamp_by_zero(self.logits)
-                      + n * f.log1p(f.exp(-f.abs(self.logits))) - ways)  # fmt: skip
+        normalizer = (
+            n * _clamp_by_zero(self.logits) + n * f.log1p(f.exp(-f.abs(self.logits))) - ways
+        )
         return value * self.logits - normalizer
 
     def _one_count(self, wanted: str) -> int:

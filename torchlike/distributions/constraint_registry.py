@@ -59,17 +59,23 @@ def _register_all() -> None:
 
     def interval(constraint: Any) -> Transform:
         low, high = constraint.lower_bound, constraint.upper_bound
-        if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (
-            low == 0 and high == 1
-        ):  # fmt: skip
+        if (
+            isinstance(low, (int, float))
+            and isinstance(high, (int, float))
+            and (low == 0 and high == 1)
+        ):
             return t.SigmoidTransform()
         return t.ComposeTransform([t.SigmoidTransform(), t.AffineTransform(low, high - low)])
 
     for registry in _both:
         put = registry.register
         put(c.real, lambda _: t.identity_transform)
-        put(c.independent, lambda k, registry=registry: t.IndependentTransform(
-            registry(k.base_constraint), k.reinterpreted_batch_ndims))  # fmt: skip
+        put(
+            c.independent,
+            lambda k, registry=registry: t.IndependentTransform(
+                registry(k.base_constraint), k.reinterpreted_batch_ndims
+            ),
+        )
         put(c.MixtureSameFamilyConstraint, lambda k, registry=registry: registry(k.base_constraint))
         for kind in (c.greater_than, c.greater_than_eq):  # positive and nonnegative among them
             put(kind, lambda k: affine(k.lower_bound, 1))
@@ -77,10 +83,18 @@ def _register_all() -> None:
         for kind in (c.interval, c.half_open_interval):
             put(kind, interval)
         put(c.corr_cholesky, lambda _: t.CorrCholeskyTransform())
-        put(c.cat, lambda k, registry=registry: t.CatTransform(
-            [registry(part) for part in k.cseq], k.dim, k.lengths))  # fmt: skip
-        put(c.stack, lambda k, registry=registry: t.StackTransform(
-            [registry(part) for part in k.cseq], k.dim))  # fmt: skip
+        put(
+            c.cat,
+            lambda k, registry=registry: t.CatTransform(
+                [registry(part) for part in k.cseq], k.dim, k.lengths
+            ),
+        )
+        put(
+            c.stack,
+            lambda k, registry=registry: t.StackTransform(
+                [registry(part) for part in k.cseq], k.dim
+            ),
+        )
     biject_to.register(c.simplex, lambda _: t.StickBreakingTransform())
     transform_to.register(c.lower_cholesky, lambda _: t.LowerCholeskyTransform())
     for kind in (c.positive_definite, c.positive_semidefinite):

@@ -11,13 +11,39 @@ from torchlike._core.dtypes import finfo
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",
-    "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent",
-    "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky",
-    "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive",
-    "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector",
-    "simplex", "square", "stack", "symmetric", "unit_interval",
-]  # fmt: skip
+    "Constraint",
+    "MixtureSameFamilyConstraint",
+    "boolean",
+    "cat",
+    "corr_cholesky",
+    "dependent",
+    "dependent_property",
+    "greater_than",
+    "greater_than_eq",
+    "half_open_interval",
+    "independent",
+    "integer_interval",
+    "interval",
+    "is_dependent",
+    "less_than",
+    "lower_cholesky",
+    "lower_triangular",
+    "multinomial",
+    "nonnegative",
+    "nonnegative_integer",
+    "one_hot",
+    "positive",
+    "positive_definite",
+    "positive_integer",
+    "positive_semidefinite",
+    "real",
+    "real_vector",
+    "simplex",
+    "square",
+    "stack",
+    "symmetric",
+    "unit_interval",
+]
 
 
 class Constraint:
@@ -65,8 +91,9 @@ class _BoundedAbove(_Bounded):
 class _Dependent(Constraint):
     """A region that depends on parameters: it has no ``check``."""
 
-    def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+    ) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
         super().__init__()
 
@@ -84,8 +111,9 @@ class _Dependent(Constraint):
             raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
 
-    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
-                 ) -> _Dependent:  # fmt: skip
+    def __call__(
+        self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+    ) -> _Dependent:
         """The same, saying more of itself."""
         if is_discrete is NotImplemented:
             is_discrete = self._is_discrete
@@ -106,9 +134,12 @@ class _DependentProperty(property, _Dependent):
     """A property that gives the constraint; on the class, a dependent constraint."""
 
     def __init__(
-        self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = NotImplemented,
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        is_discrete: Any = NotImplemented,
         event_dim: Any = NotImplemented,
-    ) -> None:  # fmt: skip
+    ) -> None:
         property.__init__(self, fn)
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
@@ -158,8 +189,9 @@ class _IndependentConstraint(_Wrapping):
         return result.reshape(*result.shape[: result.dim() - n], -1).all(-1)
 
     def __repr__(self) -> str:
-        return (f"{type(self).__name__[1:]}({self.base_constraint!r}, "
-                f"{self.reinterpreted_batch_ndims})")  # fmt: skip
+        return (
+            f"{type(self).__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+        )
 
 
 class MixtureSameFamilyConstraint(_Wrapping):
@@ -306,8 +338,12 @@ class _Square(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         square = value.shape[-2] == value.shape[-1]
-        return f.full(size=value.shape[:-2], fill_value=square, dtype=f.tensor(True).dtype,
-                      device=value.device)  # fmt: skip
+        return f.full(
+            size=value.shape[:-2],
+            fill_value=square,
+            dtype=f.tensor(True).dtype,
+            device=value.device,
+        )
 
 
 class _Symmetric(_Square):

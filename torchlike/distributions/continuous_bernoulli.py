@@ -30,9 +30,12 @@ class ContinuousBernoulli(ByProbability, ExponentialFamily):
     _mean_carrier_measure = 0
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
+        self,
+        probs: Any = None,
+        logits: Any = None,
+        lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if probs is not None:
             (probs,) = broadcast_all(probs)
             # Checked before it is clamped: afterwards it always passes.

@@ -50,8 +50,9 @@ class Dirichlet(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Tensor:
         a = self.concentration
-        return (f.xlogy(a - 1.0, self._valid(value)).sum(-1) + f.lgamma(a.sum(-1))
-                - f.lgamma(a).sum(-1))  # fmt: skip
+        return (
+            f.xlogy(a - 1.0, self._valid(value)).sum(-1) + f.lgamma(a.sum(-1)) - f.lgamma(a).sum(-1)
+        )
 
     @property
     def mean(self) -> Tensor:
@@ -73,8 +74,12 @@ class Dirichlet(ExponentialFamily):
     def entropy(self) -> Tensor:
         a, k = self.concentration, self.concentration.size(-1)
         total = a.sum(-1)
-        return (f.lgamma(a).sum(-1) - f.lgamma(total) - (k - total) * f.digamma(total)
-                - ((a - 1.0) * f.digamma(a)).sum(-1))  # fmt: skip
+        return (
+            f.lgamma(a).sum(-1)
+            - f.lgamma(total)
+            - (k - total) * f.digamma(total)
+            - ((a - 1.0) * f.digamma(a)).sum(-1)
+        )
 
     @property
     def _natural_params(self) -> Any:

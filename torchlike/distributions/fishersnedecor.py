@@ -53,5 +53,11 @@ class FisherSnedecor(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         value, a, b = self._valid(value), self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
-        return ((a + b).lgamma() - a.lgamma() - b.lgamma() + a * ratio.log()
-                + (a - 1) * value.log() - (a + b) * f.log1p(ratio * value))  # fmt: skip
+        return (
+            (a + b).lgamma()
+            - a.lgamma()
+            - b.lgamma()
+            + a * ratio.log()
+            + (a - 1) * value.log()
+            - (a + b) * f.log1p(ratio * value)
+        )

@@ -47,8 +47,12 @@ class Gamma(ExponentialFamily):
     def log_prob(self, value: Any) -> Tensor:
         value = f.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         value = self._valid(value)
-        return (f.xlogy(self.concentration, self.rate) + f.xlogy(self.concentration - 1, value)
-                - self.rate * value - f.lgamma(self.concentration))  # fmt: skip
+        return (
+            f.xlogy(self.concentration, self.rate)
+            + f.xlogy(self.concentration - 1, value)
+            - self.rate * value
+            - f.lgamma(self.concentration)
+        )
 
     def cdf(self, value: Any) -> Tensor:
         return f.special.gammainc(self.concentration, self.rate * self._valid(value))

@@ -15,8 +15,10 @@ class GeneralizedPareto(Distribution):
     """Generalized Pareto: exponential where the concentration is 0, bounded where it is less."""
 
     arg_constraints = {
-        "loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real,
-    }  # fmt: skip
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
     has_rsample = True
     loc: Any
     scale: Any
@@ -86,6 +88,7 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
-        upper = f.where(self.concentration < 0, self.loc - self.scale / self.concentration,
-                        math.inf)  # fmt: skip
+        upper = f.where(
+            self.concentration < 0, self.loc - self.scale / self.concentration, math.inf
+        )
         return constraints.interval(self.loc, upper)

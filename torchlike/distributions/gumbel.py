@@ -26,8 +26,12 @@ class Gumbel(TransformedDistribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         limits, one = finfo(self.loc.dtype), f.ones_like(self.scale)
         base = Uniform(limits.tiny * one, (1 - limits.eps) * one, validate_args=validate_args)
-        steps = [ExpTransform().inv, AffineTransform(loc=0, scale=-one), ExpTransform().inv,
-                 AffineTransform(loc=self.loc, scale=-self.scale)]  # fmt: skip
+        steps = [
+            ExpTransform().inv,
+            AffineTransform(loc=0, scale=-one),
+            ExpTransform().inv,
+            AffineTransform(loc=self.loc, scale=-self.scale),
+        ]
         super().__init__(base, steps, validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Tensor:

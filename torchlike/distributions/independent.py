@@ -16,9 +16,11 @@ class Independent(Distribution):
     arg_constraints = {}
 
     def __init__(
-        self, base_distribution: Any, reinterpreted_batch_ndims: int,
+        self,
+        base_distribution: Any,
+        reinterpreted_batch_ndims: int,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         dims = len(base_distribution.batch_shape)
         if reinterpreted_batch_ndims > dims:
             raise ValueError(

@@ -68,8 +68,9 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Any], Any]:
 
 def _dispatch(type_p: type, type_q: type) -> Any:
     """The function of the nearest pair; by the first class where the two orders disagree."""
-    matches = [pair for pair in _KL_REGISTRY
-               if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]  # fmt: skip
+    matches = [
+        pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])
+    ]
     if not matches:
         return NotImplemented
 
@@ -138,8 +139,12 @@ def _dirichlet(p: Any, q: Any) -> Tensor:
     a, b = p.concentration, q.concentration
     total = a.sum(-1)
     slopes = a.digamma() - total.digamma().unsqueeze(-1)
-    return (total.lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1)
-            + ((a - b) * slopes).sum(-1))  # fmt: skip
+    return (
+        total.lgamma()
+        - b.sum(-1).lgamma()
+        - (a.lgamma() - b.lgamma()).sum(-1)
+        + ((a - b) * slopes).sum(-1)
+    )
 
 
 @register_kl(Binomial, Binomial)
@@ -172,15 +177,25 @@ def _exponential(p: Any, q: Any) -> Tensor:
 @register_kl(Gamma, Gamma)
 def _gamma(p: Any, q: Any) -> Tensor:
     a, b = p.concentration, q.concentration
-    return (b * (p.rate / q.rate).log() + f.lgamma(b) - f.lgamma(a) + (a - b) * f.digamma(a)
-            + (q.rate - p.rate) * (a / p.rate))  # fmt: skip
+    return (
+        b * (p.rate / q.rate).log()
+        + f.lgamma(b)
+        - f.lgamma(a)
+        + (a - b) * f.digamma(a)
+        + (q.rate - p.rate) * (a / p.rate)
+    )
 
 
 @register_kl(Gumbel, Gumbel)
 def _gumbel(p: Any, q: Any) -> Tensor:
     ratio, shift = p.scale / q.scale, (p.loc - q.loc) / q.scale
-    return (-ratio.log() + shift + ratio * euler_constant + f.exp((1 + ratio).lgamma() - shift)
-            - (1 + euler_constant))  # fmt: skip
+    return (
+        -ratio.log()
+        + shift
+        + ratio * euler_constant
+        + f.exp((1 + ratio).lgamma() - shift)
+        - (1 + euler_constant)
+    )
 
 
 @register_kl(Geometric, Geometric)
@@ -231,8 +246,13 @@ def _cauchy(p: Any, q: Any) -> Tensor:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: Any, q: Any) -> Tensor:
-    return (p.mean * (p.logits - q.logits) + p._cont_bern_log_norm() + f.log1p(-p.probs)
-            - q._cont_bern_log_norm() - f.log1p(-q.probs))  # fmt: skip
+    return (
+        p.mean * (p.logits - q.logits)
+        + p._cont_bern_log_norm()
+        + f.log1p(-p.probs)
+        - q._cont_bern_log_norm()
+        - f.log1p(-q.probs)
+    )
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
@@ -260,8 +280,10 @@ def _factor(d: Any) -> Tensor:
 def _normal_vectors(p: Any, q: Any) -> Tensor:
     if p.event_shape != q.event_shape:
         low = "(Low Rank) " if type(p) is not type(q) else ""
-        raise ValueError(f"KL-divergence between two {low}Multivariate Normals with different "
-                         "event shapes cannot be computed")  # fmt: skip
+        raise ValueError(
+            f"KL-divergence between two {low}Multivariate Normals with different "
+            "event shapes cannot be computed"
+        )
     a, b = _factor(p), _factor(q)
     log_dets = [x.diagonal(dim1=-2, dim2=-1).log().sum(-1) for x in (a, b)]
     n = p.event_shape[0]
@@ -345,8 +367,12 @@ def _cross_entropy(m: _Moments, q: Any) -> Tensor:
     if isinstance(q, Exponential):
         return -q.rate.log() + q.rate * m.mean
     if isinstance(q, Gamma):
-        return (q.concentration.lgamma() - q.concentration * q.rate.log()
-                - (q.concentration - 1) * m.log + q.rate * m.mean)  # fmt: skip
+        return (
+            q.concentration.lgamma()
+            - q.concentration * q.rate.log()
+            - (q.concentration - 1) * m.log
+            + q.rate * m.mean
+        )
     if isinstance(q, Normal):
         spread = m.square - 2 * q.loc * m.mean + q.loc.pow(2)
         return 0.5 * math.log(2 * math.pi) + q.scale.log() + spread / (2 * q.scale.pow(2))
@@ -355,8 +381,13 @@ def _cross_entropy(m: _Moments, q: Any) -> Tensor:
         return q.scale.log() + m.mean / q.scale - at + f.exp(at) * m.exponential(q.scale)
     if isinstance(q, Beta):
         a, b = q.concentration1, q.concentration0
-        return (a.lgamma() + b.lgamma() - (a + b).lgamma() - (a - 1) * m.log
-                - (b - 1) * m.log_complement)  # fmt: skip
+        return (
+            a.lgamma()
+            + b.lgamma()
+            - (a + b).lgamma()
+            - (a - 1) * m.log
+            - (b - 1) * m.log_complement
+        )
     if isinstance(q, ContinuousBernoulli):
         return -m.mean * q.logits - f.log1p(-q.probs) - q._cont_bern_log_norm()
     if isinstance(q, Uniform):
@@ -429,6 +460,7 @@ def _bernoulli_poisson(p: Any, q: Any) -> Tensor:
 def _normal_laplace(p: Any, q: Any) -> Tensor:
     apart = p.loc - q.loc
     z = apart / p.scale
-    deviation = (math.sqrt(2 / math.pi) * p.scale * f.exp(-0.5 * z.pow(2))
-                 + apart * f.erf(math.sqrt(0.5) * z))  # fmt: skip
+    deviation = math.sqrt(2 / math.pi) * p.scale * f.exp(-0.5 * z.pow(2)) + apart * f.erf(
+        math.sqrt(0.5) * z
+    )
     return (2 * q.scale).log() + deviation / q.scale - p.entropy()

@@ -34,9 +34,11 @@ class Kumaraswamy(TransformedDistribution):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         zero = f.zeros_like(self.concentration0)
         base = Uniform(zero, zero + 1, validate_args=validate_args)
-        steps = [PowerTransform(exponent=self.concentration0.reciprocal()),
-                 AffineTransform(loc=1.0, scale=-1.0),
-                 PowerTransform(exponent=self.concentration1.reciprocal())]  # fmt: skip
+        steps = [
+            PowerTransform(exponent=self.concentration0.reciprocal()),
+            AffineTransform(loc=1.0, scale=-1.0),
+            PowerTransform(exponent=self.concentration1.reciprocal()),
+        ]
         super().__init__(base, steps, validate_args=validate_args)
 
     @property

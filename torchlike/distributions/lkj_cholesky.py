@@ -57,6 +57,5 @@ class LKJCholesky(Distribution):
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
         n = self.dim - 1
         alpha = self.concentration + 0.5 * n
-        normalizer = (0.5 * n * math.log(math.pi) + f.mvlgamma(alpha - 0.5, n)
-                      - f.lgamma(alpha) * n)  # fmt: skip
+        normalizer = 0.5 * n * math.log(math.pi) + f.mvlgamma(alpha - 0.5, n) - f.lgamma(alpha) * n
         return (order * diagonal.log()).sum(dim=-1) - normalizer

@@ -98,13 +98,18 @@ class LowRankMultivariateNormal(NormalVectors):
         options = (self.loc.dtype, self.loc.device)
         low = standard_normal((*shape[:-1], self.cov_factor.shape[-1]), *options)
         full = standard_normal(shape, *options)
-        return (self.loc + batch_mv(self._unbroadcasted_cov_factor, low)
-                + self._unbroadcasted_cov_diag.sqrt() * full)  # fmt: skip
+        return (
+            self.loc
+            + batch_mv(self._unbroadcasted_cov_factor, low)
+            + self._unbroadcasted_cov_diag.sqrt() * full
+        )
 
     def _log_det(self) -> Tensor:
-        return lowrank_logdet(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag,
-                              self._capacitance_tril)  # fmt: skip
+        return lowrank_logdet(
+            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
+        )
 
     def _distance(self, x: Any) -> Tensor:
-        return lowrank_mahalanobis(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, x,
-                                   self._capacitance_tril)  # fmt: skip
+        return lowrank_mahalanobis(
+            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, x, self._capacitance_tril
+        )

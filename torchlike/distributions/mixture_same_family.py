@@ -22,17 +22,23 @@ class MixtureSameFamily(Distribution):
     component_distribution = taken("_component_distribution", "What is chosen from.")
 
     def __init__(
-        self, mixture_distribution: Any, component_distribution: Any,
+        self,
+        mixture_distribution: Any,
+        component_distribution: Any,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
         if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(" The Mixture distribution needs to be an instance of "
-                             "torch.distributions.Categorical")  # fmt: skip
+            raise ValueError(
+                " The Mixture distribution needs to be an instance of "
+                "torch.distributions.Categorical"
+            )
         if not isinstance(component_distribution, Distribution):
-            raise ValueError("The Component distribution need to be an instance of "
-                             "torch.distributions.Distribution")  # fmt: skip
+            raise ValueError(
+                "The Component distribution need to be an instance of "
+                "torch.distributions.Distribution"
+            )
         batch = component_distribution.batch_shape[:-1]
         for a, b in zip(reversed(mixture_distribution.batch_shape), reversed(batch), strict=False):
             if a != 1 and b != 1 and a != b:
@@ -103,5 +109,6 @@ class MixtureSameFamily(Distribution):
         return x.reshape(shape[:-1] + (1,) * missing + shape[-1:] + (1,) * self._event_ndims)
 
     def __repr__(self) -> str:
-        return (f"MixtureSameFamily(\n  {self.mixture_distribution},\n  "
-                f"{self.component_distribution})")  # fmt: skip
+        return (
+            f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
+        )

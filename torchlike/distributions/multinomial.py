@@ -18,9 +18,12 @@ class Multinomial(ByCategory):
     """How often each category came in ``total_count`` draws."""
 
     def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None,
+        self,
+        total_count: int = 1,
+        probs: Any = None,
+        logits: Any = None,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count

@@ -25,20 +25,27 @@ class MultivariateNormal(NormalVectors, ByCovariance):
     factor."""
 
     arg_constraints = {
-        "loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky,
-    }  # fmt: skip
+    }
 
     def __init__(
-        self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
-        scale_tril: Any = None, validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        loc: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._check_loc(loc)
         name, matrix = self._one_of(
-            ValueError, scale_tril=scale_tril, covariance_matrix=covariance_matrix,
+            ValueError,
+            scale_tril=scale_tril,
+            covariance_matrix=covariance_matrix,
             precision_matrix=precision_matrix,
-        )  # fmt: skip
+        )
         self._check_matrix(name, matrix)
         batch_shape = f.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand((*batch_shape, loc.shape[-1]))

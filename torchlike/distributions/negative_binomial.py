@@ -18,8 +18,9 @@ class NegativeBinomial(Counts):
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0),
-        "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real,
-    }  # fmt: skip
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
     support = constraints.nonnegative_integer
 
     @property
@@ -44,7 +45,8 @@ class NegativeBinomial(Counts):
 
     def log_prob(self, value: Any) -> Tensor:
         value, n = self._valid(value), self.total_count
-        unnormalized = (n * f.nn_functional.logsigmoid(-self.logits)
-                        + value * f.nn_functional.logsigmoid(self.logits))  # fmt: skip
+        unnormalized = n * f.nn_functional.logsigmoid(
+            -self.logits
+        ) + value * f.nn_functional.logsigmoid(self.logits)
         normalizer = -f.lgamma(n + value) + f.lgamma(1.0 + value) + f.lgamma(n)
         return unnormalized - normalizer.masked_fill(n + value == 0.0, 0.0)

@@ -37,8 +37,7 @@ class Normal(LocationScale, ExponentialFamily):
 
     def log_prob(self, value: Any) -> Tensor:
         distance = (self._valid(value) - self.loc) ** 2
-        return (-distance / (2 * self.scale**2) - self.scale.log()
-                - math.log(math.sqrt(2 * math.pi)))  # fmt: skip
+        return -distance / (2 * self.scale**2) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: Any) -> Tensor:
         z = (self._valid(value) - self.loc) * self.scale.reciprocal()

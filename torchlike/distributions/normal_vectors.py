@@ -43,8 +43,10 @@ class ByCovariance(Distribution):
         """The one that was given, and its name."""
         given = [(name, matrix) for name, matrix in matrices.items() if matrix is not None]
         if len(given) != 1:
-            raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                        "specified.")  # fmt: skip
+            raise error(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
         return given[0]
 
     def _take_matrix(self, name: str, matrix: Any, batch_shape: Any) -> None:
@@ -96,8 +98,9 @@ class NormalVectors(Distribution):
     @staticmethod
     def _check_matrix(name: str, matrix: Any) -> None:
         if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading "
-                             "batch dimensions")  # fmt: skip
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            )
 
     @property
     def mean(self) -> Tensor:

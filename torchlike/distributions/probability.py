@@ -61,9 +61,12 @@ class Counts(ByProbability):
     total_count: Any
 
     def __init__(
-        self, total_count: Any, probs: Any = None, logits: Any = None,
+        self,
+        total_count: Any,
+        probs: Any = None,
+        logits: Any = None,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         ((name, given),) = self._one_of(probs, logits).items()
         total_count, given = broadcast_all(total_count, given)
         self._take(validate_args, total_count=total_count.type_as(given), **{name: given})

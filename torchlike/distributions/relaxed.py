@@ -13,9 +13,12 @@ class AtTemperature(Distribution):
     """Stands before a class of ``probs`` or ``logits``: takes a temperature first."""
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None,
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.temperature = temperature
         super().__init__(probs, logits, validate_args)
 

@@ -37,8 +37,11 @@ class RelaxedBernoulli(Relaxed):
     support: Any = constraints.unit_interval
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None,
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)

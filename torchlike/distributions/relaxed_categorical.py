@@ -29,8 +29,9 @@ class ExpRelaxedCategorical(AtTemperature, ByCategory):
     def log_prob(self, value: Any) -> Tensor:
         k = self._event_shape[0]
         logits, value = broadcast_all(self.logits, self._valid(value))
-        log_scale = (f.full_like(self.temperature, float(k)).lgamma()
-                     - self.temperature.log().mul(-(k - 1)))  # fmt: skip
+        log_scale = f.full_like(self.temperature, float(k)).lgamma() - self.temperature.log().mul(
+            -(k - 1)
+        )
         score = logits - value.mul(self.temperature)
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + log_scale
 
@@ -42,8 +43,11 @@ class RelaxedOneHotCategorical(Relaxed):
     support: Any = constraints.simplex
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None,
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
         validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)

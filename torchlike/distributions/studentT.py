@@ -17,8 +17,10 @@ class StudentT(Distribution):
     """Student's t with degrees of freedom, a location and a scale."""
 
     arg_constraints = {
-        "df": constraints.positive, "loc": constraints.real, "scale": constraints.positive,
-    }  # fmt: skip
+        "df": constraints.positive,
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support = constraints.real
     has_rsample = True
     df: Any
@@ -53,8 +55,13 @@ class StudentT(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         y = (self._valid(value) - self.loc) / self.scale
-        normalizer = (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
-                      + f.lgamma(0.5 * self.df) - f.lgamma(0.5 * (self.df + 1.0)))  # fmt: skip
+        normalizer = (
+            self.scale.log()
+            + 0.5 * self.df.log()
+            + 0.5 * math.log(math.pi)
+            + f.lgamma(0.5 * self.df)
+            - f.lgamma(0.5 * (self.df + 1.0))
+        )
         return -0.5 * (self.df + 1.0) * f.log1p(y**2.0 / self.df) - normalizer
 
     def entropy(self) -> Tensor:

@@ -13,8 +13,15 @@ from torchlike._core.dtypes import finfo, get_default_dtype
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.tensor import Tensor
 
-__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
-           "tril_matrix_to_vec", "vec_to_tril_matrix"]  # fmt: skip
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
 
 euler_constant = 0.57721566490153286060
 NUMBERS = (int, float, bool)
@@ -32,9 +39,10 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
         )
     first = next((v for v in values if isinstance(v, Tensor)), None)
     options: dict[str, Any] = (
-        {"dtype": get_default_dtype()} if first is None
+        {"dtype": get_default_dtype()}
+        if first is None
         else {"dtype": first.dtype, "device": first.device}
-    )  # fmt: skip
+    )
     tensors = [v if _is_tensor_like(v) else f.tensor(v, **options) for v in values]
     if all(t.shape == tensors[0].shape for t in tensors):
         return tuple(tensors)  # themselves, not views of them
@@ -129,8 +137,10 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     root = (1 + 2 * diag) ** 2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)
     n = (-(1 + 2 * diag) + root**0.5) / 2
     if round(n) - n > finfo(vec.dtype).eps:
-        raise ValueError(f"The size of last dimension is {vec.shape[-1]} which cannot be expressed "
-                         "as the lower triangular part of a square D x D matrix.")  # fmt: skip
+        raise ValueError(
+            f"The size of last dimension is {vec.shape[-1]} which cannot be expressed "
+            "as the lower triangular part of a square D x D matrix."
+        )
     n = round(n)
     mat = vec.new_zeros(*vec.shape[:-1], n, n)
     rows, columns = f.tril_indices(n, n, diag)

@@ -22,8 +22,10 @@ class Weibull(TransformedDistribution):
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(f.ones_like(self.scale), validate_args=validate_args)
-        steps = [PowerTransform(exponent=self.concentration_reciprocal),
-                 AffineTransform(loc=0, scale=self.scale)]  # fmt: skip
+        steps = [
+            PowerTransform(exponent=self.concentration_reciprocal),
+            AffineTransform(loc=0, scale=self.scale),
+        ]
         super().__init__(base, steps, validate_args=validate_args)
 
     @property

@@ -36,16 +36,24 @@ class Wishart(ByCovariance, ExponentialFamily):
         }
 
     def __init__(
-        self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
-        scale_tril: Any = None, validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        df: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
         name, matrix = self._one_of(
-            AssertionError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+            AssertionError,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
             scale_tril=scale_tril,
-        )  # fmt: skip
+        )
         if matrix.dim() < 2:
-            raise ValueError("scale_tril must be at least two-dimensional, with optional leading "
-                             "batch dimensions")  # fmt: skip
+            raise ValueError(
+                "scale_tril must be at least two-dimensional, with optional leading "
+                "batch dimensions"
+            )
         n = matrix.shape[-1]
         if isinstance(df, (int, float)):
             batch_shape = matrix.shape[:-2]
@@ -93,9 +101,10 @@ class Wishart(ByCovariance, ExponentialFamily):
         noise = lengths.clamp(min=finfo(lengths.dtype).eps).diag_embed(dim1=-2, dim2=-1)
         rows, columns = f.tril_indices(p, p, offset=-1)
         noise[..., rows, columns] = f.randn(
-            (*sample_shape, *self._batch_shape, p * (p - 1) // 2), dtype=noise.dtype,
+            (*sample_shape, *self._batch_shape, p * (p - 1) // 2),
+            dtype=noise.dtype,
             device=noise.device,
-        )  # fmt: skip
+        )
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.transpose(-2, -1)
 
@@ -128,15 +137,23 @@ class Wishart(ByCovariance, ExponentialFamily):
         value, nu, p = self._valid(value), self.df, self._event_shape[-1]
         trace = f.cholesky_solve(value, self._unbroadcasted_scale_tril)
         trace = trace.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
-        return (-nu * (p * math.log(2) / 2 + self._half_log_det()) - f.mvlgamma(nu / 2, p=p)
-                + (nu - p - 1) / 2 * f.linalg.slogdet(value).logabsdet - trace / 2)  # fmt: skip
+        return (
+            -nu * (p * math.log(2) / 2 + self._half_log_det())
+            - f.mvlgamma(nu / 2, p=p)
+            + (nu - p - 1) / 2 * f.linalg.slogdet(value).logabsdet
+            - trace / 2
+        )
 
     def entropy(self) -> Tensor:
         nu, p = self.df, self._event_shape[-1]
         steps = f.arange(p, dtype=nu.dtype, device=nu.device) / 2
         slope = f.digamma((nu / 2).unsqueeze(-1) - steps).sum(-1)
-        return ((p + 1) * (p * math.log(2) / 2 + self._half_log_det()) + f.mvlgamma(nu / 2, p=p)
-                - (nu - p - 1) / 2 * slope + nu * p / 2)  # fmt: skip
+        return (
+            (p + 1) * (p * math.log(2) / 2 + self._half_log_det())
+            + f.mvlgamma(nu / 2, p=p)
+            - (nu - p - 1) / 2 * slope
+            + nu * p / 2
+        )
 
     @property
     def _natural_params(self) -> Any:

@@ -23,10 +23,27 @@ from torchlike.export.unflatten import FlatArgsAdapter, UnflattenedModule, unfla
 from torchlike.utils._pytree import register_dataclass
 
 __all__ = [
-    "AdditionalInputs", "CustomDecompTable", "Dim", "ExportBackwardSignature",
-    "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "JaxProgram", "ModuleCallEntry",
-    "ModuleCallSignature", "ShapesCollection", "Unexportable", "UnflattenedModule",
-    "default_decompositions", "dims", "export", "load", "register_dataclass", "save",
-    "save_stablehlo", "to_jax", "unflatten",
-]  # fmt: skip
+    "AdditionalInputs",
+    "CustomDecompTable",
+    "Dim",
+    "ExportBackwardSignature",
+    "ExportGraphSignature",
+    "ExportedProgram",
+    "FlatArgsAdapter",
+    "JaxProgram",
+    "ModuleCallEntry",
+    "ModuleCallSignature",
+    "ShapesCollection",
+    "Unexportable",
+    "UnflattenedModule",
+    "default_decompositions",
+    "dims",
+    "export",
+    "load",
+    "register_dataclass",
+    "save",
+    "save_stablehlo",
+    "to_jax",
+    "unflatten",
+]
 globals().update(_unsupported("export"))

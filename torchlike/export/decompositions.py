@@ -27,9 +27,11 @@ from torchlike.fx.node import Node, map_arg
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
-_WRITTEN = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
-            InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
-            InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION}  # fmt: skip
+_WRITTEN = {
+    InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
+    InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
+    InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION,
+}
 
 
 class CustomDecompTable(dict[Any, Callable[..., Any]]):
@@ -77,10 +79,12 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> Exp
     tracer.graph.eliminate_dead_code(lambda n: n.op in ("placeholder", "output"))
     module = GraphModule(tracer.root, tracer.graph, "GraphModule")
     signature = ExportGraphSignature(
-        [dataclasses.replace(s, arg=dataclasses.replace(s.arg))
-         for s in program.graph_signature.input_specs],
+        [
+            dataclasses.replace(s, arg=dataclasses.replace(s.arg))
+            for s in program.graph_signature.input_specs
+        ],
         [spec for _, spec in outputs],
-    )  # fmt: skip
+    )
     return program._update(module, signature, dialect="ATEN")
 
 
@@ -131,8 +135,11 @@ def _run(node: Node, mode: FunctionalMode, env: dict[Node, Any]) -> Any:
     if not isinstance(node.target, HigherOrderOperator):
         return node.target(*args, **kwargs)
     tracer = mode.tracer
-    attributes = {n: tracer.create_proxy("get_attr", n.target, (), {})
-                  for n in node.all_input_nodes if n.op == "get_attr"}  # fmt: skip
+    attributes = {
+        n: tracer.create_proxy("get_attr", n.target, (), {})
+        for n in node.all_input_nodes
+        if n.op == "get_attr"
+    }
 
     def standing(a: Any) -> Any:
         return attributes[a] if isinstance(a, Node) else mode.standing_for(a)
@@ -140,8 +147,9 @@ def _run(node: Node, mode: FunctionalMode, env: dict[Node, Any]) -> Any:
     given = pytree.tree_map(standing, args)
     proxy = tracer.create_proxy("call_function", node.target, given, {}, name=node.name)
     with disable_proxy_modes_tracing():
-        results = tuple(_fresh(v, v.fake_mode) if isinstance(v, FakeTensor) else v
-                        for v in node.meta["val"])  # fmt: skip
+        results = tuple(
+            _fresh(v, v.fake_mode) if isinstance(v, FakeTensor) else v for v in node.meta["val"]
+        )
     for i, value in enumerate(results):
         if isinstance(value, Tensor):
             tracer.track(value, proxy[i])

@@ -170,8 +170,12 @@ class AdditionalInputs:
         if any(other != spec for _, other in rows):
             raise ValueError("the structure of additional inputs differs from the example's")
         return pytree.tree_unflatten(
-            [_in_which_they_differ(leaf, [row[i] for row, _ in rows])
-             for i, leaf in enumerate(flat)], spec)  # fmt: skip
+            [
+                _in_which_they_differ(leaf, [row[i] for row, _ in rows])
+                for i, leaf in enumerate(flat)
+            ],
+            spec,
+        )
 
     def verify(self, ep: Any) -> None:
         """Run a program on all of them. What does not fit raises as a call does."""
@@ -189,8 +193,10 @@ def _in_which_they_differ(leaf: Any, others: Sequence[Any]) -> Any:
         return None
     if any(t.dtype is not leaf.dtype or t.dim() != leaf.dim() for t in others):
         raise ValueError("the dtype or the rank of a tensor differs between inputs")
-    return tuple(Dim.DYNAMIC if any(t.shape[d] != n for t in others) else None
-                 for d, n in enumerate(leaf.shape))  # fmt: skip
+    return tuple(
+        Dim.DYNAMIC if any(t.shape[d] != n for t in others) else None
+        for d, n in enumerate(leaf.shape)
+    )
 
 
 # -- what is said, by leaves -----------------------------------------------------------------------
@@ -281,8 +287,11 @@ def said_of_leaves(
         raise _mismatch("", f"`tuple` of {len(given)} elements", spec)
     else:
         said = [*spec, *[None] * (len(given) - len(spec))]
-    return [pair for argument, of in zip(given, said, strict=True)
-            for pair in by_leaf(argument.value, of)]  # fmt: skip
+    return [
+        pair
+        for argument, of in zip(given, said, strict=True)
+        for pair in by_leaf(argument.value, of)
+    ]
 
 
 def _at(said: Any, index: int | None) -> Any:
@@ -346,7 +355,12 @@ def jax_shapes(spec: Any, fn: Any, args: Any, kwargs: Any) -> JaxShapes:
     constraints = [f"{n} >= {d.min}" for n, d in roots.items() if d.min is not None and d.min > 1]
     constraints += [f"{n} <= {d.max}" for n, d in roots.items() if d.max is not None]
     scope = jax_export.SymbolicScope(constraints)
-    return JaxShapes([
-        jax_export.symbolic_shape(", ".join(row) + ("," if len(row) == 1 else ""), scope=scope)
-        if row else () for row in rows
-    ], constraints)  # fmt: skip
+    return JaxShapes(
+        [
+            jax_export.symbolic_shape(", ".join(row) + ("," if len(row) == 1 else ""), scope=scope)
+            if row
+            else ()
+            for row in rows
+        ],
+        constraints,
+    )

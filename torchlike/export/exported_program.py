@@ -73,13 +73,19 @@ class ExportedProgram:
     """
 
     def __init__(
-        self, root: Any, graph: Graph, graph_signature: ExportGraphSignature,
-        state_dict: dict[str, Any], range_constraints: dict[str, Any],
+        self,
+        root: Any,
+        graph: Graph,
+        graph_signature: ExportGraphSignature,
+        state_dict: dict[str, Any],
+        range_constraints: dict[str, Any],
         module_call_graph: list[ModuleCallEntry],
         example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
-        constants: Mapping[str, Any] | None = None, *, guards: InputGuards | None = None,
+        constants: Mapping[str, Any] | None = None,
+        *,
+        guards: InputGuards | None = None,
         dialect: str = "TRAINING",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._graph_module = GraphModule(root, graph, "GraphModule")
         self.graph_signature = graph_signature
         self.state_dict = dict(state_dict)
@@ -145,9 +151,10 @@ class ExportedProgram:
         return unlifted(self, check_guards)
 
     def run_decompositions(
-        self, decomp_table: Mapping[Any, Any] | None = None,
+        self,
+        decomp_table: Mapping[Any, Any] | None = None,
         decompose_custom_triton_ops: bool = False,
-    ) -> ExportedProgram:  # fmt: skip
+    ) -> ExportedProgram:
         """The program without writes: new values of what it writes are outputs. Operators that
         PyTorch makes of others are taken apart, and those of ``decomp_table`` are what it says.
 
@@ -193,15 +200,24 @@ class ExportedProgram:
         )
 
     def _update(
-        self, graph_module: GraphModule, graph_signature: ExportGraphSignature, *,
-        state_dict: dict[str, Any] | None = None, constants: Mapping[str, Any] | None = None,
+        self,
+        graph_module: GraphModule,
+        graph_signature: ExportGraphSignature,
+        *,
+        state_dict: dict[str, Any] | None = None,
+        constants: Mapping[str, Any] | None = None,
         dialect: str | None = None,
-    ) -> ExportedProgram:  # fmt: skip
+    ) -> ExportedProgram:
         """The program with another graph."""
         return ExportedProgram(
-            graph_module, graph_module.graph, graph_signature,
-            self.state_dict if state_dict is None else state_dict, self.range_constraints,
-            self.module_call_graph, self.example_inputs,
-            self.constants if constants is None else constants, guards=self.guards,
+            graph_module,
+            graph_module.graph,
+            graph_signature,
+            self.state_dict if state_dict is None else state_dict,
+            self.range_constraints,
+            self.module_call_graph,
+            self.example_inputs,
+            self.constants if constants is None else constants,
+            guards=self.guards,
             dialect=dialect or self.dialect,
-        )  # fmt: skip
+        )

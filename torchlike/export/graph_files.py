@@ -59,8 +59,10 @@ def opened(program: ExportedProgram) -> dict[str, Any]:
 
 
 def _guards(guards: InputGuards) -> list[Any]:
-    leaves = [(name, {"is": _argument(wanted["is"])} if isinstance(wanted, dict) else wanted)
-              for name, wanted in guards.leaves]  # fmt: skip
+    leaves = [
+        (name, {"is": _argument(wanted["is"])} if isinstance(wanted, dict) else wanted)
+        for name, wanted in guards.leaves
+    ]
     return [leaves, guards.ranges, guards.relations]
 
 
@@ -74,8 +76,14 @@ def _node(node: Node) -> dict[str, Any]:
     meta = {k: node.meta[k] for k in _KEPT if node.meta.get(k) is not None}
     if "val" in node.meta:
         meta["val"] = _value(node.meta["val"])
-    return {"op": node.op, "name": node.name, "target": target, "args": _argument(node.args),
-            "kwargs": _argument(dict(node.kwargs)), "meta": meta}  # fmt: skip
+    return {
+        "op": node.op,
+        "name": node.name,
+        "target": target,
+        "args": _argument(node.args),
+        "kwargs": _argument(dict(node.kwargs)),
+        "meta": meta,
+    }
 
 
 def _argument(a: Any) -> Any:
@@ -99,8 +107,12 @@ def _argument(a: Any) -> Any:
 def _value(value: Any) -> Any:
     """What a node gives: a tensor's shape and kind, a number, or several."""
     if isinstance(value, Tensor):
-        return {"tensor": [plain(n) for n in value.shape], "dtype": _argument(value.dtype),
-                "device": str(value.device), "requires_grad": value.requires_grad}  # fmt: skip
+        return {
+            "tensor": [plain(n) for n in value.shape],
+            "dtype": _argument(value.dtype),
+            "device": str(value.device),
+            "requires_grad": value.requires_grad,
+        }
     if is_symbolic(value):
         return {"number": str(value.node.expr)} if isinstance(value, SymInt) else None
     if isinstance(value, (list, tuple)):
@@ -110,8 +122,11 @@ def _value(value: Any) -> Any:
 
 def _spec(spec: InputSpec | OutputSpec) -> dict[str, Any]:
     arg = spec.arg
-    found = {"kind": spec.kind.name, "arg": [type(arg).__name__, dataclasses.asdict(arg)],
-             "target": spec.target}  # fmt: skip
+    found = {
+        "kind": spec.kind.name,
+        "arg": [type(arg).__name__, dataclasses.asdict(arg)],
+        "target": spec.target,
+    }
     if isinstance(spec, InputSpec):
         found["persistent"] = spec.persistent
     return found
@@ -140,11 +155,14 @@ class _Reader:
             name = targets.identifier(given["name"])
             if name in nodes:
                 raise RuntimeError(f"a graph of a file has two nodes named {name}")
-            kwargs = {targets.identifier(k): self._argument(v, nodes)
-                      for k, v in given["kwargs"]["dict"].items()}  # fmt: skip
+            kwargs = {
+                targets.identifier(k): self._argument(v, nodes)
+                for k, v in given["kwargs"]["dict"].items()
+            }
             args = self._argument(given["args"], nodes)
-            node = graph.create_node(given["op"], self._target(given, args, data["below"]), args,
-                                     kwargs, name)  # fmt: skip
+            node = graph.create_node(
+                given["op"], self._target(given, args, data["below"]), args, kwargs, name
+            )
             node.name = name  # as it was, of a builtin too ("input")
             nodes[name] = node
             node.meta.update({k: given["meta"][k] for k in _KEPT if k in given["meta"]})
@@ -170,8 +188,10 @@ class _Reader:
         raise RuntimeError(f"node {given['name']} of a file does {op!r} with {args!r}")
 
     def guards(self, leaves: Any, ranges: Any, relations: Any) -> InputGuards:
-        found = [(name, {"is": self._argument(wanted["is"], {})} if isinstance(wanted, dict)
-                  else wanted) for name, wanted in leaves]  # fmt: skip
+        found = [
+            (name, {"is": self._argument(wanted["is"], {})} if isinstance(wanted, dict) else wanted)
+            for name, wanted in leaves
+        ]
         return InputGuards(found, ranges, relations)
 
     def _argument(self, a: Any, nodes: dict[str, Node]) -> Any:
@@ -213,9 +233,11 @@ class _Reader:
 
 
 def closed(
-    data: dict[str, Any], state: dict[str, Any], constants: dict[str, Tensor],
+    data: dict[str, Any],
+    state: dict[str, Any],
+    constants: dict[str, Tensor],
     example: list[Any] | None,
-) -> ExportedProgram:  # fmt: skip
+) -> ExportedProgram:
     """The program again. ``example`` are the leaves of its example inputs."""
     ranges = {targets.identifier(n): ValueRange(*r) for n, r in data["ranges"].items()}
     reader = _Reader(ranges)
@@ -233,8 +255,18 @@ def closed(
     entries = [ModuleCallEntry("", whole), *map(ModuleCallEntry, data["modules"][1:])]
     given = None if example is None else pytree.tree_unflatten(example, specs[0])
     guards = None if data["guards"] is None else reader.guards(*data["guards"])
-    return ExportedProgram(module, module.graph, signature, state, ranges, entries, given,
-                           constants, guards=guards, dialect=data["dialect"])  # fmt: skip
+    return ExportedProgram(
+        module,
+        module.graph,
+        signature,
+        state,
+        ranges,
+        entries,
+        given,
+        constants,
+        guards=guards,
+        dialect=data["dialect"],
+    )
 
 
 #: What inputs and outputs are, by the names of the classes.

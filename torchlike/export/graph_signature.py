@@ -8,10 +8,21 @@ from enum import Enum, auto
 from typing import Any
 
 __all__ = [
-    "ArgumentSpec", "ConstantArgument", "CustomObjArgument", "ExportBackwardSignature",
-    "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind", "OutputSpec",
-    "SymBoolArgument", "SymFloatArgument", "SymIntArgument", "TensorArgument", "TokenArgument",
-]  # fmt: skip
+    "ArgumentSpec",
+    "ConstantArgument",
+    "CustomObjArgument",
+    "ExportBackwardSignature",
+    "ExportGraphSignature",
+    "InputKind",
+    "InputSpec",
+    "OutputKind",
+    "OutputSpec",
+    "SymBoolArgument",
+    "SymFloatArgument",
+    "SymIntArgument",
+    "TensorArgument",
+    "TokenArgument",
+]
 
 
 @dataclasses.dataclass
@@ -67,9 +78,14 @@ class ConstantArgument:
 
 
 ArgumentSpec = (
-    TensorArgument | SymIntArgument | SymFloatArgument | SymBoolArgument | ConstantArgument
-    | CustomObjArgument | TokenArgument
-)  # fmt: skip
+    TensorArgument
+    | SymIntArgument
+    | SymFloatArgument
+    | SymBoolArgument
+    | ConstantArgument
+    | CustomObjArgument
+    | TokenArgument
+)
 
 
 class InputKind(Enum):
@@ -163,8 +179,11 @@ class ExportGraphSignature:
         return [s for s in self.input_specs if s.kind is kind]
 
     def _written(self, kind: OutputKind) -> Mapping[str, str]:
-        return {s.arg.name: s.target for s in self.output_specs
-                if s.kind is kind and s.target is not None}  # fmt: skip
+        return {
+            s.arg.name: s.target
+            for s in self.output_specs
+            if s.kind is kind and s.target is not None
+        }
 
     @property
     def parameters(self) -> Collection[str]:
@@ -179,8 +198,9 @@ class ExportGraphSignature:
     @property
     def non_persistent_buffers(self) -> Collection[str]:
         """Those that are no part of the state_dict."""
-        return tuple(s.target for s in self._inputs(InputKind.BUFFER)
-                     if s.target and s.persistent is False)  # fmt: skip
+        return tuple(
+            s.target for s in self._inputs(InputKind.BUFFER) if s.target and s.persistent is False
+        )
 
     @property
     def lifted_tensor_constants(self) -> Collection[str]:
@@ -285,6 +305,13 @@ class ExportGraphSignature:
                 spec.arg.name = new
 
     def __str__(self) -> str:
-        lines = ["", "# inputs", *map(str, self.input_specs), "", "# outputs",
-                 *map(str, self.output_specs), ""]  # fmt: skip
+        lines = [
+            "",
+            "# inputs",
+            *map(str, self.input_specs),
+            "",
+            "# outputs",
+            *map(str, self.output_specs),
+            "",
+        ]
         return "\n".join(lines)

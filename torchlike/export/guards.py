@@ -28,9 +28,11 @@ class InputGuards(Module):
     """
 
     def __init__(
-        self, leaves: Sequence[tuple[str, Any]], ranges: Mapping[str, tuple[int, int | None]],
+        self,
+        leaves: Sequence[tuple[str, Any]],
+        ranges: Mapping[str, tuple[int, int | None]],
         relations: Sequence[tuple[bool, str, str, bool]] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.leaves, self.ranges = list(leaves), dict(ranges)
         self.relations = list(relations)
@@ -62,9 +64,14 @@ class InputGuards(Module):
             _check((a == b if is_equality else a >= b) is holds, text)
 
     def _meet(
-        self, wanted: Any, size: Any, place: str, sizes: dict[str, int], where: dict[str, str],
+        self,
+        wanted: Any,
+        size: Any,
+        place: str,
+        sizes: dict[str, int],
+        where: dict[str, str],
         later: list[tuple[str, str, int]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Compare a size with what it has to be; the first one of a symbol says what that is."""
         if not isinstance(wanted, str):
             _check(wanted == size, f"{place} == {wanted}")

@@ -29,10 +29,15 @@ KIND = "torch.export"
 
 
 def export(
-    mod: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *,
-    dynamic_shapes: Any = None, strict: bool = False, preserve_module_call_signature: Any = (),
+    mod: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    strict: bool = False,
+    preserve_module_call_signature: Any = (),
     prefer_deferred_runtime_asserts_over_guards: bool = False,
-) -> ExportedProgram:  # fmt: skip
+) -> ExportedProgram:
     """Export a module called with example arguments.
 
     Args:
@@ -120,9 +125,13 @@ def _guards(args: Any, kwargs: dict[str, Any], sizes: Sizes) -> InputGuards:
 
 
 def save(
-    ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None,
-    opset_version: Any = None, pickle_protocol: int = 2,
-) -> None:  # fmt: skip
+    ep: ExportedProgram,
+    f: Any,
+    *,
+    extra_files: dict[str, Any] | None = None,
+    opset_version: Any = None,
+    pickle_protocol: int = 2,
+) -> None:
     """Save a program to a path or a binary file: its graph as plain data, its tensors, its example
     inputs.
 
@@ -136,8 +145,7 @@ def save(
         )
     description = {"program": graph_files.opened(ep)}
     leaves = None if ep.example_inputs is None else pytree.tree_leaves(ep.example_inputs)
-    tensors = {"state": dict(ep.state_dict), "constants": dict(ep.constants),
-               "example": leaves}  # fmt: skip
+    tensors = {"state": dict(ep.state_dict), "constants": dict(ep.constants), "example": leaves}
     archive.write(f, KIND, description, [], tensors, extra_files, archive.WITH_A_GRAPH)
 
 

@@ -23,8 +23,34 @@ from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
 #: Sizes at which a guard on named dimensions is tried, beside the ends of the range.
-_SAMPLES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 31, 32, 33, 64, 65, 100, 127, 128, 1000,
-            1009, 4096, 65537)  # fmt: skip
+_SAMPLES = (
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    16,
+    17,
+    31,
+    32,
+    33,
+    64,
+    65,
+    100,
+    127,
+    128,
+    1000,
+    1009,
+    4096,
+    65537,
+)
 
 
 class ValueRange(NamedTuple):
@@ -79,20 +105,25 @@ class Sizes:
         self._fixed = fixed
         self._by_root: dict[str, str] = {}
         pairs = said_of_leaves(spec, fn, args, kwargs)
-        rows = [self._row(leaf, said, name)
-                for (leaf, said), name in zip(pairs, self.names, strict=True)]  # fmt: skip
+        rows = [
+            self._row(leaf, said, name)
+            for (leaf, said), name in zip(pairs, self.names, strict=True)
+        ]
         made = self._made()
         #: What a leaf's size is (a tuple of ints and SymInts), or what stands for an int; None for
         #: what has no symbols.
-        self.of_leaves = [self._sized(leaf, row, made)
-                          for (leaf, _), row in zip(pairs, rows, strict=True)]  # fmt: skip
+        self.of_leaves = [
+            self._sized(leaf, row, made) for (leaf, _), row in zip(pairs, rows, strict=True)
+        ]
 
     def _row(self, leaf: Any, said: Any, name: str) -> dict[int, Linear]:
         """The dimensions of a leaf that are made of symbols, and how; 0 for a number itself."""
         if isinstance(leaf, Tensor):
             entries = of_dimensions(leaf, said)
-            found = {d: self._linear(e, leaf.shape[d], f"L['{name}'].size()[{d}]")
-                     for d, e in entries.items()}  # fmt: skip
+            found = {
+                d: self._linear(e, leaf.shape[d], f"L['{name}'].size()[{d}]")
+                for d, e in entries.items()
+            }
         elif type(leaf) is int and is_dynamic(said):
             found = {0: self._linear(said, leaf, f"L['{name}']")}
         else:
@@ -213,8 +244,9 @@ class Sizes:
             bounds = self.symbols[name].range
             ends = [max(bounds.lower, symbolic_sizes.LEAST)]
             ends += [bounds.upper] if bounds.upper is not None else []
-            found += [{name: n} for n in (*_SAMPLES, *ends)
-                      if bounds.has(n) and n >= symbolic_sizes.LEAST]  # fmt: skip
+            found += [
+                {name: n} for n in (*_SAMPLES, *ends) if bounds.has(n) and n >= symbolic_sizes.LEAST
+            ]
         return found
 
     def ranges(self) -> dict[str, ValueRange]:
@@ -239,8 +271,12 @@ def _violated(symbol: Symbol, guard: Any, fixes: bool) -> str:
 
 
 def _names(guard: Any) -> set[str]:
-    return {str(v) for side in (guard.left, guard.right) if symbolic_sizes.is_symbolic(side)
-            for v in side._get_vars()}  # fmt: skip
+    return {
+        str(v)
+        for side in (guard.left, guard.right)
+        if symbolic_sizes.is_symbolic(side)
+        for v in side._get_vars()
+    }
 
 
 def _range(said: Any) -> ValueRange:
@@ -249,8 +285,11 @@ def _range(said: Any) -> ValueRange:
 
 def leaf_names(fn: Any, args: Any, kwargs: Mapping[str, Any]) -> list[str]:
     """A name for each leaf of the arguments: the parameter's, and the way to it."""
-    return [text for argument in arguments_of(fn, args, kwargs)
-            for text in _paths(argument.label, argument.value)]  # fmt: skip
+    return [
+        text
+        for argument in arguments_of(fn, args, kwargs)
+        for text in _paths(argument.label, argument.value)
+    ]
 
 
 def _paths(name: str, value: Any) -> list[str]:

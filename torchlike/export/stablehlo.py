@@ -67,9 +67,10 @@ def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:
         return [_compiled(program, module)], state_of(module)
     if isinstance(program, LoadedModule):
         fitting = [
-            a for a in program._artifacts
+            a
+            for a in program._artifacts
             if a.about["modeless"] or a.about["training"] is program.training
-        ]  # fmt: skip
+        ]
         return fitting, state_of(program)
     if isinstance(program, ScriptModule):
         state = state_of(program)
@@ -92,8 +93,10 @@ def _compiled(program: ExportedProgram, module: Any) -> Artifact:
     return built(module, args, kwargs, state_of(module))
 
 
-_FIXED = ("save_stablehlo of a program with dynamic dimensions: export it with fixed shapes, one "
-          "file for each")  # fmt: skip
+_FIXED = (
+    "save_stablehlo of a program with dynamic dimensions: export it with fixed shapes, one "
+    "file for each"
+)
 
 
 def _the_one(artifacts: Sequence[Artifact], example_inputs: tuple[Any, ...] | None) -> Artifact:

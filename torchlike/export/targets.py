@@ -20,17 +20,77 @@ from torchlike.tensor import Tensor
 
 #: Functions that a graph calls beside operators: those of sizes, and parts of results.
 FUNCTIONS: dict[str, dict[str, Any]] = {
-    "operator": {name: getattr(operator, name) for name in (
-        "add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "neg", "pos", "abs", "eq", "ne",
-        "lt", "le", "gt", "ge", "and_", "or_", "xor", "invert", "lshift", "rshift", "not_",
-        "truth", "is_", "is_not", "index", "getitem")},
-    "math": {name: getattr(math, name) for name in (
-        "ceil", "floor", "trunc", "sqrt", "pow", "exp", "log", "log2", "log10", "sin", "cos",
-        "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "fabs")},
-    "symbolic": {name: getattr(symbolic, name) for name in (
-        "sym_int", "sym_float", "sym_max", "sym_min", "sym_not", "sym_ite", "sym_sum",
-        "sym_sqrt")},
-}  # fmt: skip
+    "operator": {
+        name: getattr(operator, name)
+        for name in (
+            "add",
+            "sub",
+            "mul",
+            "floordiv",
+            "truediv",
+            "mod",
+            "pow",
+            "neg",
+            "pos",
+            "abs",
+            "eq",
+            "ne",
+            "lt",
+            "le",
+            "gt",
+            "ge",
+            "and_",
+            "or_",
+            "xor",
+            "invert",
+            "lshift",
+            "rshift",
+            "not_",
+            "truth",
+            "is_",
+            "is_not",
+            "index",
+            "getitem",
+        )
+    },
+    "math": {
+        name: getattr(math, name)
+        for name in (
+            "ceil",
+            "floor",
+            "trunc",
+            "sqrt",
+            "pow",
+            "exp",
+            "log",
+            "log2",
+            "log10",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "fabs",
+        )
+    },
+    "symbolic": {
+        name: getattr(symbolic, name)
+        for name in (
+            "sym_int",
+            "sym_float",
+            "sym_max",
+            "sym_min",
+            "sym_not",
+            "sym_ite",
+            "sym_sum",
+            "sym_sqrt",
+        )
+    },
+}
 #: Operators that do more than compute: this one maps a file, and may make it.
 _NOT_FROM_FILES = ("from_file",)
 
@@ -53,8 +113,11 @@ def read(path: Any) -> Any:
     if not isinstance(path, list) or not all(isinstance(name, str) for name in path):
         raise RuntimeError(f"a graph of a file calls {path!r}, which is no path of names")
     home, *names = path
-    found = _operator(*names) if home == "ops" and len(names) in (2, 3) else (
-        FUNCTIONS.get(home, {}).get(names[0]) if len(names) == 1 else None)  # fmt: skip
+    found = (
+        _operator(*names)
+        if home == "ops" and len(names) in (2, 3)
+        else (FUNCTIONS.get(home, {}).get(names[0]) if len(names) == 1 else None)
+    )
     if found is None:
         raise RuntimeError(
             f"the program calls {'.'.join(path)}, which is not known here: import what defines "
@@ -111,8 +174,9 @@ def one_of(name: Any, names: Iterable[str], what: str) -> str:
 
 _LAYOUTS = {x._name: x for x in vars(layouts).values() if isinstance(x, layouts.layout)}
 _FORMATS = {x._name: x for x in vars(layouts).values() if isinstance(x, layouts.memory_format)}
-_DTYPES = {str(d).removeprefix("torch."): d for d in vars(dtypes).values()
-           if isinstance(d, dtypes.dtype)}  # fmt: skip
+_DTYPES = {
+    str(d).removeprefix("torch."): d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)
+}
 
 #: Values of nodes beside plain ones: what they are called, the class, and how they are written.
 NAMED: dict[str, tuple[type, Any, Any]] = {

@@ -31,9 +31,12 @@ class JaxProgram(NamedTuple):
 
 
 def to_jax(
-    module: nn.Module, args: Sequence[Any], kwargs: dict[str, Any] | None = None, *,
+    module: nn.Module,
+    args: Sequence[Any],
+    kwargs: dict[str, Any] | None = None,
+    *,
     dynamic_shapes: Any = None,
-) -> JaxProgram:  # fmt: skip
+) -> JaxProgram:
     """Make a module a pure function of JAX, which needs no torchlike to run.
 
     The function takes the parameters, the buffers, and the arrays among the arguments in their
@@ -82,10 +85,13 @@ def to_jax(
         new = {name: outputs[i] for name, i in written.items()}
         values.update(new)
         results = [
-            r if not isinstance(r, dict) else at(r["same"]) if "same" in r
+            r
+            if not isinstance(r, dict)
+            else at(r["same"])
+            if "same" in r
             else outputs[len(about["written"]) + r["output"]]
             for r in about["results"]
-        ]  # fmt: skip
+        ]
         result = unflatten(artifact.result, results)
         return (result, {**buffers, **new}) if written else result
 
@@ -113,8 +119,10 @@ def _written(about: Any, buffers: dict[str, Any], name: str) -> dict[str, int]:
     for i, where in enumerate(about["written"]):
         kind, what = where
         if kind != "state" or what not in buffers:
-            raise Unexportable(f"{name} writes into its parameters or arguments, which a function "
-                               "of JAX cannot: return new values")  # fmt: skip
+            raise Unexportable(
+                f"{name} writes into its parameters or arguments, which a function "
+                "of JAX cannot: return new values"
+            )
         found[what] = i
     for what, output in about["slots"]:
         found[what] = len(about["written"]) + output

@@ -166,9 +166,13 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
     state = _state_inputs(tracer, module, fake)
     given, named = _argument_inputs(tracer, module, args, kwargs, fake, sizes)
     with (
-        _Patcher() as patches, _attributes_kept(module, tracer), _exporting(), fake, mode,
+        _Patcher() as patches,
+        _attributes_kept(module, tracer),
+        _exporting(),
+        fake,
+        mode,
         reparametrized(module, state),
-    ):  # fmt: skip
+    ):
         tracer._patch(patches, {})
         result = _run(tracer, module, given, named)
         _write_rebound(module, state)
@@ -212,8 +216,9 @@ def _state_inputs(tracer: ExportTracer, module: Module, fake: FakeTensorMode) ->
     """Placeholders of parameters and buffers; what stands for them, by their names."""
     found: dict[str, Tensor] = {}
     persistent = set(module.state_dict(keep_vars=True))
-    named = [(InputKind.PARAMETER, n, p)
-             for n, p in module.named_parameters(remove_duplicate=False)]  # fmt: skip
+    named = [
+        (InputKind.PARAMETER, n, p) for n, p in module.named_parameters(remove_duplicate=False)
+    ]
     named += [(InputKind.BUFFER, n, b) for n, b in module.named_buffers(remove_duplicate=False)]
     for kind, name, tensor in named:
         kept = name in persistent if kind is InputKind.BUFFER else None
@@ -305,17 +310,19 @@ def _attributes_kept(module: Module, tracer: ExportTracer) -> Iterator[None]:
         yield
         found = [
             f"self.{tracer.paths[m]}.{name}".replace("..", ".")
-            for m, attributes in kept.items() for name, value in vars(m).items()
+            for m, attributes in kept.items()
+            for name, value in vars(m).items()
             if isinstance(value, Tensor) and attributes.get(name) is not value
-        ]  # fmt: skip
+        ]
         if found:
             several = ("attributes", "were") if len(found) > 1 else ("attribute", "was")
             warnings.warn(
                 f"The tensor {several[0]} {', '.join(found)} {several[1]} assigned during export. "
                 "Such attributes must be registered as buffers using the `register_buffer` API "
                 "(https://pytorch.org/docs/stable/generated/torch.nn.Module.html"
-                "#torch.nn.Module.register_buffer).", stacklevel=4,
-            )  # fmt: skip
+                "#torch.nn.Module.register_buffer).",
+                stacklevel=4,
+            )
     finally:
         for m, attributes in kept.items():
             own = vars(m)

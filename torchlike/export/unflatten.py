@@ -27,9 +27,13 @@ class FlatArgsAdapter(abc.ABC):
 
     @abc.abstractmethod
     def adapt(
-        self, target_spec: Any, input_spec: Any, input_args: list[Any],
-        metadata: dict[str, Any] | None = None, obj: Any = None,
-    ) -> list[Any]:  # fmt: skip
+        self,
+        target_spec: Any,
+        input_spec: Any,
+        input_args: list[Any],
+        metadata: dict[str, Any] | None = None,
+        obj: Any = None,
+    ) -> list[Any]:
         """The leaves in the order of ``target_spec``, of those in the order of ``input_spec``."""
 
 
@@ -163,9 +167,15 @@ class _Parts:
         return self._closed(holder, graph)
 
     def _call(
-        self, call: str, within: str, nodes: list[Node], holder: Module, graph: Graph,
-        made: dict[Node, Node], value: Any,
-    ) -> None:  # fmt: skip
+        self,
+        call: str,
+        within: str,
+        nodes: list[Node],
+        holder: Module,
+        graph: Graph,
+        made: dict[Node, Node],
+        value: Any,
+    ) -> None:
         """A call of a part below."""
         path = without_counts(call)
         own = set(nodes)

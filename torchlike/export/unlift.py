@@ -13,8 +13,11 @@ from torchlike.nn import Module, Parameter
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
-_WRITTEN = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION,
-            OutputKind.USER_INPUT_MUTATION)  # fmt: skip
+_WRITTEN = (
+    OutputKind.BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION,
+)
 
 
 def unlifted(program: Any, check_guards: bool) -> GraphModule:
@@ -46,8 +49,9 @@ def unlifted(program: Any, check_guards: bool) -> GraphModule:
     for node in program.graph.nodes:
         if node.op not in ("placeholder", "output"):
             found[node] = graph.node_copy(node, lambda n: found[n])
-    outputs = [found.get(a, a) if isinstance(a, Node) else a
-               for a in program.graph.output_node().args[0]]  # fmt: skip
+    outputs = [
+        found.get(a, a) if isinstance(a, Node) else a for a in program.graph.output_node().args[0]
+    ]
     results = _write(graph, signature.output_specs, outputs, by_name)
     graph.output(tuple(results))
     entry = program.module_call_graph[0].signature

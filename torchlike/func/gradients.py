@@ -74,9 +74,10 @@ def differentiating(leaves: Sequence[Tensor], variables: Sequence[Tensor]) -> It
 def plain_leaves(given: Any) -> list[Tensor]:
     """The tensors among arguments that own their memory and do not require grad."""
     return [
-        t for t in trees.leaves(given)
+        t
+        for t in trees.leaves(given)
         if isinstance(t, Tensor) and t._base is None and t._node is None and not t._requires_grad
-    ]  # fmt: skip
+    ]
 
 
 def unattached(output: Any, beside: Sequence[Tensor], variables: Sequence[Tensor]) -> Any:
@@ -142,29 +143,41 @@ def _wanted_below(tensors: Sequence[Any]) -> bool:
 
 
 def _cotangent_gradients(
-    outputs: Sequence[Tensor], variables: Sequence[Tensor], cotangents: Any, recorded: bool,
-    retain_graph: Any, enabled: bool,
-) -> list[Tensor]:  # fmt: skip
+    outputs: Sequence[Tensor],
+    variables: Sequence[Tensor],
+    cotangents: Any,
+    recorded: bool,
+    retain_graph: Any,
+    enabled: bool,
+) -> list[Tensor]:
     """Gradients of the variables, zeros for those that were not used. ``enabled``: whether the
     caller of the transform records."""
-    wanted = [(o, None if cotangents is None else cotangents[i])
-              for i, o in enumerate(outputs) if o.requires_grad]  # fmt: skip
+    wanted = [
+        (o, None if cotangents is None else cotangents[i])
+        for i, o in enumerate(outputs)
+        if o.requires_grad
+    ]
     if not wanted:
         return [v.detach().new_zeros(v.shape) for v in variables]
     # What is inside a box may be wanted on the tape of its level where this one is not. But not
     # always: recorded below, the variables themselves would be wanted there, and `outside`
     # takes off the top alone.
-    as_tensors = recorded or (enabled and _wanted_below([*outputs, *variables,
-                                                         *(cotangents or ())]))  # fmt: skip
+    as_tensors = recorded or (
+        enabled and _wanted_below([*outputs, *variables, *(cotangents or ())])
+    )
     found = gradients(
-        [o for o, _ in wanted], variables,
-        None if cotangents is None else [c for _, c in wanted], retain_graph, as_tensors,
-    )  # fmt: skip
+        [o for o, _ in wanted],
+        variables,
+        None if cotangents is None else [c for _, c in wanted],
+        retain_graph,
+        as_tensors,
+    )
     return [
-        v.detach().new_zeros(v.shape) if g is None
+        v.detach().new_zeros(v.shape)
+        if g is None
         else outside(g if isinstance(g, Tensor) else wrap(array_of(g)), recorded)
         for v, g in zip(variables, found, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def chosen(args: Sequence[Any], argnums: Any) -> Any:
@@ -263,8 +276,9 @@ def grad_and_value(
         with enable_grad():
             output, aux = split_aux(output, has_aux, what)
             if not isinstance(output, Tensor):
-                raise RuntimeError(f"{what}: Expected f(*args) to return a Tensor, got "
-                                   f"{type(output)}")  # fmt: skip
+                raise RuntimeError(
+                    f"{what}: Expected f(*args) to return a Tensor, got {type(output)}"
+                )
             if output.dim() != 0:
                 raise RuntimeError(
                     f"{what}: Expected f(*args) to return a scalar Tensor, got tensor with "
@@ -361,9 +375,13 @@ def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def jacrev(
-    func: Callable[..., Any], argnums: Any = 0, *, has_aux: Any = False,
-    chunk_size: int | None = None, _preallocate_and_copy: Any = False,
-) -> Callable[..., Any]:  # fmt: skip
+    func: Callable[..., Any],
+    argnums: Any = 0,
+    *,
+    has_aux: Any = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: Any = False,
+) -> Callable[..., Any]:
     """A function that gives the Jacobian, row by row: ``vmap`` of `vjp` over unit cotangents.
 
     For an output of shape (*o) and an argument of shape (*i) it has shape (*o, *i); trees of
@@ -394,22 +412,27 @@ def jacrev(
         else:
             columns = trees.leaves(vmap(vjp_fn, chunk_size=chunk_size)(rows))
         sizes = [o.numel() for o in outputs]
-        jacobian = trees.unflatten(out_structure, [
-            trees.unflatten(in_structure, [
-                part.reshape((*o.shape, *x.shape))
-                for part, x in zip(parts, inputs, strict=True)
-            ])
-            for o, parts in zip(
-                outputs, zip(*(c.split(sizes) for c in columns), strict=True), strict=True)
-        ])  # fmt: skip
+        jacobian = trees.unflatten(
+            out_structure,
+            [
+                trees.unflatten(
+                    in_structure,
+                    [
+                        part.reshape((*o.shape, *x.shape))
+                        for part, x in zip(parts, inputs, strict=True)
+                    ],
+                )
+                for o, parts in zip(
+                    outputs, zip(*(c.split(sizes) for c in columns), strict=True), strict=True
+                )
+            ],
+        )
         return (jacobian, found[2]) if has_aux else jacobian
 
     return wrapped
 
 
-def _one_by_one(
-    vjp_fn: Callable[..., Any], rows: list[Tensor], structure: Any
-) -> list[Tensor]:  # fmt: skip
+def _one_by_one(vjp_fn: Callable[..., Any], rows: list[Tensor], structure: Any) -> list[Tensor]:
     """The leaves of ``vmap(vjp_fn)`` of rows, by a loop; a row has the structure of an output."""
     each = zip(*(x.unbind(0) for x in rows), strict=True)
     pulled = [trees.leaves(vjp_fn(trees.unflatten(structure, list(row)))) for row in each]

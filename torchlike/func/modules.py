@@ -13,9 +13,14 @@ from torchlike.tensor import Tensor
 
 
 def functional_call(
-    module: Module, parameter_and_buffer_dicts: Any, args: Any = None,
-    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
-) -> Tensor:  # fmt: skip
+    module: Module,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Tensor:
     """``module(*args, **kwargs)`` with the given tensors in the place of its own.
 
     Args:

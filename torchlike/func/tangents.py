@@ -33,9 +33,13 @@ _WHAT = "jvp(f, primals, tangents)"
 
 
 def jvp(
-    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False,
+    func: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = False,
     has_aux: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     """``(output, derivative)`` of func at the primals along the tangents, trees of tensors alike;
     with ``has_aux`` ``(output, derivative, aux)``.
 
@@ -53,9 +57,13 @@ def _write(i: int, x: Tensor, direction: Tensor, primal: Tensor, tangent: Tensor
 
 
 def _pushed(
-    func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, has_aux: Any,
+    func: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    strict: bool,
+    has_aux: Any,
     write: Callable[..., None],
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     """`jvp`, with ``write(i, primal, tangent, new ones)`` for each argument that func wrote to."""
     for what, value in (("primals", primals), ("tangents", tangents)):
         if not isinstance(value, tuple):
@@ -106,9 +114,12 @@ def _pushed(
 
 
 def jacfwd(
-    func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False, *,
+    func: Callable[..., Any],
+    argnums: Any = 0,
+    has_aux: Any = False,
+    *,
     randomness: str = "error",
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """A function that gives the Jacobian, column by column: ``vmap`` of `jvp` over unit tangents.
 
     Shapes as those of `jacrev`, which is the cheaper one for few outputs, this for few inputs.
@@ -150,13 +161,19 @@ def jacfwd(
         leaves, out_structure = trees.flatten(columns)
         check_real(leaves, "jacfwd", "output")
         sizes = [x.numel() for x in inputs]
-        jacobian = trees.unflatten(out_structure, [
-            trees.unflatten(in_structure, [
-                part.movedim(0, -1).reshape((*part.shape[1:], *x.shape))
-                for part, x in zip(column.split(sizes), inputs, strict=True)
-            ])
-            for column in leaves
-        ])  # fmt: skip
+        jacobian = trees.unflatten(
+            out_structure,
+            [
+                trees.unflatten(
+                    in_structure,
+                    [
+                        part.movedim(0, -1).reshape((*part.shape[1:], *x.shape))
+                        for part, x in zip(column.split(sizes), inputs, strict=True)
+                    ],
+                )
+                for column in leaves
+            ],
+        )
         if has_aux:
             *aux, structure = beside
             found = iter(tensors)
@@ -197,9 +214,11 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         further = previous and depends_elsewhere(outputs, variables)
         moving = [o for o in outputs if o.requires_grad]
         unknown = [variable(o.detach().new_zeros(o.shape), "linearize") for o in moving]
-        pulled = autograd.grad(
-            moving, variables, unknown, create_graph=True, allow_unused=True
-        ) if moving else ()  # fmt: skip
+        pulled = (
+            autograd.grad(moving, variables, unknown, create_graph=True, allow_unused=True)
+            if moving
+            else ()
+        )
 
     def jvp_fn(*tangents: Any) -> Any:
         given, given_structure = trees.flatten(tangents)
@@ -214,8 +233,15 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                     f"Expected a tangent of shape {list(x.shape)} and dtype {x.dtype}, got "
                     f"{list(t.shape) if isinstance(t, Tensor) else type(t)}"
                 )
-        pairs = [(p, t) for p, t in zip(pulled, given, strict=True)
-                 if p is not None and p.requires_grad] if pulled else []  # fmt: skip
+        pairs = (
+            [
+                (p, t)
+                for p, t in zip(pulled, given, strict=True)
+                if p is not None and p.requires_grad
+            ]
+            if pulled
+            else []
+        )
         pushed: Any = [None] * len(unknown)
         if pairs:
             recorded = modes.current.grad_enabled and (
@@ -223,9 +249,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             )
             with enable_grad():
                 pushed = autograd.grad(
-                    [p for p, _ in pairs], unknown, [t for _, t in pairs], retain_graph=True,
-                    create_graph=recorded or bool(modes.current.levels), allow_unused=True,
-                )  # fmt: skip
+                    [p for p, _ in pairs],
+                    unknown,
+                    [t for _, t in pairs],
+                    retain_graph=True,
+                    create_graph=recorded or bool(modes.current.levels),
+                    allow_unused=True,
+                )
                 pushed = [None if g is None else outside(g, recorded) for g in pushed]
         found = iter(pushed)
         results = []

@@ -24,7 +24,20 @@ from torchlike.fx.proxy import Proxy
 from torchlike.fx.subgraph_rewriter import replace_pattern
 
 __all__ = [
-    "PH", "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "ProxyableClassMeta",
-    "Tracer", "Transformer", "has_side_effect", "is_fx_tracing", "map_arg", "replace_pattern",
-    "symbolic_trace", "wrap",
-]  # fmt: skip
+    "PH",
+    "CodeGen",
+    "Graph",
+    "GraphModule",
+    "Interpreter",
+    "Node",
+    "Proxy",
+    "ProxyableClassMeta",
+    "Tracer",
+    "Transformer",
+    "has_side_effect",
+    "is_fx_tracing",
+    "map_arg",
+    "replace_pattern",
+    "symbolic_trace",
+    "wrap",
+]

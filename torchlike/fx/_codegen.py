@@ -22,31 +22,69 @@ from torchlike.utils import _pytree
 
 #: Operators of two or one operands that are written as such.
 _BINARY = {
-    "eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "add": "+", "sub": "-",
-    "mul": "*", "floordiv": "//", "truediv": "/", "mod": "%", "pow": "**", "lshift": "<<",
-    "rshift": ">>", "and_": "&", "or_": "|", "xor": "^", "matmul": "@",
-}  # fmt: skip
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "gt": ">",
+    "le": "<=",
+    "ge": ">=",
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "floordiv": "//",
+    "truediv": "/",
+    "mod": "%",
+    "pow": "**",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and_": "&",
+    "or_": "|",
+    "xor": "^",
+    "matmul": "@",
+}
 reflectable_magic_methods = {
-    name: f"{{}} {sign} {{}}" for name, sign in _BINARY.items()
+    name: f"{{}} {sign} {{}}"
+    for name, sign in _BINARY.items()
     if name not in ("eq", "ne", "lt", "gt", "le", "ge")
-}  # fmt: skip
+}
 magic_methods = {
     **{name: f"{{}} {sign} {{}}" for name, sign in _BINARY.items()},
-    "pos": "+{}", "neg": "-{}", "invert": "~{}", "getitem": "{}[{}]",
-}  # fmt: skip
+    "pos": "+{}",
+    "neg": "-{}",
+    "invert": "~{}",
+    "getitem": "{}[{}]",
+}
 inplace_methods = {
-    **{f"i{name.rstrip('_')}": f"{{}} {_BINARY[name]}= {{}}" for name in (
-        "add", "and_", "floordiv", "lshift", "mod", "mul", "matmul", "or_", "pow", "rshift", "sub",
-        "truediv", "xor")},
+    **{
+        f"i{name.rstrip('_')}": f"{{}} {_BINARY[name]}= {{}}"
+        for name in (
+            "add",
+            "and_",
+            "floordiv",
+            "lshift",
+            "mod",
+            "mul",
+            "matmul",
+            "or_",
+            "pow",
+            "rshift",
+            "sub",
+            "truediv",
+            "xor",
+        )
+    },
     "setitem": "{}[{}] = {}",
-}  # fmt: skip
+}
 
 
 #: What the source calls containers that were annotated by their names in ``typing``.
 _GENERICS: dict[Any, Any] = {
-    list: typing.List, dict: typing.Dict, set: typing.Set, frozenset: typing.FrozenSet,  # noqa: UP006
+    list: list,
+    dict: dict,
+    set: set,
+    frozenset: typing.FrozenSet,  # noqa: UP006
     tuple: typing.Tuple,  # noqa: UP006
-}  # fmt: skip
+}
 
 
 @dataclass
@@ -162,8 +200,9 @@ class CodeGen:
         """Further global names of the code, with their values."""
         return []
 
-    def _gen_python_code(self, nodes: Any, root_module: str, namespace: _Namespace,
-                         **kwargs: Any) -> PythonCode:  # fmt: skip
+    def _gen_python_code(
+        self, nodes: Any, root_module: str, namespace: _Namespace, **kwargs: Any
+    ) -> PythonCode:
         """The source. ``verbose``, ``include_stride`` and ``include_device``: with notes for people
         on what values are and where they come from."""
         return _Writer(self, nodes, root_module, namespace, **kwargs).python_code()
@@ -209,10 +248,17 @@ class _Writer:
     """Writes one graph's source."""
 
     def __init__(
-        self, codegen: CodeGen, nodes: Any, root: str, namespace: _Namespace, *,
-        verbose: bool = False, include_stride: bool = False, include_device: bool = False,
+        self,
+        codegen: CodeGen,
+        nodes: Any,
+        root: str,
+        namespace: _Namespace,
+        *,
+        verbose: bool = False,
+        include_stride: bool = False,
+        include_device: bool = False,
         **others: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.verbose, self.shown = verbose, (include_stride, include_device)
         self.origins = _readable.Origins()
         self.codegen, self.nodes, self.root, self.namespace = codegen, nodes, root, namespace

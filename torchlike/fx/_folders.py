@@ -12,8 +12,15 @@ from torchlike import nn
 from torchlike._runtime import whole_files
 
 #: Modules whose text is a call that makes them.
-_WRITTEN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.BatchNorm1d, nn.BatchNorm2d,
-            nn.BatchNorm3d)  # fmt: skip
+_WRITTEN = (
+    nn.Linear,
+    nn.Conv1d,
+    nn.Conv2d,
+    nn.Conv3d,
+    nn.BatchNorm1d,
+    nn.BatchNorm2d,
+    nn.BatchNorm3d,
+)
 
 
 def write_to_folder(module: Any, folder: Path, name: str, imports: str, source: str) -> None:
@@ -36,8 +43,10 @@ def write_to_folder(module: Any, folder: Path, name: str, imports: str, source: 
             continue
         saved.append(child_name)
         torchlike.save(child, folder / f"{child_name}.pt")
-        lines.append(f"setattr(self, {child_name!r}, torch.load("
-                     f"_here / {f'{child_name}.pt'!r}, weights_only=False))")  # fmt: skip
+        lines.append(
+            f"setattr(self, {child_name!r}, torch.load("
+            f"_here / {f'{child_name}.pt'!r}, weights_only=False))"
+        )
     for own, tensor in module._buffers.items():
         if tensor is not None:
             lines.append(f"self.register_buffer({own!r}, {_empty(tensor)})")
@@ -70,8 +79,9 @@ class {name}(torch.nn.Module):
     if saved:
         warnings.warn(
             "Was not able to save the following children modules as reprs -saved as pickled files "
-            f"instead: {saved}", stacklevel=3,
-        )  # fmt: skip
+            f"instead: {saved}",
+            stacklevel=3,
+        )
 
 
 def _is_written(module: Any) -> bool:
@@ -81,8 +91,11 @@ def _is_written(module: Any) -> bool:
     if any(p.dtype is not torchlike.float32 for p in module.parameters()):
         return False
     call: Any = ast.parse(repr(module), mode="eval").body
-    return not any(isinstance(part, ast.Name) for value in (*call.args, *call.keywords)
-                   for part in ast.walk(value))  # fmt: skip
+    return not any(
+        isinstance(part, ast.Name)
+        for value in (*call.args, *call.keywords)
+        for part in ast.walk(value)
+    )
 
 
 def _empty(tensor: Any) -> str:

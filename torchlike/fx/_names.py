@@ -19,13 +19,22 @@ _OF_THE_CORE = {
     **{
         name: f"torch._C._nn.{name}"
         for name in (
-            "avg_pool2d", "avg_pool3d", "elu_", "gelu", "hardtanh_", "leaky_relu_", "linear",
-            "one_hot", "scaled_dot_product_attention", "softplus", "softshrink",
+            "avg_pool2d",
+            "avg_pool3d",
+            "elu_",
+            "gelu",
+            "hardtanh_",
+            "leaky_relu_",
+            "linear",
+            "one_hot",
+            "scaled_dot_product_attention",
+            "softplus",
+            "softshrink",
         )
     },
     "logsigmoid": "torch._C._nn.log_sigmoid",
     "threshold": "torch.nn.functional._threshold",
-}  # fmt: skip
+}
 #: Functions of torch that stand in torch.functional.
 IN_FUNCTIONAL_TEXT = """
     atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors broadcast_shapes cartesian_prod

@@ -21,9 +21,10 @@ _children_by_spec: dict[Any, Callable[[Any, Any], list[Any]]] = {
 
 
 def register_pytree_flatten_spec(
-    cls: Any, flatten_fn_spec: Callable[[Any, Any], list[Any]],
+    cls: Any,
+    flatten_fn_spec: Callable[[Any, Any], list[Any]],
     flatten_fn_exact_match_spec: Callable[[Any, Any], bool] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Say how a class's children are asked of a value of a known structure."""
     _children_by_spec[cls] = flatten_fn_spec
 

@@ -30,8 +30,16 @@ from torchlike.nn.parameter import Parameter
 from torchlike.tensor import Tensor
 from torchlike.utils import _pytree as pytree
 
-__all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing",
-           "symbolic_trace", "wrap"]  # fmt: skip
+__all__ = [
+    "PH",
+    "PHBase",
+    "PHWithMeta",
+    "ProxyableClassMeta",
+    "Tracer",
+    "is_fx_tracing",
+    "symbolic_trace",
+    "wrap",
+]
 
 #: What tracers of other libraries' take from here.
 _orig_module_call = Module.__call__
@@ -94,8 +102,9 @@ def _patch_function(fn: FunctionType, nargs: int) -> FunctionType:
     """The function with its ``*args`` and ``**kwargs`` as two ordinary parameters more."""
     code = fn.__code__
     flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
-    made = code.replace(co_argcount=nargs, co_posonlyargcount=0, co_kwonlyargcount=0,
-                        co_flags=flags)  # fmt: skip
+    made = code.replace(
+        co_argcount=nargs, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags
+    )
     return FunctionType(made, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
 
 
@@ -122,14 +131,17 @@ class Tracer(TracerBase):
     """
 
     def __init__(
-        self, autowrap_modules: tuple[ModuleType, ...] = (math,),
+        self,
+        autowrap_modules: tuple[ModuleType, ...] = (math,),
         autowrap_functions: tuple[Callable[..., Any], ...] = (),
         param_shapes_constant: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._autowrap_function_ids = {
-            id(value) for module in autowrap_modules for name, value in vars(module).items()
+            id(value)
+            for module in autowrap_modules
+            for name, value in vars(module).items()
             if not name.startswith("_") and callable(value)
-        } | {id(f) for f in autowrap_functions}  # fmt: skip
+        } | {id(f) for f in autowrap_functions}
         self._autowrap_search: list[ModuleType] = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
         self.submodule_paths: dict[Module, str] | None = None

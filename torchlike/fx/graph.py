@@ -27,10 +27,19 @@ from torchlike.fx.node import Argument, Node, _get_qualified_name, map_arg
 from torchlike.nn.modules.module import Module
 
 __all__ = [
-    "CodeGen", "Graph", "PythonCode", "_CustomBuiltin", "_Namespace", "_PyTreeCodeGen",
-    "_PyTreeInfo", "_custom_builtins", "_get_qualified_name", "inplace_methods", "magic_methods",
+    "CodeGen",
+    "Graph",
+    "PythonCode",
+    "_CustomBuiltin",
+    "_Namespace",
+    "_PyTreeCodeGen",
+    "_PyTreeInfo",
+    "_custom_builtins",
+    "_get_qualified_name",
+    "inplace_methods",
+    "magic_methods",
     "reflectable_magic_methods",
-]  # fmt: skip
+]
 
 
 class _InsertPoint:
@@ -118,9 +127,14 @@ class Graph:
     # -- adding ------------------------------------------------------------------------------------
 
     def create_node(
-        self, op: str, target: Any, args: Any = None, kwargs: Any = None, name: str | None = None,
+        self,
+        op: str,
+        target: Any,
+        args: Any = None,
+        kwargs: Any = None,
+        name: str | None = None,
         type_expr: Any = None,
-    ) -> Node:  # fmt: skip
+    ) -> Node:
         """A new node at the place of insertion (the end, if no other was said)."""
         args = () if args is None else args
         kwargs = {} if kwargs is None else kwargs
@@ -179,9 +193,13 @@ class Graph:
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(
-        self, the_function: Callable[..., Any], args: Any = None, kwargs: Any = None,
-        type_expr: Any = None, name: str | None = None,
-    ) -> Node:  # fmt: skip
+        self,
+        the_function: Callable[..., Any],
+        args: Any = None,
+        kwargs: Any = None,
+        type_expr: Any = None,
+        name: str | None = None,
+    ) -> Node:
         """A call of a function."""
         return self.create_node(
             "call_function", the_function, args, kwargs, name=name, type_expr=type_expr
@@ -398,8 +416,11 @@ def _short(module: Any) -> str:
 def _table(rows: list[list[Any]], headers: list[str]) -> str:
     """Columns under headings, laid out as the package ``tabulate`` does."""
     text = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(head) + 2, *map(len, column)) for head, *column in
-              zip(headers, *text, strict=True)]  # fmt: skip
-    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-             for row in [headers, ["-" * w for w in widths], *text]]  # fmt: skip
+    widths = [
+        max(len(head) + 2, *map(len, column)) for head, *column in zip(headers, *text, strict=True)
+    ]
+    lines = [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in [headers, ["-" * w for w in widths], *text]
+    ]
     return "\n".join(lines)

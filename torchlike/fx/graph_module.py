@@ -29,16 +29,24 @@ __all__ = ["GraphModule", "reduce_graph_module"]
 _numbers = itertools.count()
 #: Hooks that a copy has too.
 _KEPT_HOOKS = (
-    "_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
-    "_forward_pre_hooks", "_forward_hooks", "_replace_hooks", "_create_node_hooks",
-    "_erase_node_hooks", "_deepcopy_hooks",
-)  # fmt: skip
+    "_state_dict_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_replace_hooks",
+    "_create_node_hooks",
+    "_erase_node_hooks",
+    "_deepcopy_hooks",
+)
 
 
 def _forward_from_src(
-    src: str, names: dict[str, Any], func_name: str = "forward",
+    src: str,
+    names: dict[str, Any],
+    func_name: str = "forward",
     traced: dict[str, Any] | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """The function that a source defines. Its lines can be found, for tracebacks and for
     ``torchlike.jit``; ``traced`` says which function it is made of."""
     path = f"<eval_with_key>.{next(_numbers)}"
@@ -190,8 +198,10 @@ _CALLS = ("_call_impl", "_wrapped_call_impl", "__call__", "forward")
 def _shown(frame: Any) -> str:
     lines = linecache.getlines(frame.filename)
     at = frame.lineno - 1
-    around = "".join(f"    {'>' if i == at else ' '} {lines[i].rstrip()}\n"
-                     for i in range(max(at - 2, 0), min(at + 2, len(lines))))  # fmt: skip
+    around = "".join(
+        f"    {'>' if i == at else ' '} {lines[i].rstrip()}\n"
+        for i in range(max(at - 2, 0), min(at + 2, len(lines)))
+    )
     return (
         f"Call using an FX-traced Module, line {frame.lineno} of the traced Module's generated "
         f"forward function:\n{around}"
@@ -385,9 +395,13 @@ class GraphModule(GraphHooks, Module):
     # -- what it says ------------------------------------------------------------------------------
 
     def print_readable(
-        self, print_output: bool = True, include_stride: bool = False,
-        include_device: bool = False, colored: bool = False, **kwargs: Any,
-    ) -> str:  # fmt: skip
+        self,
+        print_output: bool = True,
+        include_stride: bool = False,
+        include_device: bool = False,
+        colored: bool = False,
+        **kwargs: Any,
+    ) -> str:
         """The source of this module and of those below it, with what values are and where they
         come from, printed and returned."""
         written = self._graph.python_code(
@@ -403,8 +417,14 @@ class GraphModule(GraphHooks, Module):
         for name, child in self.named_children():
             if isinstance(child, GraphModule):
                 below = child.print_readable(print_output=False)
-                parts.append("\n".join("    " + x for x in below.replace(
-                    f"class {type(child).__name__}", f"class {name}", 1).split("\n")))  # fmt: skip
+                parts.append(
+                    "\n".join(
+                        "    " + x
+                        for x in below.replace(
+                            f"class {type(child).__name__}", f"class {name}", 1
+                        ).split("\n")
+                    )
+                )
         result = "\n".join(parts) + "\n"
         if print_output:
             print(result)  # noqa: T201

@@ -42,9 +42,11 @@ class Interpreter:
                         self.user_to_last_uses.setdefault(node, []).append(n)
 
     def run(
-        self, *args: Any, initial_env: dict[Node, Any] | None = None,
+        self,
+        *args: Any,
+        initial_env: dict[Node, Any] | None = None,
         enable_io_processing: bool = True,
-    ) -> Argument:  # fmt: skip
+    ) -> Argument:
         """The result for arguments. ``initial_env`` has values of nodes that are not run again."""
         self.env = initial_env if initial_env is not None else {}
         if enable_io_processing:
@@ -187,8 +189,9 @@ class Transformer(Interpreter):
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """A call of the submodule in the new graph."""
-        return self.tracer.call_module(self.fetch_attr(target), self.fetch_attr(target).forward,
-                                       args, kwargs)  # fmt: skip
+        return self.tracer.call_module(
+            self.fetch_attr(target), self.fetch_attr(target).forward, args, kwargs
+        )
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """A call of the function in the new graph."""

@@ -19,17 +19,32 @@ __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "ma
 
 #: Numbers and the like that stand for themselves among arguments.
 base_types = (
-    str, int, float, bool, complex, dtypes.dtype, Tensor, devices.device, layouts.memory_format,
+    str,
+    int,
+    float,
+    bool,
+    complex,
+    dtypes.dtype,
+    Tensor,
+    devices.device,
+    layouts.memory_format,
     layouts.layout,
-)  # fmt: skip
+)
 BaseArgumentTypes = str | int | float | bool | complex | dtypes.dtype | Tensor | devices.device
 Target = Callable[..., Any] | str
 #: What a node holds among its arguments, and what one gives when it runs: a tensor, a number, a
 #: list of them, or in a graph a node.
 Argument = Any
 
-_OPERATIONS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output",
-               "root")  # fmt: skip
+_OPERATIONS = (
+    "placeholder",
+    "call_method",
+    "call_module",
+    "call_function",
+    "get_attr",
+    "output",
+    "root",
+)
 #: Functions whose calls are kept, though nothing uses their results.
 _side_effectful_functions: set[Any] = {torchlike._assert, operator.setitem}
 
@@ -106,9 +121,15 @@ class Node:
     attrs_for_lowering: dict[str, Any]
 
     def __init__(
-        self, graph: Any, name: str, op: str, target: Any, args: Any, kwargs: Any,
+        self,
+        graph: Any,
+        name: str,
+        op: str,
+        target: Any,
+        args: Any,
+        kwargs: Any,
         return_type: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if op not in _OPERATIONS:
             raise AssertionError(f"op '{op}' is not one of {_OPERATIONS}")
         if op == "call_function":
@@ -252,9 +273,12 @@ class Node:
         self._set(map_arg(self._args, change), map_arg(self._kwargs, change))
 
     def replace_all_uses_with(
-        self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True, *,
+        self,
+        replace_with: Node,
+        delete_user_cb: Callable[[Node], bool] = lambda user: True,
+        *,
         propagate_meta: bool = False,
-    ) -> list[Node]:  # fmt: skip
+    ) -> list[Node]:
         """Let the users of this node use another instead. Gives those users."""
         if propagate_meta:
             if replace_with.meta:
@@ -303,17 +327,24 @@ class Node:
         return False
 
     def normalized_arguments(
-        self, root: Any, arg_types: tuple[Any, ...] | None = None,
-        kwarg_types: dict[str, Any] | None = None, normalize_to_only_use_kwargs: bool = False,
-    ) -> ArgsKwargsPair | None:  # fmt: skip
+        self,
+        root: Any,
+        arg_types: tuple[Any, ...] | None = None,
+        kwarg_types: dict[str, Any] | None = None,
+        normalize_to_only_use_kwargs: bool = False,
+    ) -> ArgsKwargsPair | None:
         """The arguments by the names of the called function's or module's parameters, with the
         defaults, as ``(args, kwargs)``. None for a node of another kind, and where they are not
         known. See ``torch.fx.operator_schemas.normalize_function``."""
         if self.op == "call_function":
             return normalize_function(
-                self.target, self.args, self.kwargs, arg_types, kwarg_types,
+                self.target,
+                self.args,
+                self.kwargs,
+                arg_types,
+                kwarg_types,
                 normalize_to_only_use_kwargs,
-            )  # fmt: skip
+            )
         if self.op == "call_module":
             return normalize_module(
                 root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs
@@ -331,9 +362,12 @@ class Node:
         return _get_qualified_name(target)
 
     def format_node(
-        self, placeholder_names: list[str] | None = None,
-        maybe_return_typename: list[str] | None = None, *, include_tensor_metadata: bool = False,
-    ) -> str | None:  # fmt: skip
+        self,
+        placeholder_names: list[str] | None = None,
+        maybe_return_typename: list[str] | None = None,
+        *,
+        include_tensor_metadata: bool = False,
+    ) -> str | None:
         """The line of the graph's text."""
         kind = f"{_type_repr(self.type)} " if self.type else ""
         head = f"%{self.name} : {kind}[num_users={len(self.users)}] = "

@@ -22,16 +22,32 @@ from torchlike.random import Generator
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "ArgsKwargsPair", "check_for_mutable_operation", "create_type_hint",
-    "get_signature_for_torch_op", "normalize_function", "normalize_module", "type_matches",
-]  # fmt: skip
+    "ArgsKwargsPair",
+    "check_for_mutable_operation",
+    "create_type_hint",
+    "get_signature_for_torch_op",
+    "normalize_function",
+    "normalize_module",
+    "type_matches",
+]
 
 #: What annotations have for the schema language's types; dtypes and layouts are integers there.
 _PYTHON_TYPES: dict[str, Any] = {
-    "Tensor": Tensor, "int": int, "SymInt": int, "float": float, "bool": bool, "str": str,
-    "Scalar": numbers.Number, "complex": complex, "ScalarType": int, "Layout": int,
-    "MemoryFormat": int, "Device": devices.device, "Generator": Generator, "QScheme": int,
-}  # fmt: skip
+    "Tensor": Tensor,
+    "int": int,
+    "SymInt": int,
+    "float": float,
+    "bool": bool,
+    "str": str,
+    "Scalar": numbers.Number,
+    "complex": complex,
+    "ScalarType": int,
+    "Layout": int,
+    "MemoryFormat": int,
+    "Device": devices.device,
+    "Generator": Generator,
+    "QScheme": int,
+}
 
 
 class ArgsKwargsPair(NamedTuple):
@@ -137,9 +153,10 @@ def check_for_mutable_operation(
     """RuntimeError for a call that fits one overload alone, which writes into its arguments."""
     signatures, found = get_signature_for_torch_op(target, return_schemas=True)
     fitting = [
-        schema for signature, schema in zip(signatures or (), found or (), strict=True)
+        schema
+        for signature, schema in zip(signatures or (), found or (), strict=True)
         if _fits(signature, args, kwargs)
-    ]  # fmt: skip
+    ]
     if len(fitting) == 1 and fitting[0].is_mutable:
         raise RuntimeError(
             f"Tried to trace mutable operation {fitting[0]}. FX only supports functional code, so "
@@ -216,10 +233,13 @@ def _list_matches(signature_type: Any, argument_type: Any) -> bool:
 
 
 def normalize_function(
-    target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
-    arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    arg_types: tuple[Any, ...] | None = None,
+    kwarg_types: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
-) -> ArgsKwargsPair | None:  # fmt: skip
+) -> ArgsKwargsPair | None:
     """The arguments of a call by the names of the function's parameters, with the defaults.
 
     Args:
@@ -266,10 +286,13 @@ def _types_fit(
 
 
 def _normalize_function_or_error(
-    target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
-    arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    arg_types: tuple[Any, ...] | None = None,
+    kwarg_types: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
-) -> ArgsKwargsPair:  # fmt: skip
+) -> ArgsKwargsPair:
     """`normalize_function`, with a RuntimeError in the place of None."""
     found = normalize_function(
         target, args, kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs
@@ -282,9 +305,12 @@ def _normalize_function_or_error(
 
 
 def normalize_module(
-    root: Module, target: str, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
+    root: Module,
+    target: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
-) -> ArgsKwargsPair | None:  # fmt: skip
+) -> ArgsKwargsPair | None:
     """The arguments of a call of ``root``'s submodule ``target`` by the names of its parameters,
     with the defaults; None for a module that is not one of ``torch.nn``. RuntimeError where there
     is no such submodule."""

@@ -24,9 +24,15 @@ from torchlike.fx.node import Argument, Node, base_types, map_aggregate
 from torchlike.fx.operator_schemas import check_for_mutable_operation
 
 __all__ = [
-    "Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "Scope", "ScopeContextManager",
-    "TraceError", "TracerBase",
-]  # fmt: skip
+    "Attribute",
+    "GraphAppendingTracer",
+    "ParameterProxy",
+    "Proxy",
+    "Scope",
+    "ScopeContextManager",
+    "TraceError",
+    "TracerBase",
+]
 
 _ITERATED = (
     "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as "
@@ -43,10 +49,20 @@ _LEN = (
 
 #: What a node takes over from the node that is run while it is made.
 _KEPT_META = (
-    "stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute",
-    "ac_graph_id", "from_node", "quantization_tag", "_numeric_debug_handle", "partitioner_tag",
-    "has_backward_hook", "custom",
-)  # fmt: skip
+    "stack_trace",
+    "nn_module_stack",
+    "torch_fn",
+    "source_fn_stack",
+    "original_aten",
+    "recompute",
+    "ac_graph_id",
+    "from_node",
+    "quantization_tag",
+    "_numeric_debug_handle",
+    "partitioner_tag",
+    "has_backward_hook",
+    "custom",
+)
 
 
 class TraceError(ValueError):
@@ -91,9 +107,14 @@ class TracerBase:
     node_name_to_scope: dict[str, tuple[str, Any]]
 
     def create_node(
-        self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None,
+        self,
+        kind: str,
+        target: Any,
+        args: Any,
+        kwargs: Any,
+        name: str | None = None,
         type_expr: Any = None,
-    ) -> Node:  # fmt: skip
+    ) -> Node:
         """A node in the graph; subclasses refuse or note nodes here. RuntimeError for a call that
         writes into its arguments, where ``check_mutable_operations``."""
         if kind == "call_function" and self.check_mutable_operations:
@@ -113,9 +134,15 @@ class TracerBase:
         return Proxy(node, self)
 
     def create_proxy(
-        self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None,
-        type_expr: Any = None, proxy_factory_fn: Any = None,
-    ) -> Argument:  # fmt: skip
+        self,
+        kind: str,
+        target: Any,
+        args: Any,
+        kwargs: Any,
+        name: str | None = None,
+        type_expr: Any = None,
+        proxy_factory_fn: Any = None,
+    ) -> Argument:
         """A node for a call, and what stands for its value."""
         node = self.create_node(
             kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr

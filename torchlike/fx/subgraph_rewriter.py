@@ -40,16 +40,27 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
 
 
 def replace_pattern_with_filters(
-    gm: GraphModule, pattern: Any, replacement: Any = None, match_filters: Any = None,
-    ignore_literals: bool = False, replacement_callback: Any = None,
+    gm: GraphModule,
+    pattern: Any,
+    replacement: Any = None,
+    match_filters: Any = None,
+    ignore_literals: bool = False,
+    replacement_callback: Any = None,
     node_name_match: str = "",
-) -> list[ReplacedPatterns]:  # fmt: skip
+) -> list[ReplacedPatterns]:
     """``replace_pattern`` where all ``match_filters(match, original graph, pattern graph)`` agree.
 
     ``replacement_callback(match, original graph, pattern graph)`` gives a replacement for each
     place."""
-    return _replace(gm, pattern, replacement, match_filters, ignore_literals,
-                    replacement_callback, node_name_match)  # fmt: skip
+    return _replace(
+        gm,
+        pattern,
+        replacement,
+        match_filters,
+        ignore_literals,
+        replacement_callback,
+        node_name_match,
+    )
 
 
 def _graph_of(value: Any) -> Graph:
@@ -59,15 +70,21 @@ def _graph_of(value: Any) -> Graph:
 
 
 def _replace(
-    gm: GraphModule, pattern: Any, replacement: Any, match_filters: Any = None,
-    ignore_literals: bool = False, callback: Callable[..., Any] | None = None, name: str = "",
-) -> list[ReplacedPatterns]:  # fmt: skip
+    gm: GraphModule,
+    pattern: Any,
+    replacement: Any,
+    match_filters: Any = None,
+    ignore_literals: bool = False,
+    callback: Callable[..., Any] | None = None,
+    name: str = "",
+) -> list[ReplacedPatterns]:
     original, pattern_graph = gm.graph, _graph_of(pattern)
     matcher = SubgraphMatcher(pattern_graph, ignore_literals=ignore_literals)
     matches = [
-        m for m in matcher.match(original, name)
+        m
+        for m in matcher.match(original, name)
         if all(keep(m, original, pattern_graph) for keep in match_filters or ())
-    ]  # fmt: skip
+    ]
     common = None
     if callback is None:
         if replacement is None:
@@ -101,11 +118,15 @@ def _replace_one(
 ) -> ReplacedPatterns:
     original = gm.graph
     values: dict[Node, Any] = {}
-    for mine, given in zip([n for n in new.nodes if n.op == "placeholder"],
-                           match.placeholder_nodes, strict=True):  # fmt: skip
+    for mine, given in zip(
+        [n for n in new.nodes if n.op == "placeholder"], match.placeholder_nodes, strict=True
+    ):
         values[mine] = changed.get(given, given) if isinstance(given, Node) else given
-    inside = {g for p, g in match.nodes_map.items()
-              if p.op not in ("placeholder", "output") and isinstance(g, Node)}  # fmt: skip
+    inside = {
+        g
+        for p, g in match.nodes_map.items()
+        if p.op not in ("placeholder", "output") and isinstance(g, Node)
+    }
     outside = {u for n in match.returning_nodes for u in n.users if u not in inside}
     first = min(outside, default=None)
     given_nodes = [v for v in values.values() if isinstance(v, Node)]
@@ -125,8 +146,9 @@ def _replace_one(
         if node.op not in ("placeholder", "output") and isinstance(mine, Node):
             original.erase_node(mine)
     made = [n for n in original.nodes if n not in before]
-    return ReplacedPatterns(match.anchors[0] if match.anchors else returned[0],
-                            match.nodes_map, made)  # fmt: skip
+    return ReplacedPatterns(
+        match.anchors[0] if match.anchors else returned[0], match.nodes_map, made
+    )
 
 
 def _take_attributes(gm: GraphModule, replacement: Module) -> None:

@@ -9,8 +9,16 @@ from typing import Any
 
 from torchlike.fx.node import Argument
 
-__all__ = ["annotate", "annotate_fn", "format_stack", "get_current_meta", "has_preserved_node_meta",
-           "preserve_node_meta", "set_current_meta", "set_stack_trace"]  # fmt: skip
+__all__ = [
+    "annotate",
+    "annotate_fn",
+    "format_stack",
+    "get_current_meta",
+    "has_preserved_node_meta",
+    "preserve_node_meta",
+    "set_current_meta",
+    "set_stack_trace",
+]
 
 #: The meta of the node that is being run; nodes that are made then take it over.
 current_meta: dict[str, Any] = {}

@@ -31,9 +31,14 @@ class _Compiled:
     __slots__ = ("exe", "out_tree", "trace_guards")
 
     def __init__(
-        self, function: Callable[..., Any], tree: Any, statics: tuple[Any, ...], mask: int,
-        n_operands: int, residuals: bool,
-    ) -> None:  # fmt: skip
+        self,
+        function: Callable[..., Any],
+        tree: Any,
+        statics: tuple[Any, ...],
+        mask: int,
+        n_operands: int,
+        residuals: bool,
+    ) -> None:
         self.out_tree: Any = None
         #: Plain Python values that the function read, which its trace has frozen.
         self.trace_guards = TraceGuards()
@@ -41,11 +46,13 @@ class _Compiled:
         def pure(*operands: Any) -> tuple[Any, ...]:
             arrays = iter(operands)
             leaves = [
-                next(arrays) if s is _OPERAND
+                next(arrays)
+                if s is _OPERAND
                 else modules.unflatten(s.structure, [next(arrays) for _ in range(s.n)])
-                if type(s) is _Module else s
+                if type(s) is _Module
+                else s
                 for s in statics
-            ]  # fmt: skip
+            ]
             args, kwargs = jax.tree_util.tree_unflatten(tree, leaves)
             with self.trace_guards.watching(), _as_in_jax():
                 result = function(*args, **kwargs)

@@ -37,8 +37,10 @@ def storage_of(leaf: Any) -> Storage:
         return Storage(leaf)
     if isinstance(leaf, np.ndarray) and dtypes.is_known(leaf.dtype):
         return Storage(None, leaf)
-    if isinstance(leaf, jax.ShapeDtypeStruct) and leaf.sharding is None and (
-        dtypes.is_known(leaf.dtype)
-    ):  # fmt: skip
+    if (
+        isinstance(leaf, jax.ShapeDtypeStruct)
+        and leaf.sharding is None
+        and (dtypes.is_known(leaf.dtype))
+    ):
         return Storage(MetaArray(leaf.shape, leaf.dtype))
     return Storage(TreeLeaf(leaf))

@@ -73,8 +73,9 @@ def _places(module: Module) -> list[tuple[dict[str, Any], str]]:
     """Each place of a tensor in the module and those inside it, in one fixed order."""
     found = []
     for table in _TABLES[:2]:
-        found += [(module.__dict__[table], n) for n, t in module.__dict__[table].items()
-                  if t is not None]  # fmt: skip
+        found += [
+            (module.__dict__[table], n) for n, t in module.__dict__[table].items() if t is not None
+        ]
     for child in module.__dict__["_modules"].values():
         if child is not None:
             found += _places(child)

@@ -99,8 +99,10 @@ class Checkpoints:
         known = {p.name for p in Path(str(self._manager.directory), str(step)).iterdir()}
         for name, item in items.items():
             if name not in known and f"{name}.json" not in known:
-                raise KeyError(f"the checkpoint of step {step} has no {name!r}; it has "
-                               f"{sorted(n for n in known if n[0] not in '_c')}")  # fmt: skip
+                raise KeyError(
+                    f"the checkpoint of step {step} has no {name!r}; it has "
+                    f"{sorted(n for n in known if n[0] not in '_c')}"
+                )
             arrays = self._item(step, name, ocp.args.StandardRestore()) if name in known else {}
             if isinstance(item, Module):
                 item.load_state_dict({k: _tensor(a) for k, a in _flat(arrays).items()})
@@ -166,7 +168,8 @@ def _fill(tree: Any, arrays: Any, name: str) -> None:
         if not isinstance(t, Tensor):
             raise TypeError(f"{where} is a {type(t).__name__}: restoring writes into tensors")
         if tuple(t.shape) != tuple(np.shape(array)):
-            raise ValueError(f"{where} has shape {tuple(t.shape)}, the checkpoint "
-                             f"{tuple(np.shape(array))}")  # fmt: skip
+            raise ValueError(
+                f"{where} has shape {tuple(t.shape)}, the checkpoint {tuple(np.shape(array))}"
+            )
         with no_grad():
             t.copy_(_tensor(array))

@@ -58,7 +58,16 @@ class _CallableModule(types.ModuleType):
 sys.modules[__name__].__class__ = _CallableModule
 
 __all__ = [
-    "Entry", "Explanation", "JitCaptureError", "JitFunction", "bucket_of", "explain", "jit",
-    "pad_to_bucket", "scan_layers", "set_fallback", "set_mode",
+    "Entry",
+    "Explanation",
+    "JitCaptureError",
+    "JitFunction",
+    "bucket_of",
+    "explain",
+    "jit",
+    "pad_to_bucket",
+    "scan_layers",
+    "set_fallback",
+    "set_mode",
     "set_warmup",
-]  # fmt: skip
+]

@@ -141,7 +141,7 @@ def _best_path(scores: np.ndarray, labels: np.ndarray, blank: int) -> np.ndarray
 @functools.partial(jax.jit, static_argnums=(4, 5))
 def _rnnt_costs(
     logits: Any, targets: Any, frames: Any, labels: Any, blank: int, fused: bool
-) -> Any:  # fmt: skip
+) -> Any:
     """Each sequence's cost: minus the logarithm of the sum over all paths through the lattice of
     frames and labels. A blank goes to the next frame, a label to the next label."""
     scores = jax.nn.log_softmax(logits, -1) if fused else logits
@@ -177,9 +177,14 @@ def _rnnt_costs(
 
 
 def rnnt_loss_forward(
-    logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor, blank: int,
-    clamp: float, fused_log_softmax: bool = True,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    logits: Tensor,
+    targets: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int,
+    clamp: float,
+    fused_log_softmax: bool = True,
+) -> tuple[Tensor, Tensor]:
     """Costs, and their gradients for the logits, cut to ±``clamp`` where that is positive."""
     others = [t._read() for t in (targets, logit_lengths, target_lengths)]
     costs, pull = jax.vjp(

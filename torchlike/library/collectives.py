@@ -50,13 +50,13 @@ def all_reduce(input: Tensor, reduce_op: str, group_name: str) -> Tensor:
 
 
 def all_to_all_single(
-    input: Tensor, output_split_sizes: Sequence[int], input_split_sizes: Sequence[int],
+    input: Tensor,
+    output_split_sizes: Sequence[int],
+    input_split_sizes: Sequence[int],
     group_name: str,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Parts of the first dimension, exchanged with every rank."""
-    return functional.all_to_all_single(
-        input, output_split_sizes, input_split_sizes, group_name
-    )  # fmt: skip
+    return functional.all_to_all_single(input, output_split_sizes, input_split_sizes, group_name)
 
 
 def broadcast(input: Tensor, src: int, group_name: str) -> Tensor:
@@ -66,13 +66,18 @@ def broadcast(input: Tensor, src: int, group_name: str) -> Tensor:
 
 def reduce_scatter_tensor(
     input: Tensor, reduce_op: str, group_size: int, group_name: str
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """This rank's part of the reduction, cut along the first dimension."""
     return functional.reduce_scatter_tensor(input, reduce_op, 0, group_name)
 
 
-for _kernel in (all_gather_into_tensor, all_reduce, all_to_all_single, broadcast,
-                reduce_scatter_tensor):  # fmt: skip
+for _kernel in (
+    all_gather_into_tensor,
+    all_reduce,
+    all_to_all_single,
+    broadcast,
+    reduce_scatter_tensor,
+):
     _library.impl(_kernel.__name__, _kernel)
 _library.impl("_wrap_tensor_autograd", lambda input: input.clone())
 for _space in (_library, _older):

@@ -45,9 +45,12 @@ class CustomOpDef:
         return registered if fn is None else fn
 
     def register_autograd(
-        self, backward: Callable[..., Any], /, *,
+        self,
+        backward: Callable[..., Any],
+        /,
+        *,
         setup_context: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The autograd formula: ``backward(ctx, *grads)`` gives a gradient for each input (a list
         for a list), ``setup_context(ctx, inputs, output)`` keeps what that needs. RuntimeError for
         an operator that writes into its arguments."""
@@ -98,9 +101,15 @@ def _check_placed(operator: Any, device_types: Any) -> None:
 
 
 def custom_op(
-    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str],
-    device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None,
-) -> Any:  # fmt: skip
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: Any = None,
+) -> Any:
     """Make a function the operator ``namespace::name``; without ``fn`` a decorator.
 
     Args:

@@ -14,17 +14,28 @@ from torchlike._dispatch.schema_language import _REQUIRED, Argument, Schema, Typ
 from torchlike.tensor import Tensor
 
 _BASES: dict[Any, str] = {
-    Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",
-    dtypes.dtype: "ScalarType", devices.device: "Device",
-}  # fmt: skip
+    Tensor: "Tensor",
+    int: "SymInt",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    dtypes.dtype: "ScalarType",
+    devices.device: "Device",
+}
 _NUMBER = frozenset((int, float, bool))
 _PLAIN = {(), ("?",)}
 _LISTS = _PLAIN | {("[]",), ("[]", "?")}
 #: Which marks a base may have, in the order they are written.
 _MARKS = {
-    "Tensor": _PLAIN | {("[]",), ("?", "[]")}, "SymInt": _LISTS, "float": _LISTS, "bool": _LISTS,
-    "Scalar": _PLAIN | {("[]",)}, "str": _PLAIN, "ScalarType": _PLAIN, "Device": _PLAIN,
-}  # fmt: skip
+    "Tensor": _PLAIN | {("[]",), ("?", "[]")},
+    "SymInt": _LISTS,
+    "float": _LISTS,
+    "bool": _LISTS,
+    "Scalar": _PLAIN | {("[]",)},
+    "str": _PLAIN,
+    "ScalarType": _PLAIN,
+    "Device": _PLAIN,
+}
 _RETURNED = {"Tensor", "SymInt", "float", "bool", "Scalar"}
 
 
@@ -50,7 +61,7 @@ def _valid() -> str:
 
 def infer(
     function: Callable[..., Any], mutates_args: str | Iterable[str], name: str = ""
-) -> Schema:  # fmt: skip
+) -> Schema:
     """The schema of a function. ValueError in PyTorch's words for one that cannot be written."""
     signature = inspect.signature(function, eval_str=True)
 
@@ -81,21 +92,27 @@ def infer(
         if kind.holds_tensors and (written == "unknown" or p.name in written):
             alias = f"(a{sum(bool(a.alias) for a in arguments)}!)"
         elif written != "unknown" and p.name in written:
-            refuse(f"Parameter {p.name} is in mutable_args but only Tensors or collections of "
-                   "Tensors can be mutated")  # fmt: skip
+            refuse(
+                f"Parameter {p.name} is in mutable_args but only Tensors or collections of "
+                "Tensors can be mutated"
+            )
         default = _REQUIRED if p.default is p.empty else p.default
         known = (int, float, bool, str, dtypes.dtype, devices.device, type(None))
         if default is not _REQUIRED and not isinstance(default, known):
-            refuse(f"Parameter {p.name} has an unsupported default value type {type(default)}. "
-                   "Give one of int, float, bool, str, dtype, device or None.")  # fmt: skip
+            refuse(
+                f"Parameter {p.name} has an unsupported default value type {type(default)}. "
+                "Give one of int, float, bool, str, dtype, device or None."
+            )
         if isinstance(default, devices.device):
             default = str(default)  # as schemas have it
         arguments.append(Argument(p.name, kind, default, p.kind is p.KEYWORD_ONLY, alias))
     unknown = set() if written == "unknown" else set(written) - set(signature.parameters)
     if unknown:
-        refuse(f"{unknown} in mutates_args were not found in the custom op's signature. "
-               "mutates_args should contain the names of all args that the custom op mutates, or "
-               "just the string 'unknown' if you don't know.")  # fmt: skip
+        refuse(
+            f"{unknown} in mutates_args were not found in the custom op's signature. "
+            "mutates_args should contain the names of all args that the custom op mutates, or "
+            "just the string 'unknown' if you don't know."
+        )
     result = signature.return_annotation
     if result is signature.empty:
         refuse("No return type annotation was provided. Please add one.")
@@ -105,16 +122,22 @@ def infer(
     returns = [_type(r) for r in ((result,) if single else typing.get_args(result))]
     for r in returns:
         if r is None or r.base not in _RETURNED or r.marks not in ((), ("[]",)):
-            refuse(f"Return has unsupported type {result}. The valid types are: Tensor, "
-                   "list[Tensor], int, float, bool and tuples of them.")  # fmt: skip
+            refuse(
+                f"Return has unsupported type {result}. The valid types are: Tensor, "
+                "list[Tensor], int, float, bool and tuples of them."
+            )
     found = tuple(r for r in returns if r is not None)
     return Schema(name, tuple(arguments), found, single)
 
 
 def infer_schema(
-    prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str],
-    op_name: str | None = None, tags: Any = (),
-) -> str:  # fmt: skip
+    prototype_function: Callable[..., Any],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    op_name: str | None = None,
+    tags: Any = (),
+) -> str:
     """The schema of a function with annotations, as text: ``(Tensor x, float s=2.) -> Tensor``.
 
     mutates_args: names of the tensors it changes in place, or "unknown" (all of them).

@@ -10,8 +10,12 @@ from torchlike._jit.function import JitFunction
 from torchlike.library.registration import lookup
 from torchlike.tensor import Tensor
 
-DEFAULT_TESTS = ("test_schema", "test_autograd_registration", "test_faketensor",
-                 "test_aot_dispatch_dynamic")  # fmt: skip
+DEFAULT_TESTS = (
+    "test_schema",
+    "test_autograd_registration",
+    "test_faketensor",
+    "test_aot_dispatch_dynamic",
+)
 
 
 class OpCheckError(Exception):
@@ -20,10 +24,13 @@ class OpCheckError(Exception):
 
 def _copies(tree: Any) -> Any:
     leaves, structure = trees.flatten(tree)
-    return trees.unflatten(structure, [
-        x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
-        for x in leaves
-    ])  # fmt: skip
+    return trees.unflatten(
+        structure,
+        [
+            x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
+            for x in leaves
+        ],
+    )
 
 
 def _tensors(tree: Any) -> list[Tensor]:
@@ -99,10 +106,15 @@ _TESTS: dict[str, Callable[..., None]] = dict(
 
 
 def opcheck(
-    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *,
-    test_utils: str | Sequence[str] = DEFAULT_TESTS, raise_exception: bool = True,
-    atol: float | None = None, rtol: float | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    op: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] = DEFAULT_TESTS,
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> dict[str, Any]:
     """Test an operator on example arguments: that it writes only what its schema says, that it has
     an autograd formula of its own, that the fake agrees with the kernel, and that compiled code
     gives what eager code does.
@@ -114,8 +126,9 @@ def opcheck(
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     unknown = [n for n in names if n not in _TESTS]
     if unknown:
-        raise ValueError(f"opcheck(op, ...): expected test_utils among {sorted(_TESTS)}, got "
-                         f"{unknown}")  # fmt: skip
+        raise ValueError(
+            f"opcheck(op, ...): expected test_utils among {sorted(_TESTS)}, got {unknown}"
+        )
     results: dict[str, Any] = {}
     for name in names:
         try:

@@ -41,8 +41,12 @@ class Call:
     ) -> tuple[Any, ...]:
         """With lists again."""
         values = iter(flat)
-        return tuple([next(values) if n is None else [next(values) for _ in range(n)]
-                      for n in (self.lengths if lengths is None else lengths)])  # fmt: skip
+        return tuple(
+            [
+                next(values) if n is None else [next(values) for _ in range(n)]
+                for n in (self.lengths if lengths is None else lengths)
+            ]
+        )
 
     def results(self, flat: Sequence[Any]) -> tuple[Any, ...]:
         """The results with lists again."""
@@ -57,8 +61,15 @@ class Operator:
     without a formula are differentiated through their kernel.
     """
 
-    def __init__(self, namespace: str, name: str, overload: str, schema: Schema, opaque: bool,
-                 doc: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        overload: str,
+        schema: Schema,
+        opaque: bool,
+        doc: str | None = None,
+    ) -> None:
         self.namespace, self.name, self.overload = namespace, name, overload
         self.schema = schema
         self.opaque = opaque
@@ -126,8 +137,10 @@ class Operator:
         if not self._is_autocast(self.casts, tensors):
             return flat
         kind = self._device(tensors)
-        return [x.to(self.casts[kind]) if isinstance(x, Tensor) and x.is_floating_point() else x
-                for x in flat]  # fmt: skip
+        return [
+            x.to(self.casts[kind]) if isinstance(x, Tensor) and x.is_floating_point() else x
+            for x in flat
+        ]
 
     def _finish(self, results: tuple[Any, ...]) -> Any:
         if self.schema.single:
@@ -222,8 +235,11 @@ class Operator:
                 if isinstance(t, Tensor):
                     if id(t._storage) in seen:
                         where = self.kernels.get("default", self.qualname)
-                        raise RuntimeError(_ALIASED.format(
-                            name=self.name, where=getattr(where, "__module__", where)))  # fmt: skip
+                        raise RuntimeError(
+                            _ALIASED.format(
+                                name=self.name, where=getattr(where, "__module__", where)
+                            )
+                        )
                     seen.add(id(t._storage))
 
     # -- autograd and vmap -------------------------------------------------------------------------
@@ -232,13 +248,17 @@ class Operator:
         if self._function is None:
             name = f"GeneratedBackwardFor_{self.shown.replace('.', '_')}"
             rule = self.vmap
-            self._function = type(name, (Function,), {
-                "forward": staticmethod(self._forward),
-                "setup_context": staticmethod(self._set_up),
-                "backward": staticmethod(self._backward),
-                "vmap": None if rule is None else staticmethod(self._mapped),
-                "generate_vmap_rule": rule is None,
-            })  # fmt: skip
+            self._function = type(
+                name,
+                (Function,),
+                {
+                    "forward": staticmethod(self._forward),
+                    "setup_context": staticmethod(self._set_up),
+                    "backward": staticmethod(self._backward),
+                    "vmap": None if rule is None else staticmethod(self._mapped),
+                    "generate_vmap_rule": rule is None,
+                },
+            )
         return self._function
 
     def _forward(self, *flat_and_call: Any) -> tuple[Any, ...]:
@@ -295,8 +315,14 @@ class Operator:
         elif not isinstance(dims, (tuple, list)):
             dims = (dims,) * len(results)
         call.result_lengths = [len(r) if isinstance(r, list) else None for r in results]
-        every = [d if isinstance(r, list) and isinstance(d, (list, tuple)) else
-                 [d] * len(r) if isinstance(r, list) else d
-                 for r, d in zip(results, dims, strict=True)]  # fmt: skip
-        return tuple(call.opened(results)), tuple(call.opened([
-            list(d) if isinstance(d, tuple) else d for d in every]))  # fmt: skip
+        every = [
+            d
+            if isinstance(r, list) and isinstance(d, (list, tuple))
+            else [d] * len(r)
+            if isinstance(r, list)
+            else d
+            for r, d in zip(results, dims, strict=True)
+        ]
+        return tuple(call.opened(results)), tuple(
+            call.opened([list(d) if isinstance(d, tuple) else d for d in every])
+        )

@@ -18,9 +18,14 @@ OPERATORS: dict[str, Operator] = {}
 _defined: set[str] = set()
 #: PyTorch's dispatch keys -> device types.
 _KEYS = {
-    "CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "Meta": "meta",
-    "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "default",
-}  # fmt: skip
+    "CPU": "cpu",
+    "CUDA": "cuda",
+    "XPU": "xpu",
+    "MPS": "mps",
+    "Meta": "meta",
+    "CompositeExplicitAutograd": "default",
+    "CompositeImplicitAutograd": "default",
+}
 _AUTOCAST_KEYS = {"AutocastCPU": "cpu", "AutocastCUDA": "cuda", "AutocastXPU": "xpu"}
 
 
@@ -52,8 +57,9 @@ def lookup(op: Any) -> Operator:
     if not isinstance(op, str):
         found = getattr(op, "operator", None)
         if not isinstance(found, Operator):
-            raise ValueError(f"expected the name of an operator, an OpOverload or a CustomOpDef, "
-                             f"got {type(op)}")  # fmt: skip
+            raise ValueError(
+                f"expected the name of an operator, an OpOverload or a CustomOpDef, got {type(op)}"
+            )
         return found
     if op not in OPERATORS:
         raise RuntimeError(f"operator {op.removesuffix('.default')} does not exist")
@@ -76,8 +82,11 @@ def _decorator(register: Callable[..., Any]) -> Callable[..., Any]:
 
 def set_kernel(operator: Operator, device_types: Any, function: Callable[..., Any]) -> None:
     """The kernel for one or several device types, None or "default" for all."""
-    kinds = [device_types] if device_types is None or isinstance(device_types, str) else (
-        list(device_types))  # fmt: skip
+    kinds = (
+        [device_types]
+        if device_types is None or isinstance(device_types, str)
+        else (list(device_types))
+    )
     for kind in kinds:
         operator.kernels["default" if kind is None else _KEYS.get(kind, kind)] = function
 
@@ -119,8 +128,14 @@ def _defined_with(library: Library, schema: str, key: str = "", *, tags: Any = (
     return kernel
 
 
-def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library | None = None,
-           tags: Any = ()) -> Any:  # fmt: skip
+def define(
+    qualname: Any,
+    schema: str,
+    alias_analysis: str = "",
+    *,
+    lib: Library | None = None,
+    tags: Any = (),
+) -> Any:
     """A new operator ``namespace::name`` with ``schema``, without kernels. ``tags``: what it says
     of itself. ``lib``: the library with which it is forgotten. ``define(library, schema)``
     decorates its kernel.
@@ -136,8 +151,10 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library
             "e.g. aten::sin"
         )
     if not schema.strip().startswith("("):
-        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. '
-                         f'"(Tensor x) -> Tensor" but got "{schema}"')  # fmt: skip
+        raise ValueError(
+            "define(qualname, schema, ...): expected schema to look like e.g. "
+            f'"(Tensor x) -> Tensor" but got "{schema}"'
+        )
     define_operator(qualname, schema, opaque=False).tags = tags_of(tags)
     if lib is not None:
         lib._names.append(qualname)
@@ -183,16 +200,27 @@ def register_kernel(
     return impl(op, "default" if device_types is None else device_types, func)
 
 
-def register_fake(op: Any, func: Any = None, /, *, lib: Any = None, _stacklevel: int = 1,
-                  allow_override: bool = True) -> Any:  # fmt: skip
+def register_fake(
+    op: Any,
+    func: Any = None,
+    /,
+    *,
+    lib: Any = None,
+    _stacklevel: int = 1,
+    allow_override: bool = True,
+) -> Any:
     """What the operator does with meta tensors; without ``func`` a decorator."""
     return impl(op, "meta", func)
 
 
 def register_autograd(
-    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None,
+    op: Any,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
     lib: Any = None,
-) -> None:  # fmt: skip
+) -> None:
     """The autograd formula: ``backward(ctx, *grads)`` and ``setup_context(ctx, inputs, output)``,
     which keeps what backward needs."""
     set_formula(lookup(op), backward, setup_context)
@@ -264,8 +292,15 @@ class Library:
         self._names.append(qualname)
         return name.strip()
 
-    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *,
-             with_keyset: bool = False, allow_override: bool = False) -> None:  # fmt: skip
+    def impl(
+        self,
+        op_name: Any,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ) -> None:
         """The kernel of an operator of this namespace for a dispatch key: "CPU", "CUDA", "Meta" or
         one of the composite ones, which stand for all devices; for "AutocastCPU" and the like what
         is called in its place under autocast, which the function has to switch off;

@@ -60,9 +60,14 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
 
 def roi_align(
-    input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int,
-    sampling_ratio: int, aligned: bool,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    rois: Tensor,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> Tensor:
     """Means of bilinear samples in the bins of each box."""
     if rois.shape[1] != 5:
         raise RuntimeError("rois must have shape as Tensor[K, 5]")
@@ -78,9 +83,18 @@ def roi_align(
 
 
 def _roi_align_backward(
-    grad: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int,
-    batch_size: int, channels: int, height: int, width: int, sampling_ratio: int, aligned: bool,
-) -> Tensor:  # fmt: skip
+    grad: Tensor,
+    rois: Tensor,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    batch_size: int,
+    channels: int,
+    height: int,
+    width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> Tensor:
     numbers = (spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)
     image = grad.new_zeros((batch_size, channels, height, width))
     _, pulled = jax.vjp(lambda x: roi_align(wrap(x), rois, *numbers)._read(), image._read())

@@ -28,10 +28,31 @@ from torchlike.masked.maskedtensor.core import MaskedTensor, is_masked_tensor
 from torchlike.masked.maskedtensor.creation import as_masked_tensor, masked_tensor
 
 __all__ = [
-    "MaskedTensor", "_input_mask", "_output_mask", "amax", "amin", "argmax", "argmin",
-    "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor", "log_softmax", "logaddexp",
-    "logsumexp", "masked_tensor", "mean", "median", "norm", "normalize", "prod", "softmax",
-    "softmin", "std", "sum", "var",
-]  # fmt: skip
+    "MaskedTensor",
+    "_input_mask",
+    "_output_mask",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "as_masked_tensor",
+    "cumprod",
+    "cumsum",
+    "is_masked_tensor",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "masked_tensor",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]
 
 assert _rules  # importing them fills the table of rules

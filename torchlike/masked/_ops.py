@@ -26,10 +26,26 @@ from torchlike.masked.maskedtensor.core import MaskedTensor
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
-    "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
     "var",
-]  # fmt: skip
+]
 
 _F = NAMESPACES["nn.functional"]
 _torch = NAMESPACES[""]
@@ -122,15 +138,27 @@ def _summed_dtype(input: Tensor, dtype: Any) -> Any:
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def sum(input: Tensor, dim: Any = None, *, keepdim: Any = False, dtype: Any = None,
-        mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The sum of what the mask shows; small integers give int64."""
     shown = _filled(input, mask, 0)
     return shown.sum(_dims(dim, input.dim()), bool(keepdim), dtype=_summed_dtype(input, dtype))
 
 
-def prod(input: Tensor, dim: Any = None, *, keepdim: Any = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def prod(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The product of what the mask shows; small integers give int64."""
     result = _filled(input, mask, 1).to(_summed_dtype(input, dtype))
     for d in reversed(_dims(dim, input.dim())):
@@ -140,9 +168,13 @@ def prod(input: Tensor, dim: Any = None, *, keepdim: Any = False, dtype: Any = N
 
 def _extreme(name: str, identity: Callable[[Tensor], float]) -> Callable[..., Tensor]:
     def function(
-        input: Tensor, dim: Any = None, *, keepdim: Any = False, dtype: Any = None,
+        input: Tensor,
+        dim: Any = None,
+        *,
+        keepdim: Any = False,
+        dtype: Any = None,
         mask: Tensor | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         shown = _filled(input, mask, identity)
         found = _torch[name](shown, _dims(dim, input.dim()), bool(keepdim))
         return found.to(dtype or input.dtype)
@@ -158,9 +190,13 @@ amin = _extreme("amin", _highest)
 
 def _place(name: str, identity: Callable[[Tensor], float]) -> Callable[..., Tensor]:
     def function(
-        input: Tensor, dim: int | None = None, *, keepdim: Any = False, dtype: Any = None,
+        input: Tensor,
+        dim: int | None = None,
+        *,
+        keepdim: Any = False,
+        dtype: Any = None,
         mask: Tensor | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         found = _torch[name](_filled(input, mask, identity), dim, bool(keepdim))
         return found.to(dtype or input.dtype)
 
@@ -181,8 +217,14 @@ def _counts(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tens
     return sum(shown.expand(input.shape).to(dtypes.bool), dim, keepdim=keepdim)
 
 
-def mean(input: Tensor, dim: Any = None, *, keepdim: Any = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def mean(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The mean of what the mask shows. ValueError unless it is floating or complex."""
     kind = dtype or input.dtype
     if kind.category < 2:
@@ -196,8 +238,14 @@ def mean(input: Tensor, dim: Any = None, *, keepdim: Any = False, dtype: Any = N
     return total / _counts(input, dim, bool(keepdim), shown)
 
 
-def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None,
-           mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def median(
+    input: Tensor,
+    dim: int = -1,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The (lower) median along a dimension of what the mask shows; NaN is left out too.
 
     ValueError for an integer input of which a row is hidden altogether.
@@ -214,17 +262,27 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
     return found.to(dtype or input.dtype)
 
 
-def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-              mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def logsumexp(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """``log(sum(exp))`` of what the mask shows."""
     shown = _filled(input, mask, _lowest)
     return shown.logsumexp(_dims(dim, input.dim()), keepdim=keepdim).to(dtype or input.dtype)
 
 
 def logaddexp(
-    input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Tensor | None = None,
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: Any = None,
+    input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``log(exp(input) + exp(other))``, each with its own mask."""
     found = _torch["logaddexp"](
         _filled(input, input_mask, _lowest), _filled(other, other_mask, _lowest)
@@ -232,8 +290,15 @@ def logaddexp(
     return found.to(dtype or input.dtype)
 
 
-def norm(input: Tensor, ord: float | None = 2.0, dim: Any = None, *, keepdim: Any = False,
-         dtype: Any = None, mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def norm(
+    input: Tensor,
+    ord: float | None = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """``linalg.vector_norm`` of what the mask shows."""
     shown = _filled(input, mask, _INFINITY if ord == -_INFINITY else 0)
     return NAMESPACES["linalg"]["vector_norm"](
@@ -242,9 +307,15 @@ def norm(input: Tensor, ord: float | None = 2.0, dim: Any = None, *, keepdim: An
 
 
 def _variance(
-    input: Tensor, dim: Any, unbiased: bool | None, correction: Any, keepdim: Any, dtype: Any,
-    mask: Tensor | None, root: bool,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    dim: Any,
+    unbiased: bool | None,
+    correction: Any,
+    keepdim: Any,
+    dtype: Any,
+    mask: Tensor | None,
+    root: bool,
+) -> Tensor:
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     less = float(correction if correction is not None else 1.0 if unbiased in (None, True) else 0.0)
@@ -262,14 +333,30 @@ def _variance(
     return found.sqrt() if root else found
 
 
-def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: Any = None,
-        keepdim: Any = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: Any = None,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The variance of what the mask shows. AssertionError for both unbiased and correction."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, False)
 
 
-def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: Any = None,
-        keepdim: Any = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: Any = None,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The standard deviation of what the mask shows. AssertionError for both unbiased and
     correction."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, True)
@@ -290,28 +377,36 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Softmax over what the mask shows; 0 elsewhere, NaN where it shows nothing."""
-    return _F["softmax"](_filled(input, mask, _lowest), _one(dim, input.dim()),
-                      dtype=dtype or input.dtype)  # fmt: skip
+    return _F["softmax"](
+        _filled(input, mask, _lowest), _one(dim, input.dim()), dtype=dtype or input.dtype
+    )
 
 
 def log_softmax(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The logarithm of ``softmax``; -inf where the mask hides."""
-    return _F["log_softmax"](_filled(input, mask, _lowest), _one(dim, input.dim()),
-                          dtype=dtype or input.dtype)  # fmt: skip
+    return _F["log_softmax"](
+        _filled(input, mask, _lowest), _one(dim, input.dim()), dtype=dtype or input.dtype
+    )
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """``softmax`` of the negative."""
-    return _F["softmin"](_filled(input, mask, _highest), _one(dim, input.dim()),
-                      dtype=dtype or input.dtype)  # fmt: skip
+    return _F["softmin"](
+        _filled(input, mask, _highest), _one(dim, input.dim()), dtype=dtype or input.dtype
+    )
 
 
 def normalize(
-    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None,
+    input: Tensor,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: Any = None,
     mask: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """What the mask shows, divided by its norm (or by ``eps`` if that is larger)."""
     shown = _filled(input, mask, 0)
     size = norm(input, ord, dim, keepdim=True, dtype=dtype or input.dtype, mask=mask)

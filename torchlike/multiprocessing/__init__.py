@@ -26,16 +26,39 @@ from torchlike.multiprocessing.spawn import (
     start_processes,
 )
 
-for _name in ("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock",
-              "Manager", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"):  # fmt: skip
+for _name in (
+    "Array",
+    "Barrier",
+    "BoundedSemaphore",
+    "Condition",
+    "Event",
+    "JoinableQueue",
+    "Lock",
+    "Manager",
+    "Queue",
+    "RLock",
+    "Semaphore",
+    "SimpleQueue",
+    "Value",
+):
     globals()[_name] = of_the_present_context(_name)
 
 init_reductions()
 
-__all__ = [*_multiprocessing.__all__, "ProcessContext", "ProcessExitedException",  # noqa: PLE0604
-           "ProcessRaisedException", "SpawnContext", "get_all_sharing_strategies",
-           "get_sharing_strategy", "init_reductions", "reductions", "set_sharing_strategy", "spawn",
-           "start_processes"]  # fmt: skip
+__all__ = [  # noqa: PLE0604
+    *_multiprocessing.__all__,
+    "ProcessContext",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "init_reductions",
+    "reductions",
+    "set_sharing_strategy",
+    "spawn",
+    "start_processes",
+]
 
 
 def get_all_sharing_strategies() -> set[str]:

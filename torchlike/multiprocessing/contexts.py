@@ -101,8 +101,20 @@ if sys.platform != "win32":
         make.__doc__ = "The standard library's, for processes that are copies or start anew."
         return make
 
-    for _name in ("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue",
-                  "Lock", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"):  # fmt: skip
+    for _name in (
+        "Array",
+        "Barrier",
+        "BoundedSemaphore",
+        "Condition",
+        "Event",
+        "JoinableQueue",
+        "Lock",
+        "Queue",
+        "RLock",
+        "Semaphore",
+        "SimpleQueue",
+        "Value",
+    ):
         setattr(ForkContext, _name, _made_for_both(_name))
 
     _OWN |= {"forkserver": ForkServerContext(), "fork": ForkContext()}
@@ -119,9 +131,11 @@ def get_context(method: str | None = None) -> Any:
 
 
 def Pool(
-    processes: int | None = None, initializer: Callable[..., object] | None = None,
-    initargs: Any = (), maxtasksperchild: int | None = None,
-) -> Any:  # fmt: skip
+    processes: int | None = None,
+    initializer: Callable[..., object] | None = None,
+    initargs: Any = (),
+    maxtasksperchild: int | None = None,
+) -> Any:
     """A pool of processes of the default start method; refused as ``Process`` is."""
     return get_context().Pool(processes, initializer, initargs, maxtasksperchild)
 

@@ -51,7 +51,8 @@ class StorageWeakRef:
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, StorageWeakRef) and self._reference == other._reference)  # fmt: skip
+            isinstance(other, StorageWeakRef) and self._reference == other._reference
+        )
 
 
 #: Seconds that a child that has ended its work waits for those it has sent tensors to.
@@ -102,9 +103,14 @@ def _copied(host: np.ndarray) -> np.ndarray | None:
 
 
 def _rebuild_storage(
-    block: Block | None, start: int, dtype: np.dtype, shape: tuple[int, ...],
-    steps: tuple[int, ...], strides: tuple[int, ...] | None, copy: np.ndarray | None,
-) -> Storage:  # fmt: skip
+    block: Block | None,
+    start: int,
+    dtype: np.dtype,
+    shape: tuple[int, ...],
+    steps: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    copy: np.ndarray | None,
+) -> Storage:
     if block is None:
         if copy is None:
             raise RuntimeError(

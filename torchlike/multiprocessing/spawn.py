@@ -49,9 +49,13 @@ class ProcessExitedException(ProcessException):
     """It ended with a code other than 0, or by a signal."""
 
     def __init__(
-        self, msg: str, error_index: int, error_pid: int, exit_code: int,
+        self,
+        msg: str,
+        error_index: int,
+        error_pid: int,
+        exit_code: int,
         signal_name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(msg, error_index, error_pid)
         self.exit_code, self.signal_name = exit_code, signal_name
 
@@ -138,9 +142,13 @@ class SpawnContext(ProcessContext):
 
 
 def start_processes(
-    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True,
-    daemon: bool = False, start_method: str = "spawn",
-) -> Any:  # fmt: skip
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> Any:
     """Run ``fn(i, *args)`` in ``nprocs`` processes; None once all have ended, or, without
     ``join``, their context.
 
@@ -171,9 +179,13 @@ def start_processes(
 
 
 def spawn(
-    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True,
-    daemon: bool = False, start_method: str = "spawn",
-) -> Any:  # fmt: skip
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> Any:
     """``start_processes`` by starting Python anew.
 
     NotImplementedError where ``import torch`` means torchlike in this process: in one that starts

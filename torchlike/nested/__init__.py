@@ -56,9 +56,10 @@ def _ragged(tensors: Sequence[Any], dtype: Any, device: Any) -> _NestedTensor:
     if not tensors:
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
     for what, seen in (
-        ("dtype", {t.dtype for t in tensors}), ("device", {t.device for t in tensors}),
+        ("dtype", {t.dtype for t in tensors}),
+        ("device", {t.device for t in tensors}),
         ("dim", {t.dim() for t in tensors}),
-    ):  # fmt: skip
+    ):
         if len(seen) > 1:
             on = "be on the same device" if what == "device" else f"have the same {what}"
             raise RuntimeError(f"When constructing a nested tensor, all tensors in list must {on}")
@@ -84,8 +85,9 @@ def _of_parts(tensors: Sequence[Any], dtype: Any, device: Any) -> _StridedNested
                 "All Tensors given to nested_tensor must have the same "
                 + ("dimension." if what == "dim" else "dtype.")
             )
-    given = [t if dtype is None and device is None else t.to(device=device, dtype=dtype)
-             for t in tensors]  # fmt: skip
+    given = [
+        t if dtype is None and device is None else t.to(device=device, dtype=dtype) for t in tensors
+    ]
     return _StridedNestedTensor.of(given)
 
 
@@ -94,9 +96,14 @@ def _unsupported(layout: Any, what: str = "tensors") -> RuntimeError:
 
 
 def nested_tensor(
-    tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
-) -> Tensor:  # fmt: skip
+    tensor_list: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A nested tensor without history, of tensors or of what ``torch.tensor`` takes.
 
     RuntimeError for parts that do not fit, and for another layout than strided and jagged.
@@ -116,16 +123,19 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     """
     is_list = isinstance(ts, (list, tuple)) and all(isinstance(t, Tensor) for t in ts)
     if not isinstance(ts, Tensor) and not is_list:
-        raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / "
-                        "tuple of tensors ")  # fmt: skip
+        raise TypeError(
+            "as_nested_tensor(): Expected first argument to be a tensor or a list / "
+            "tuple of tensors "
+        )
     wanted = _strided if layout is None else layout
     if isinstance(ts, Tensor):
         if ts.dim() < 2:
             raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
         if ts.is_nested:
             if ts.layout is not layout:
-                raise RuntimeError("as_nested_tensor(): Converting between nested tensor layouts "
-                                   "is not supported")  # fmt: skip
+                raise RuntimeError(
+                    "as_nested_tensor(): Converting between nested tensor layouts is not supported"
+                )
             return ts.to(device=device, dtype=dtype)  # type: ignore[attr-defined]
         if wanted is _jagged:
             return _of_rows(ts, dtype, device)
@@ -144,9 +154,13 @@ def _of_rows(ts: Any, dtype: Any, device: Any) -> _NestedTensor:
 
 
 def nested_tensor_from_jagged(
-    values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None,
-    jagged_dim: int | None = None, min_seqlen: int | None = None, max_seqlen: int | None = None,
-) -> Tensor:  # fmt: skip
+    values: Tensor,
+    offsets: Tensor | None = None,
+    lengths: Tensor | None = None,
+    jagged_dim: int | None = None,
+    min_seqlen: int | None = None,
+    max_seqlen: int | None = None,
+) -> Tensor:
     """A ragged view of ``values``, whose dimension ``jagged_dim - 1`` (the first) is divided by
     ``offsets`` (n + 1,), or into parts of ``lengths`` (n,). With both there are holes.
 
@@ -164,13 +178,18 @@ def nested_tensor_from_jagged(
     at = 1 if jagged_dim is None else jagged_dim
     assert offsets is not None
     if not 1 <= at <= values.dim():
-        raise RuntimeError(f"nested_tensor_from_jagged(): jagged_dim {at} is out of range for "
-                           f"values of {values.dim()} dimensions")  # fmt: skip
+        raise RuntimeError(
+            f"nested_tensor_from_jagged(): jagged_dim {at} is out of range for "
+            f"values of {values.dim()} dimensions"
+        )
     known = {"min_seqlen": min_seqlen, "max_seqlen": max_seqlen}
     made = _NestedTensor(
-        values.view_as(values), offsets, lengths=lengths, _ragged_idx=at,  # type: ignore[attr-defined]
+        values.view_as(values),
+        offsets,
+        lengths=lengths,
+        _ragged_idx=at,  # type: ignore[attr-defined]
         _metadata_cache={k: v for k, v in known.items() if v is not None},
-    )  # fmt: skip
+    )
     if _modes.current.capture is None:
         _check_offsets(made)
     return made

@@ -16,9 +16,13 @@ from torchlike.autograd.grad_mode import enable_grad, is_grad_enabled
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input",
+    "conv1d_input",
+    "conv1d_weight",
+    "conv2d_input",
+    "conv2d_weight",
+    "conv3d_input",
     "conv3d_weight",
-]  # fmt: skip
+]
 
 
 def _at_zeros(
@@ -37,16 +41,26 @@ def _pair(n: int) -> tuple[Any, Any]:
     convolution = NAMESPACES["nn.functional"][f"conv{n}d"]
 
     def of_input(
-        input_size: Sequence[int], weight: Tensor, grad_output: Tensor, stride: Any = 1,
-        padding: Any = 0, dilation: Any = 1, groups: int = 1,
-    ) -> Tensor:  # fmt: skip
+        input_size: Sequence[int],
+        weight: Tensor,
+        grad_output: Tensor,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
         how = (None, stride, padding, dilation, groups)
         return _at_zeros(lambda x: convolution(x, weight, *how), input_size, weight, grad_output)
 
     def of_weight(
-        input: Tensor, weight_size: Sequence[int], grad_output: Tensor, stride: Any = 1,
-        padding: Any = 0, dilation: Any = 1, groups: int = 1,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        weight_size: Sequence[int],
+        grad_output: Tensor,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
         how = (None, stride, padding, dilation, groups)
         return _at_zeros(lambda w: convolution(input, w, *how), weight_size, input, grad_output)
 

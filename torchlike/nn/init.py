@@ -28,9 +28,17 @@ from torchlike.nn.modules.utils import new_tensor
 from torchlike.tensor import Tensor
 
 _LINEAR = frozenset(
-    ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-     "conv_transpose3d", "sigmoid")
-)  # fmt: skip
+    (
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "sigmoid",
+    )
+)
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
@@ -147,9 +155,13 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @no_grad()
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
     generator: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Fill from the normal distribution, values outside ``[a, b]`` drawn again.
 
     Where the interval holds at most 0.3 of the probability, by rejection from uniforms on it.
@@ -240,9 +252,12 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 @asks("kaiming_uniform_:  | tensor a=0 mode='fan_in' nonlinearity='leaky_relu' generator=None")
 @no_grad()
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
     generator: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Uniform with variance ``gain² / fan`` (He et al., 2015)."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
@@ -253,9 +268,12 @@ def kaiming_uniform_(
 
 @no_grad()
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
     generator: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Normal with variance ``gain² / fan`` (He et al., 2015)."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else tensor.normal_(0, std, generator=generator)
@@ -301,9 +319,10 @@ def _deprecated(name: str, function: Callable[..., Tensor]) -> Callable[..., Ten
     @functools.wraps(function)
     def old(*args: Any, **kwargs: Any) -> Tensor:
         warnings.warn(
-            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning,
+            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.",
+            FutureWarning,
             stacklevel=2,
-        )  # fmt: skip
+        )
         return function(*args, **kwargs)
 
     old.__name__ = name

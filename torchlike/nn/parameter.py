@@ -43,8 +43,9 @@ class _ParameterMeta(type(Tensor)):
     def __instancecheck__(cls, instance: Any) -> bool:
         if type.__instancecheck__(cls, instance):
             return True
-        return cls is Parameter and isinstance(instance, Tensor) and (
-            "_is_param" in instance.__dict__)  # fmt: skip
+        return (
+            cls is Parameter and isinstance(instance, Tensor) and ("_is_param" in instance.__dict__)
+        )
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
@@ -105,8 +106,9 @@ class _BufferMeta(type(Tensor)):
     def __instancecheck__(cls, instance: Any) -> bool:
         if type.__instancecheck__(cls, instance):
             return True
-        return cls is Buffer and isinstance(instance, Tensor) and (
-            "_is_buffer" in instance.__dict__)  # fmt: skip
+        return (
+            cls is Buffer and isinstance(instance, Tensor) and ("_is_buffer" in instance.__dict__)
+        )
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
@@ -210,9 +212,12 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     _is_buffer: bool
 
     def __new__(
-        cls, requires_grad: Any = False, device: Any = None, dtype: Any = None,
+        cls,
+        requires_grad: Any = False,
+        device: Any = None,
+        dtype: Any = None,
         persistent: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         self = cls._waiting(requires_grad, device, dtype)
         self.persistent, self._is_buffer = persistent, True
         return self

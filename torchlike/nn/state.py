@@ -28,8 +28,10 @@ class _IncompatibleKeys(NamedTuple):
 
     def __repr__(self) -> str:
         if self.missing_keys or self.unexpected_keys:
-            return (f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, "
-                    f"unexpected_keys={self.unexpected_keys!r})")  # fmt: skip
+            return (
+                f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, "
+                f"unexpected_keys={self.unexpected_keys!r})"
+            )
         return "<All keys matched successfully>"
 
     __str__ = __repr__
@@ -126,9 +128,11 @@ class StateDicts:
 
     def _init_state_hooks(self) -> None:
         self.__dict__.update(
-            _state_dict_hooks=OrderedDict(), _state_dict_pre_hooks=OrderedDict(),
-            _load_state_dict_pre_hooks=OrderedDict(), _load_state_dict_post_hooks=OrderedDict(),
-        )  # fmt: skip
+            _state_dict_hooks=OrderedDict(),
+            _state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_post_hooks=OrderedDict(),
+        )
 
     # -- saving ------------------------------------------------------------------------------------
 
@@ -203,16 +207,29 @@ class StateDicts:
     # -- loading -----------------------------------------------------------------------------------
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool,
-        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
-    ) -> None:  # fmt: skip
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         """Load this module's own state (not its children's); subclasses extend it.
 
         Problems are appended to the three lists, for ``load_state_dict`` to report together.
         """
         for hook in list(self._load_state_dict_pre_hooks.values()):
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                 error_msgs)  # fmt: skip
+            hook(
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
         assign = local_metadata.get("assign_to_params_buffers", False)
         own = self._own_state()
         for name, target in own.items():
@@ -244,8 +261,10 @@ class StateDicts:
     ) -> str | None:
         """Copy or bind one tensor; gives the problem in words, or None."""
         if not isinstance(given, Tensor):
-            return (f'While copying the parameter named "{key}", expected torch.Tensor or '
-                    f"Tensor-like object from checkpoint but received {type(given)}")  # fmt: skip
+            return (
+                f'While copying the parameter named "{key}", expected torch.Tensor or '
+                f"Tensor-like object from checkpoint but received {type(given)}"
+            )
         if is_lazy(target):
             if not assign and not is_lazy(given):
                 target.materialize(given.shape)  # type: ignore[attr-defined]
@@ -261,8 +280,10 @@ class StateDicts:
             if target.dim() == 0 and tuple(given.shape) == (1,):
                 given = given[0]  # PyTorch before 0.4 had no 0-dim tensors
             if given.shape != target.shape:
-                return (f"size mismatch for {key}: copying a param with shape {given.shape} from "
-                        f"checkpoint, the shape in current model is {target.shape}.")  # fmt: skip
+                return (
+                    f"size mismatch for {key}: copying a param with shape {given.shape} from "
+                    f"checkpoint, the shape in current model is {target.shape}."
+                )
         try:
             with no_grad():
                 if get_swap_module_params_on_conversion():
@@ -281,9 +302,11 @@ class StateDicts:
         except Exception as error:
             if modes.current.capture is not None:
                 raise
-            return (f'While copying the parameter named "{key}", whose dimensions in the model are '
-                    f"{target.size()} and whose dimensions in the checkpoint are {given.size()}, "
-                    f"an exception occurred : {error.args}.")  # fmt: skip
+            return (
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{target.size()} and whose dimensions in the checkpoint are {given.size()}, "
+                f"an exception occurred : {error.args}."
+            )
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False

@@ -24,11 +24,24 @@ from torchlike.onnx import symbolic_opset11 as symbolic_opset11
 from torchlike.tensor import Tensor
 
 #: Arguments of PyTorch's exporter that choose between ways it has and this one has not.
-_WITHOUT_EFFECT = frozenset((
-    "artifacts_dir", "autograd_inlining", "do_constant_folding", "dump_exported_program", "dynamo",
-    "export_params", "fallback", "keep_initializers_as_inputs", "optimize", "profile", "report",
-    "training", "verbose", "verify",
-))  # fmt: skip
+_WITHOUT_EFFECT = frozenset(
+    (
+        "artifacts_dir",
+        "autograd_inlining",
+        "do_constant_folding",
+        "dump_exported_program",
+        "dynamo",
+        "export_params",
+        "fallback",
+        "keep_initializers_as_inputs",
+        "optimize",
+        "profile",
+        "report",
+        "training",
+        "verbose",
+        "verify",
+    )
+)
 
 
 def is_in_onnx_export() -> bool:
@@ -55,10 +68,16 @@ class ONNXProgram:
 
 
 def export(
-    model: Callable[..., Any], args: Any = (), f: Any = None, *,
-    kwargs: Mapping[str, Any] | None = None, input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None, opset_version: int | None = None, **options: Any,
-) -> ONNXProgram:  # fmt: skip
+    model: Callable[..., Any],
+    args: Any = (),
+    f: Any = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    opset_version: int | None = None,
+    **options: Any,
+) -> ONNXProgram:
     """Export a module or function called with example arguments, in the mode (eval) that it is in.
 
     Args:
@@ -95,11 +114,14 @@ def export(
     version = {} if opset_version is None else {"opset": opset_version}
     try:
         proto = converter.to_onnx(
-            fn, [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays],
-            model_name=getattr(model, "__name__", type(model).__name__), input_names=input_names,
+            fn,
+            [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays],
+            model_name=getattr(model, "__name__", type(model).__name__),
+            input_names=input_names,
             output_names=output_names,
-            enable_double_precision=any(a.dtype == np.float64 for a in arrays), **version,
-        )  # fmt: skip
+            enable_double_precision=any(a.dtype == np.float64 for a in arrays),
+            **version,
+        )
     except NotImplementedError as error:
         raise NotImplementedError(
             f"torch.onnx.export: jax2onnx has no ONNX form for an operation of the model ({error})."
@@ -113,7 +135,7 @@ def export(
 
 def _pure(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Callable[..., Any], list[Any]]:  # fmt: skip
+) -> tuple[Callable[..., Any], list[Any]]:
     """The model as a function from arrays to arrays, and the example arguments' arrays."""
 
     # Copies: an argument that is a view would bring the shape of its base along.

@@ -17,12 +17,38 @@ from torchlike.optim.sparse_adam import SparseAdam
 from torchlike.optim.to_optax import to_optax
 
 __all__ = [
-    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
-    "NAdam", "Optax", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler",
-    "swa_utils", "to_optax",
-]  # fmt: skip
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Muon",
+    "NAdam",
+    "Optax",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SparseAdam",
+    "lr_scheduler",
+    "swa_utils",
+    "to_optax",
+]
 
-_homes.are_also_in(__name__, {
-    "adadelta": (Adadelta,), "adagrad": (Adagrad,), "adamax": (Adamax,), "adamw": (AdamW,),
-    "asgd": (ASGD,), "nadam": (NAdam,), "radam": (RAdam,), "rmsprop": (RMSprop,),
-})  # fmt: skip
+_homes.are_also_in(
+    __name__,
+    {
+        "adadelta": (Adadelta,),
+        "adagrad": (Adagrad,),
+        "adamax": (Adamax,),
+        "adamw": (AdamW,),
+        "asgd": (ASGD,),
+        "nadam": (NAdam,),
+        "radam": (RAdam,),
+        "rmsprop": (RMSprop,),
+    },
+)

@@ -21,20 +21,38 @@ class Adagrad(RuleOptimizer):
     _live = ("lr", "weight_decay", "lr_decay")
 
     def __init__(
-        self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: Any = None, *,
-        maximize: bool = False, differentiable: bool = False, fused: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: Any = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
         check_rate(lr)
         check_range("lr_decay value", lr_decay)
         check_range("weight_decay value", weight_decay)
         check_range("initial_accumulator_value value", initial_accumulator_value)
         check_range("epsilon value", eps)
-        super().__init__(params, {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "fused": fused,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lr_decay": lr_decay,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "initial_accumulator_value": initial_accumulator_value,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
         for group in self.param_groups:
             for p in group["params"]:  # PyTorch has the state from the beginning
                 if is_lazy(p):
@@ -81,19 +99,36 @@ class Adadelta(RuleOptimizer):
     _live = ("lr", "weight_decay", "rho")
 
     def __init__(
-        self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
-        weight_decay: float = 0, foreach: Any = None, *, capturable: bool = False,
-        maximize: bool = False, differentiable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: Any = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_rate(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check_range("epsilon value", eps)
         check_range("weight_decay value", weight_decay)
-        super().__init__(params, {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "rho": rho,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "capturable": capturable,
+                "foreach": foreach,
+                "differentiable": differentiable,
+            },
+        )
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         return ("step", "square_avg", "acc_delta")
@@ -120,29 +155,52 @@ class RMSprop(RuleOptimizer):
     _live = ("lr", "weight_decay", "alpha", "momentum")
 
     def __init__(
-        self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-        weight_decay: float = 0, momentum: float = 0, centered: bool = False,
-        capturable: bool = False, foreach: Any = None, maximize: bool = False,
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: Any = None,
+        maximize: bool = False,
         differentiable: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_rate(lr)
         check_range("epsilon value", eps)
         check_range("momentum value", momentum)
         check_range("weight_decay value", weight_decay)
         check_range("alpha value", alpha)
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "alpha": alpha,
+                "eps": eps,
+                "centered": centered,
+                "weight_decay": weight_decay,
+                "capturable": capturable,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         more = ["momentum_buffer"] * (group["momentum"] > 0) + ["grad_avg"] * group["centered"]
         return ("step", "square_avg", *more)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return (group["weight_decay"] != 0, group["maximize"], group["momentum"] > 0,
-                group["centered"], float(group["eps"]))  # fmt: skip
+        return (
+            group["weight_decay"] != 0,
+            group["maximize"],
+            group["momentum"] > 0,
+            group["centered"],
+            float(group["eps"]),
+        )
 
     @staticmethod
     def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:

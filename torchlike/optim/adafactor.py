@@ -23,10 +23,17 @@ class Adafactor(RuleOptimizer):
     _complex = False
 
     def __init__(
-        self, params: Any, lr: Any = 1e-2, beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0,
-        *, foreach: Any = None, maximize: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+    ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         for bad, text in (
@@ -39,10 +46,18 @@ class Adafactor(RuleOptimizer):
         ):
             if bad:
                 raise ValueError(text)
-        super().__init__(params, {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
-            "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "beta2_decay": beta2_decay,
+                "eps": eps,
+                "d": d,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+            },
+        )
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         return ("step", "row_var", "col_var") if p.dim() > 1 else ("step", "variance")
@@ -56,8 +71,14 @@ class Adafactor(RuleOptimizer):
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         eps1, eps2 = group["eps"]
-        return (group["weight_decay"] != 0, group["maximize"], float(group["beta2_decay"]),
-                None if eps1 is None else float(eps1), float(eps2), float(group["d"]))  # fmt: skip
+        return (
+            group["weight_decay"] != 0,
+            group["maximize"],
+            float(group["beta2_decay"]),
+            None if eps1 is None else float(eps1),
+            float(eps2),
+            float(group["d"]),
+        )
 
     @staticmethod
     def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:

@@ -22,18 +22,38 @@ class Adam(MomentOptimizer):
     """Adam (Kingma & Ba 2014); ``amsgrad`` keeps the largest second moment (Reddi et al. 2018)."""
 
     def __init__(
-        self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *,
-        foreach: Any = None, maximize: bool = False, capturable: bool = False,
-        differentiable: bool = False, fused: Any = None, decoupled_weight_decay: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         self._check_moments(lr, eps, betas, weight_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "differentiable": differentiable, "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         names = ("step", "exp_avg", "exp_avg_sq")
@@ -46,8 +66,13 @@ class Adam(MomentOptimizer):
         )
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return (group["weight_decay"] != 0, group["decoupled_weight_decay"], group["maximize"],
-                group["amsgrad"], float(group["eps"]))  # fmt: skip
+        return (
+            group["weight_decay"] != 0,
+            group["decoupled_weight_decay"],
+            group["maximize"],
+            group["amsgrad"],
+            float(group["eps"]),
+        )
 
     @staticmethod
     def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
@@ -70,16 +95,34 @@ class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
 
     def __init__(
-        self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
-        maximize: bool = False, foreach: Any = None, capturable: bool = False,
-        differentiable: bool = False, fused: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: Any = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
         super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
-            capturable=capturable, differentiable=differentiable, fused=fused,
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
             decoupled_weight_decay=True,
-        )  # fmt: skip
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -26,16 +26,32 @@ class Adamax(MomentOptimizer):
     """Adam with the infinity norm (Kingma & Ba 2014, section 7.1)."""
 
     def __init__(
-        self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0, foreach: Any = None, *,
-        maximize: bool = False, differentiable: bool = False, capturable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: Any = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         self._check_moments(lr, eps, betas, weight_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-            "capturable": capturable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         return ("step", "exp_avg", "exp_inf")
@@ -60,19 +76,37 @@ class NAdam(MomentOptimizer):
     """Adam with Nesterov momentum (Dozat 2016)."""
 
     def __init__(
-        self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False, *, foreach: Any = None, maximize: bool = False,
-        capturable: bool = False, differentiable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         self._check_moments(lr, eps, betas, weight_decay)
         check_range("momentum_decay value", momentum_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         return ("step", "mu_product", "exp_avg", "exp_avg_sq")
@@ -81,8 +115,13 @@ class NAdam(MomentOptimizer):
         return one_number(p, 1) if name == "mu_product" else super()._first(name, p, group)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return (group["weight_decay"] != 0, group["decoupled_weight_decay"], group["maximize"],
-                float(group["eps"]), float(group["momentum_decay"]))  # fmt: skip
+        return (
+            group["weight_decay"] != 0,
+            group["decoupled_weight_decay"],
+            group["maximize"],
+            float(group["eps"]),
+            float(group["momentum_decay"]),
+        )
 
     @staticmethod
     def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
@@ -117,24 +156,45 @@ class RAdam(MomentOptimizer):
     """Adam whose adaptive rate waits until its variance can be told (Liu et al. 2020)."""
 
     def __init__(
-        self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
-        foreach: Any = None, maximize: bool = False, capturable: bool = False,
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
         differentiable: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._check_moments(lr, eps, betas, weight_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         return ("step", "exp_avg", "exp_avg_sq")
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return (group["weight_decay"] != 0, group["decoupled_weight_decay"], group["maximize"],
-                float(group["eps"]))  # fmt: skip
+        return (
+            group["weight_decay"] != 0,
+            group["decoupled_weight_decay"],
+            group["maximize"],
+            float(group["eps"]),
+        )
 
     @staticmethod
     def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:

@@ -17,17 +17,34 @@ class ASGD(RuleOptimizer):
     _starts_at_rate = True
 
     def __init__(
-        self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
-        t0: float = 1e6, weight_decay: float = 0, foreach: Any = None, maximize: bool = False,
-        differentiable: bool = False, capturable: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: Any = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_rate(lr)
         check_range("weight_decay value", weight_decay)
-        super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-            "capturable": capturable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         return ("step", "eta", "mu", "ax")
@@ -38,8 +55,13 @@ class ASGD(RuleOptimizer):
         return one_number(p, 1) if name == "mu" else super()._first(name, p, group)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return (group["weight_decay"] != 0, group["maximize"], float(group["lambd"]),
-                float(group["alpha"]), float(group["t0"]))  # fmt: skip
+        return (
+            group["weight_decay"] != 0,
+            group["maximize"],
+            float(group["lambd"]),
+            float(group["alpha"]),
+            float(group["t0"]),
+        )
 
     @staticmethod
     def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:

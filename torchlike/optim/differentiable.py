@@ -33,14 +33,18 @@ class _Keyed:
 def optimizer_step(tensors: Inputs, rule: Static, n: Int, n_states: Int):
     """The new parameters and states, from those, the gradients and the hyperparameters."""
     count = n * (1 + n_states)
-    return updated(rule.rule, tensors[:count], tensors[count : count + n], tensors[count + n :],
-                   n, n_states)  # fmt: skip
+    return updated(
+        rule.rule, tensors[:count], tensors[count : count + n], tensors[count + n :], n, n_states
+    )
 
 
 def recorded_update(
-    key: Any, rule: Rule, params: Sequence[Tensor], states: Sequence[Sequence[Tensor]],
+    key: Any,
+    rule: Rule,
+    params: Sequence[Tensor],
+    states: Sequence[Sequence[Tensor]],
     scalars: Sequence[Callable[[], Any]],
-) -> None:  # fmt: skip
+) -> None:
     """What ``fused.update_group`` does, as one op on the tape.
 
     RuntimeError for a parameter that is a leaf and requires grad: it cannot be both where gradients

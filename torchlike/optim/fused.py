@@ -139,9 +139,12 @@ def _as_complex(x: Any) -> jax.Array:
 
 
 def update_group(
-    key: Any, rule: Rule, params: Sequence[Tensor], states: Sequence[Sequence[Tensor]],
+    key: Any,
+    rule: Rule,
+    params: Sequence[Tensor],
+    states: Sequence[Sequence[Tensor]],
     scalars: Sequence[Callable[[], Any]],
-) -> None:  # fmt: skip
+) -> None:
     """Apply ``rule`` to every parameter and its states, in place.
 
     ``scalars`` give the hyperparameters that change from step to step (the learning rate); while a
@@ -217,9 +220,13 @@ def _where_there_is_one(
 
 
 def repeatedly(
-    update: Callable[..., None], key: Any, rule: Rule, params: Sequence[Tensor],
-    states: Sequence[Sequence[Tensor]], scalars: Sequence[Callable[[], Any]],
-) -> None:  # fmt: skip
+    update: Callable[..., None],
+    key: Any,
+    rule: Rule,
+    params: Sequence[Tensor],
+    states: Sequence[Sequence[Tensor]],
+    scalars: Sequence[Callable[[], Any]],
+) -> None:
     """``update`` where a group lists a parameter more than once: it steps as often."""
     rounds: list[list[int]] = []
     times: dict[int, int] = {}

@@ -39,16 +39,19 @@ class _StepOperator:
 
 
 def handed_over(
-    update: Callable[..., None], one_step: Callable[..., list[Any]], key: Any, rule: Any,
-    params: Sequence[Tensor], states: Sequence[Sequence[Tensor]],
+    update: Callable[..., None],
+    one_step: Callable[..., list[Any]],
+    key: Any,
+    rule: Any,
+    params: Sequence[Tensor],
+    states: Sequence[Sequence[Tensor]],
     scalars: Sequence[Callable[[], Any]],
-) -> None:  # fmt: skip
+) -> None:
     """The step of parameters some of which are of classes with ``__torch_dispatch__``: these handle
     it as one operator. NotImplementedError for a state that is not of the parameter's class."""
     plain = [i for i, p in enumerate(params) if not p._handles]
     if plain:
-        update(key, rule, [params[i] for i in plain],
-                     [states[i] for i in plain], scalars)  # fmt: skip
+        update(key, rule, [params[i] for i in plain], [states[i] for i in plain], scalars)
     values = tuple(get() for get in scalars)
     name = getattr(key[0], "__name__", key[0])
     for p, own in zip(params, states, strict=True):
@@ -62,8 +65,7 @@ def handed_over(
                 "__torch_dispatch__: use SGD without momentum, or write the step in operators"
             )
         packet = OpOverloadPacket("torchlike", f"{name.lower()}_step")
-        packet._add(_StepOperator(
-            name, lambda p, g, s: one_step(rule, p, g, s, values)))  # fmt: skip
+        packet._add(_StepOperator(name, lambda p, g, s: one_step(rule, p, g, s, values)))
         with modes.unrecorded():
             for t, new in zip((p, *own), packet.default(p, grad, list(own)), strict=True):
                 t.copy_(new)  # type: ignore[attr-defined]

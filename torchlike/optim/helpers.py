@@ -10,9 +10,16 @@ from torchlike._core import modes
 from torchlike.autograd.grad_mode import set_grad_enabled
 from torchlike.tensor import Tensor
 
-__all__ = ["_default_to_fused_or_foreach", "_disable_dynamo_if_unsupported",
-           "_get_capturable_supported_devices", "_get_value", "_stack_if_compiling", "_to_scalar",
-           "_use_grad_for_differentiable", "_view_as_real"]  # fmt: skip
+__all__ = [
+    "_default_to_fused_or_foreach",
+    "_disable_dynamo_if_unsupported",
+    "_get_capturable_supported_devices",
+    "_get_value",
+    "_stack_if_compiling",
+    "_to_scalar",
+    "_use_grad_for_differentiable",
+    "_view_as_real",
+]
 
 
 def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,17 +25,29 @@ class LBFGS(Optimizer):
     """
 
     def __init__(
-        self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None,
-        tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
         line_search_fn: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_rate(lr)
-        super().__init__(params, {
-            "lr": lr, "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
-            "history_size": history_size, "line_search_fn": line_search_fn,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
@@ -108,8 +120,13 @@ class LBFGS(Optimizer):
                 start = [p.clone() for p in self._params]
                 loss, gradient, t, used = _strong_wolfe(
                     lambda t, start=start, d=d: self._evaluate(evaluate, start, t, d),
-                    t, d, loss, gradient, slope, group["max_eval"] - evaluations,
-                )  # fmt: skip
+                    t,
+                    d,
+                    loss,
+                    gradient,
+                    slope,
+                    group["max_eval"] - evaluations,
+                )
                 self._move(t, d)
                 small = gradient.abs().max().item() <= group["tolerance_grad"]
             else:
@@ -124,9 +141,11 @@ class LBFGS(Optimizer):
             state["func_evals"] += used
             moved = d.mul(t).abs().max().item()
             if (
-                evaluations >= group["max_eval"] or small or moved <= group["tolerance_change"]
+                evaluations >= group["max_eval"]
+                or small
+                or moved <= group["tolerance_change"]
                 or abs(loss - state["prev_loss"]) < group["tolerance_change"]
-            ):  # fmt: skip
+            ):
                 break
         return first_loss
 
@@ -160,9 +179,14 @@ def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:
 
 
 def _cubic_minimum(
-    x1: float, f1: float, g1: float, x2: float, f2: float, g2: float,
+    x1: float,
+    f1: float,
+    g1: float,
+    x2: float,
+    f2: float,
+    g2: float,
     bounds: tuple[float, float] | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """Where the cubic through two points with their slopes is least, within bounds."""
     low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
@@ -178,9 +202,17 @@ def _cubic_minimum(
 
 
 def _strong_wolfe(
-    at: Callable[[float], Any], t: float, d: Tensor, f: float, g: Tensor, slope: float,
-    most: int, c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9,
-) -> tuple[Any, ...]:  # fmt: skip
+    at: Callable[[float], Any],
+    t: float,
+    d: Tensor,
+    f: float,
+    g: Tensor,
+    slope: float,
+    most: int,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance: float = 1e-9,
+) -> tuple[Any, ...]:
     """(loss, gradient, step, evaluations) of a step that meets the strong Wolfe conditions.
 
     First the step grows until an interval holds one, then the interval shrinks around it. A point
@@ -201,9 +233,11 @@ def _strong_wolfe(
     bracket = None
     done = False
     while n < most:
-        if too_high(now) or (n > 1 and now[1] >= before[1]) or (
-            now[3] >= 0 and abs(now[3]) > -c2 * slope
-        ):  # fmt: skip
+        if (
+            too_high(now)
+            or (n > 1 and now[1] >= before[1])
+            or (now[3] >= 0 and abs(now[3]) > -c2 * slope)
+        ):
             bracket = [before, now]
             break
         if abs(now[3]) <= -c2 * slope:

@@ -8,10 +8,17 @@ from torchlike.tensor import Tensor
 
 #: Options that PyTorch's optimizers have not always had, and what held before.
 _BEFORE = {
-    "amsgrad": False, "capturable": False, "centered": False, "decoupled_weight_decay": False,
-    "differentiable": False, "foreach": None, "fused": None, "maximize": False, "momentum": 0,
+    "amsgrad": False,
+    "capturable": False,
+    "centered": False,
+    "decoupled_weight_decay": False,
+    "differentiable": False,
+    "foreach": None,
+    "fused": None,
+    "maximize": False,
+    "momentum": 0,
     "nesterov": False,
-}  # fmt: skip
+}
 #: States that are tensors of one number, and once were numbers.
 _NUMBERS = ("step", "eta", "mu", "mu_product")
 

@@ -40,8 +40,9 @@ def complete(group: dict[str, Any]) -> None:
     anything = any(p.kind is p.VAR_KEYWORD for p in taken.values())
     for given_name in given:
         if not anything and _named(given_name) not in taken:
-            raise TypeError(f"{name} has no hyperparameter {_named(given_name)!r}; it takes "
-                            f"{', '.join(taken)}")  # fmt: skip
+            raise TypeError(
+                f"{name} has no hyperparameter {_named(given_name)!r}; it takes {', '.join(taken)}"
+            )
     rate = taken.get("learning_rate")
     if rate is not None and "lr" not in group:
         if rate.default is rate.empty:
@@ -50,11 +51,13 @@ def complete(group: dict[str, Any]) -> None:
             group["lr"] = rate.default
     for parameter in taken.values():
         required = parameter.default is parameter.empty and parameter.kind in (
-            parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY
-        )  # fmt: skip
+            parameter.POSITIONAL_OR_KEYWORD,
+            parameter.KEYWORD_ONLY,
+        )
         if required and parameter.name not in map(_named, group):
-            raise TypeError(f"{name} needs {parameter.name!r}: Optax(params, {name}, "
-                            f"{parameter.name}=...)")  # fmt: skip
+            raise TypeError(
+                f"{name} needs {parameter.name!r}: Optax(params, {name}, {parameter.name}=...)"
+            )
     recipe(group)  # what it returns is a transformation
 
 
@@ -88,8 +91,12 @@ def recipe(group: dict[str, Any]) -> tuple[Recipe, list[Callable[[], Any]]]:
     if is_transformation(transformation):
         return Recipe(transformation, maximize=maximize), []
     names = [k for k in group if k not in OWN and k not in _OF_SCHEDULES]
-    live = [k for k in names if isinstance(group[k], (Tensor, float, np.floating))
-            or (k == "lr" and type(group[k]) is int)]  # fmt: skip
+    live = [
+        k
+        for k in names
+        if isinstance(group[k], (Tensor, float, np.floating))
+        or (k == "lr" and type(group[k]) is int)
+    ]
 
     def fixed(without: Sequence[str]) -> tuple[tuple[str, Any], ...]:
         return tuple([(_named(k), _hashable(group[k])) for k in names if k not in without])

@@ -31,10 +31,11 @@ def value_function(
             loss = closure()
         value = loss._read() if isinstance(loss, Tensor) else loss
         gradients = [
-            jnp.zeros_like(array) if p._held_grad() is None else
-            jnp.asarray(gradient_array(p), array.dtype)
+            jnp.zeros_like(array)
+            if p._held_grad() is None
+            else jnp.asarray(gradient_array(p), array.dtype)
             for p, array in zip(params, tree.leaves(at), strict=True)
-        ]  # fmt: skip
+        ]
         return jnp.asarray(value).reshape(()), tree.built(gradients)
 
     @jax.custom_vjp
@@ -49,9 +50,12 @@ def value_function(
 
 
 def searched(
-    stepped: Callable[..., list[Any]], owners: Sequence[Tensor], gradients: Any, numbers: Any,
+    stepped: Callable[..., list[Any]],
+    owners: Sequence[Tensor],
+    gradients: Any,
+    numbers: Any,
     arrays: Any,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """``stepped`` run by Python. Where it fails the parameters are as they were."""
     owned = [jnp.copy(t._read()) for t in owners]
     arrays = tuple(map(jnp.asarray, arrays))

@@ -77,8 +77,9 @@ class Optax(Optimizer):
             if hyperparameters.pop(hint, None):
                 errors.warn_once(
                     f"Optax updates a group in one compiled call: {hint}=True changes nothing.",
-                    UserWarning, 2,
-                )  # fmt: skip
+                    UserWarning,
+                    2,
+                )
         if hyperparameters.pop("differentiable", False):
             raise NotImplementedError(
                 "Optax(differentiable=True): use optax itself with jax.grad, or an optimizer of "
@@ -170,16 +171,22 @@ class Optax(Optimizer):
                 ) from None
             refuse_capture("Optax.step() with a search along a line")
             stepped = functools.partial(
-                optax_step.stepped, recipe, layout, tree, has, extra,
+                optax_step.stepped,
+                recipe,
+                layout,
+                tree,
+                has,
+                extra,
                 value_function(tree, params, closure),
-            )  # fmt: skip
+            )
             new = searched(stepped, owners, gradients, numbers, arrays)
         except TypeError as error:
             _explain_missing(error, closure is not None)
             raise
         whens = list(conditions.values())
-        any_gradient = True if any(w is True for w in whens) else functools.reduce(
-            jnp.logical_or, whens)  # fmt: skip
+        any_gradient = (
+            True if any(w is True for w in whens) else functools.reduce(jnp.logical_or, whens)
+        )
         for k, (t, array) in enumerate(zip(owners, new, strict=True)):
             when = conditions.get(k, True) if k < len(params) else any_gradient
             t._write(array if when is True else jnp.where(when, array, before[k]))
@@ -259,8 +266,11 @@ def _first_state(
         if meta.involved(arrays):
             made = meta.call(first, arrays, numbers)
         else:
-            made = first(arrays, numbers) if capture is None else capture.unseen(
-                first, arrays, numbers)  # fmt: skip
+            made = (
+                first(arrays, numbers)
+                if capture is None
+                else capture.unseen(first, arrays, numbers)
+            )
         return {name: Tensor._on(Storage(a)) for name, a in zip(layout.names, made, strict=True)}
 
 
@@ -322,9 +332,13 @@ def _explain_missing(error: TypeError, with_closure: bool) -> None:
     missing = re.search(r"missing \d+ required (?:keyword-only )?arguments?: (.*)", str(error))
     if missing is None:
         return
-    how = "step(name=...)" if with_closure else (
-        "step(closure), whose closure recomputes the loss and its gradients, or step(name=...)"
-    )  # fmt: skip
+    how = (
+        "step(name=...)"
+        if with_closure
+        else (
+            "step(closure), whose closure recomputes the loss and its gradients, or step(name=...)"
+        )
+    )
     raise TypeError(
         f"the transformation's update asks for {missing.group(1)}: give it by {how}"
     ) from error

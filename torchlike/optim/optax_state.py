@@ -38,14 +38,18 @@ class StateLayout(NamedTuple):
         """
         leaves, tree = jax.tree.flatten(state)
         if tree != self.tree:
-            raise ValueError(f"the transformation's state changed its structure from {self.tree} "
-                             f"to {tree}: a step has to keep it")  # fmt: skip
+            raise ValueError(
+                f"the transformation's state changed its structure from {self.tree} "
+                f"to {tree}: a step has to keep it"
+            )
         found = []
         for name, aval, leaf in zip(self.names, self.avals, leaves, strict=True):
             array = jnp.asarray(_numbers(leaf), aval.dtype)
             if array.shape != aval.shape:
-                raise ValueError(f"the transformation's state {name} changed its shape from "
-                                 f"{aval.shape} to {array.shape}")  # fmt: skip
+                raise ValueError(
+                    f"the transformation's state {name} changed its shape from "
+                    f"{aval.shape} to {array.shape}"
+                )
             found.append(array)
         return found
 
@@ -61,8 +65,10 @@ class StateLayout(NamedTuple):
         for name, aval in zip(self.names, self.avals, strict=True):
             shape = tuple(saved[name].shape)
             if shape != aval.shape:
-                raise ValueError(f"loaded state dict has shape {shape} for {name} of {where}, the "
-                                 f"transformation {aval.shape}")  # fmt: skip
+                raise ValueError(
+                    f"loaded state dict has shape {shape} for {name} of {where}, the "
+                    f"transformation {aval.shape}"
+                )
 
 
 def layout_of(state: Any) -> StateLayout:

@@ -54,9 +54,11 @@ class Itself:
 
 
 def made(
-    function: Callable[..., Any], fixed: Sequence[tuple[str, Any]], live: Sequence[str],
+    function: Callable[..., Any],
+    fixed: Sequence[tuple[str, Any]],
+    live: Sequence[str],
     numbers: Sequence[Any],
-) -> Any:  # fmt: skip
+) -> Any:
     """What a function makes of hyperparameters."""
     plain = {k: v.value if type(v) is Itself else v for k, v in fixed}
     return function(**plain, **dict(zip(live, numbers, strict=True)))
@@ -105,9 +107,17 @@ def as_python_float(x: Any) -> Any:
 
 
 def stepped(
-    recipe: Recipe, layout: StateLayout, tree: Tree, has_gradient: tuple[bool, ...], extra: Extra,
-    value_fn: Any, owned: Any, gradients: Any, numbers: Any, arrays: Any,
-) -> list[Any]:  # fmt: skip
+    recipe: Recipe,
+    layout: StateLayout,
+    tree: Tree,
+    has_gradient: tuple[bool, ...],
+    extra: Extra,
+    value_fn: Any,
+    owned: Any,
+    gradients: Any,
+    numbers: Any,
+    arrays: Any,
+) -> list[Any]:
     """The parameters and the state after a step, from those before, which ``owned`` lists.
 
     ``value_fn`` gives the loss for other parameters; None where there is no closure.
@@ -115,8 +125,10 @@ def stepped(
     n = len(has_gradient)
     params = list(owned[:n])
     given = iter(gradients)
-    whole = [next(given).astype(p.dtype) if has else jnp.zeros_like(p)
-             for p, has in zip(params, has_gradient, strict=True)]  # fmt: skip
+    whole = [
+        next(given).astype(p.dtype) if has else jnp.zeros_like(p)
+        for p, has in zip(params, has_gradient, strict=True)
+    ]
     if recipe.maximize:
         whole = [-g for g in whole]
     before, tree_of_gradients = tree.built(params), tree.built(whole)
@@ -130,8 +142,10 @@ def stepped(
         tree_of_gradients, layout.state(owned[n:]), before, **arguments
     )
     after = tree.leaves(optax.apply_updates(before, updates))
-    kept = [new.astype(p.dtype) if has else p
-            for new, p, has in zip(after, params, has_gradient, strict=True)]  # fmt: skip
+    kept = [
+        new.astype(p.dtype) if has else p
+        for new, p, has in zip(after, params, has_gradient, strict=True)
+    ]
     return [*kept, *layout.arrays(state)]
 
 
@@ -152,9 +166,13 @@ def _never(params: Any) -> Any:
 
 @functools.lru_cache(maxsize=_MOST)
 def compiled(
-    recipe: Recipe, layout: StateLayout, tree: Tree, has_gradient: tuple[bool, ...], extra: Extra,
+    recipe: Recipe,
+    layout: StateLayout,
+    tree: Tree,
+    has_gradient: tuple[bool, ...],
+    extra: Extra,
     with_closure: bool,
-) -> tuple[Callable[..., Any], Callable[..., Any]]:  # fmt: skip
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`stepped` compiled, without and with donation of parameters and state.
 
     NeedsEvaluations, where it is called first, of a transformation that calls ``value_fn``.
@@ -163,8 +181,20 @@ def compiled(
     def step(owned: Any, gradients: Any, numbers: Any, arrays: Any) -> tuple[Any, ...]:
         x64.require()
         value_fn = _never if with_closure else None
-        return tuple(stepped(recipe, layout, tree, has_gradient, extra, value_fn,
-                             owned, gradients, numbers, arrays))  # fmt: skip
+        return tuple(
+            stepped(
+                recipe,
+                layout,
+                tree,
+                has_gradient,
+                extra,
+                value_fn,
+                owned,
+                gradients,
+                numbers,
+                arrays,
+            )
+        )
 
     name = f"optax step {getattr(recipe.transformation, '__name__', '')}".rstrip()
     precise = unwatched(targets.precise(step))
@@ -207,8 +237,9 @@ def takes_traced(
     def make(*numbers: Any) -> Any:
         found = made(transformation, fixed, live, numbers)
         if not is_transformation(found):
-            raise TypeError(f"{transformation!r} returned {type(found).__name__}, not a "
-                            "GradientTransformation")  # fmt: skip
+            raise TypeError(
+                f"{transformation!r} returned {type(found).__name__}, not a GradientTransformation"
+            )
         return ()
 
     try:

@@ -27,12 +27,19 @@ class _Required:
 
 required = _Required()
 
-_HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre",
-          "load_state_dict_post")  # fmt: skip
+_HOOKS = (
+    "step_pre",
+    "step_post",
+    "state_dict_pre",
+    "state_dict_post",
+    "load_state_dict_pre",
+    "load_state_dict_post",
+)
 #: Hooks on the steps of all optimizers.
 _everywhere: dict[str, dict[int, Any]] = {
-    "step_pre": shared_hooks.new_table(), "step_post": shared_hooks.new_table()
-}  # fmt: skip
+    "step_pre": shared_hooks.new_table(),
+    "step_post": shared_hooks.new_table(),
+}
 
 
 def register_optimizer_step_pre_hook(hook: Any) -> RemovableHandle:
@@ -127,8 +134,10 @@ class Optimizer:
         param_group["params"] = params
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is "
-                                f"{type(p).__name__}")  # fmt: skip
+                raise TypeError(
+                    f"optimizer can only optimize Tensors, but one of the params is "
+                    f"{type(p).__name__}"
+                )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
@@ -239,10 +248,12 @@ class Optimizer:
             numbers.setdefault(id(p), len(numbers))
         state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         groups = [
-            {**{k: v for k, v in g.items() if k != "params"},
-             "params": [numbers[id(p)] for p in g["params"]]}
+            {
+                **{k: v for k, v in g.items() if k != "params"},
+                "params": [numbers[id(p)] for p in g["params"]],
+            }
             for g in self.param_groups
-        ]  # fmt: skip
+        ]
         return self._changed("state_dict_post", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -264,10 +275,13 @@ class Optimizer:
                     "loaded state dict contains a parameter group that doesn't match the size of "
                     "optimizer's group"
                 )
-        owners = dict(zip(
-            itertools.chain.from_iterable(g["params"] for g in saved_groups),
-            itertools.chain.from_iterable(g["params"] for g in groups), strict=True,
-        ))  # fmt: skip
+        owners = dict(
+            zip(
+                itertools.chain.from_iterable(g["params"] for g in saved_groups),
+                itertools.chain.from_iterable(g["params"] for g in groups),
+                strict=True,
+            )
+        )
         state: dict[Any, dict[str, Any]] = defaultdict(dict)
         for key, value in saved["state"].items():
             p = owners.get(key)
@@ -275,10 +289,15 @@ class Optimizer:
         # Names of parameters stay where the state has none. A subclass' own __setstate__ fills in
         # options that older checkpoints of it have not.
         named = [{k: g[k] for k in ("param_names",) if k in g} for g in groups]
-        self.__setstate__({"state": state, "param_groups": [
-            {**names, **other, "params": group["params"]}
-            for names, group, other in zip(named, groups, saved_groups, strict=True)
-        ]})  # fmt: skip
+        self.__setstate__(
+            {
+                "state": state,
+                "param_groups": [
+                    {**names, **other, "params": group["params"]}
+                    for names, group, other in zip(named, groups, saved_groups, strict=True)
+                ],
+            }
+        )
         for hook in list(self._hooks["load_state_dict_post"].values()):
             hook(self)
 

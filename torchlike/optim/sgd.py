@@ -23,20 +23,38 @@ class SGD(Optimizer):
     """
 
     def __init__(
-        self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
-        weight_decay: float = 0, nesterov: bool = False, *, maximize: bool = False,
-        foreach: Any = None, differentiable: bool = False, fused: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: Any = None,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
         check_rate(lr)
         check_range("momentum value", momentum)
         check_range("weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
-            "differentiable": differentiable, "fused": fused,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -94,9 +112,16 @@ class SGD(Optimizer):
 
 
 def _rule(
-    dampening: float, first: bool, nesterov: bool, maximize: bool, decay: bool,
-    p: Any, g: Any, states: Any, scalars: Any,
-) -> tuple[Any, ...]:  # fmt: skip
+    dampening: float,
+    first: bool,
+    nesterov: bool,
+    maximize: bool,
+    decay: bool,
+    p: Any,
+    g: Any,
+    states: Any,
+    scalars: Any,
+) -> tuple[Any, ...]:
     """Sutskever et al. 2013, as PyTorch writes it: the buffer is not scaled by the rate.
 
     optax.trace has no dampening, and its first step agrees only without one.

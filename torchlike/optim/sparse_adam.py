@@ -23,9 +23,13 @@ class SparseAdam(Optimizer):
     """
 
     def __init__(
-        self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, maximize: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not lr > 0.0:
@@ -34,16 +38,21 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        params = [([i, k], p) for i, group in enumerate(self.param_groups)
-                  for k, p in enumerate(group["params"])]  # fmt: skip
+        params = [
+            ([i, k], p)
+            for i, group in enumerate(self.param_groups)
+            for k, p in enumerate(group["params"])
+        ]
         found = [at for at, p in params if p.is_sparse]
         if found:
-            raise ValueError(f"Sparse params at indices {found}: SparseAdam requires dense "
-                             "parameter tensors")  # fmt: skip
+            raise ValueError(
+                f"Sparse params at indices {found}: SparseAdam requires dense parameter tensors"
+            )
         found = [at for at, p in params if p.is_complex()]
         if found:
-            raise ValueError(f"Complex params at indices {found}: SparseAdam does not support "
-                             "complex parameters")  # fmt: skip
+            raise ValueError(
+                f"Complex params at indices {found}: SparseAdam does not support complex parameters"
+            )
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -66,9 +75,13 @@ class SparseAdam(Optimizer):
                 owned = [p, state["exp_avg"], state["exp_avg_sq"]]
                 rates = [float(x) for x in (group["lr"], *group["betas"])]
                 new = _updated(
-                    *[t._read() for t in owned], *gradient._read().parts(), float(state["step"]),
-                    *rates, eps=float(group["eps"]), maximize=bool(group["maximize"]),
-                )  # fmt: skip
+                    *[t._read() for t in owned],
+                    *gradient._read().parts(),
+                    float(state["step"]),
+                    *rates,
+                    eps=float(group["eps"]),
+                    maximize=bool(group["maximize"]),
+                )
                 for t, array in zip(owned, new, strict=True):
                     t._write(array)
         return loss
@@ -76,9 +89,19 @@ class SparseAdam(Optimizer):
 
 @functools.partial(jax.jit, static_argnames=("eps", "maximize"))
 def _updated(
-    p: Any, m: Any, v: Any, at: Any, values: Any, step: Any, lr: Any, b1: Any, b2: Any, *,
-    eps: float, maximize: bool,
-) -> tuple[Any, ...]:  # fmt: skip
+    p: Any,
+    m: Any,
+    v: Any,
+    at: Any,
+    values: Any,
+    step: Any,
+    lr: Any,
+    b1: Any,
+    b2: Any,
+    *,
+    eps: float,
+    maximize: bool,
+) -> tuple[Any, ...]:
     """Parameter and moments after a step: computed everywhere, kept where there is a gradient.
 
     Of the named rows alone it would be compiled anew for each number of them without duplicates.

@@ -19,15 +19,21 @@ from torchlike.optim.optimizer import Optimizer
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
-    "get_swa_multi_avg_fn", "update_bn",
-]  # fmt: skip
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
 
 
 def _check_decay(decay: float) -> None:
     if decay < 0.0 or decay > 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] "
-                         "range.")  # fmt: skip
+        raise ValueError(
+            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
+        )
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
@@ -91,9 +97,13 @@ class AveragedModel(Module):
     n_averaged: Tensor
 
     def __init__(
-        self, model: Module, device: Any = None, avg_fn: Any = None, multi_avg_fn: Any = None,
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: Any = None,
+        multi_avg_fn: Any = None,
         use_buffers: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -176,16 +186,21 @@ class SWALR(LRScheduler):
     """The rate goes to ``swa_lr`` in ``anneal_epochs`` and stays there."""
 
     def __init__(
-        self, optimizer: Optimizer, swa_lr: Any, anneal_epochs: int = 10,
-        anneal_strategy: str = "cos", last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        swa_lr: Any,
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         for lr, group in zip(
             for_each_group("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True
         ):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError("anneal_strategy must be one of 'cos' or 'linear', instead got "
-                             f"{anneal_strategy}")  # fmt: skip
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs

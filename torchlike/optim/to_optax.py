@@ -106,9 +106,10 @@ def _leaves_and_groups(optimizer: Optimizer, params: Any) -> tuple[list[Any], li
     if len(optimizer.param_groups) == 1:
         return leaves, [0] * len(leaves)
     known = {
-        name: i for i, group in enumerate(optimizer.param_groups)
+        name: i
+        for i, group in enumerate(optimizer.param_groups)
         for name in group.get("param_names", ())
-    }  # fmt: skip
+    }
     if not known:
         raise ValueError(
             "to_optax of an optimizer with several groups knows them by the parameters' names: "
@@ -150,7 +151,7 @@ def _twin(
     made.param_groups = [
         {**group, "params": [p for p, own in zip(tensors, groups, strict=True) if own == i]}
         for i, group in enumerate(optimizer.param_groups)
-    ]  # fmt: skip
+    ]
     made.state = defaultdict(dict)
     if states is None:
         # Some make their state with the optimizer, and not in their first step.

@@ -112,7 +112,7 @@ class AliasFinder(MetaPathFinder):
 
     def find_distributions(
         self, context: DistributionFinder.Context | None = None
-    ) -> Iterator[Distribution]:  # fmt: skip
+    ) -> Iterator[Distribution]:
         """What ``importlib.metadata`` finds of the alias, first and without a file on disk."""
         if self.is_installed:
             return iter(())
@@ -122,9 +122,12 @@ class AliasFinder(MetaPathFinder):
 
 
 def install(
-    alias: str = "torch", target: str = "torchlike", *, is_installed: bool = False,
+    alias: str = "torch",
+    target: str = "torchlike",
+    *,
+    is_installed: bool = False,
     for_programs: bool = False,
-) -> AliasFinder:  # fmt: skip
+) -> AliasFinder:
     """Make ``import <alias>`` mean ``<target>`` in this process, from now on.
 
     ``is_installed``, ``for_programs``: as of ``AliasFinder``.

@@ -88,9 +88,7 @@ def tune_allocator() -> bool:
 
     def keep() -> bool:
         # Older versions of glibc refuse a threshold above 32 MiB.
-        return bool(
-            mallopt(_M_MMAP_THRESHOLD, _GIB) or mallopt(_M_MMAP_THRESHOLD, 32 * _MIB)
-        )  # fmt: skip
+        return bool(mallopt(_M_MMAP_THRESHOLD, _GIB) or mallopt(_M_MMAP_THRESHOLD, 32 * _MIB))
 
     kept = keep()
     trim = mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)

@@ -14,10 +14,13 @@ from torchlike.porting.hints import missing
 
 
 def run(
-    argv: Sequence[str], *, as_module: bool = False, threads: int | None = None,
+    argv: Sequence[str],
+    *,
+    as_module: bool = False,
+    threads: int | None = None,
     device_map: dict[str, str] | None = None,
     explain: Callable[[BaseException], None] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Run a script, or with ``as_module`` a module, in which ``torch`` means torchlike.
 
     Args:

@@ -23,9 +23,11 @@ i { display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem; ma
 li { overflow-wrap: anywhere; }
 """
 _COLOURS = (
-    "light-dark(#4269d0, #7a9bf5)", "light-dark(#d0560b, #ff9a57)", "light-dark(#2f8a4c, #6fcf8b)",
+    "light-dark(#4269d0, #7a9bf5)",
+    "light-dark(#d0560b, #ff9a57)",
+    "light-dark(#2f8a4c, #6fcf8b)",
     "light-dark(#8b45c9, #c194f0)",
-)  # fmt: skip
+)
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 900, 260, 70, 30
 
 
@@ -48,18 +50,26 @@ def _times(run: Run) -> list[float]:
 
 def _table(runs: Sequence[Run]) -> str:
     head = (
-        "run", "first step", "steady step", "ratio", "losses agree to (relative)", "peak memory",
-        "calls by NumPy", "operations compiled",
-    )  # fmt: skip
+        "run",
+        "first step",
+        "steady step",
+        "ratio",
+        "losses agree to (relative)",
+        "peak memory",
+        "calls by NumPy",
+        "operations compiled",
+    )
     rows = "".join(f"<th>{cell}</th>" for cell in head)
     for i, run in enumerate(runs):
         cells = (
-            duration(run.first_step), duration(run.steady_step),
+            duration(run.first_step),
+            duration(run.steady_step),
             ratio(run.steady_step, runs[0].steady_step),
             str(agreement(runs[0].losses, run.losses)) if i else "",
             "-" if run.peak_memory is None else f"{run.peak_memory / 2**20:,.0f} MiB",
-            _count(run.by_numpy), _count(run.compiled),
-        )  # fmt: skip
+            _count(run.by_numpy),
+            _count(run.compiled),
+        )
         rows += f'<tr><td><i style="background:{_colour(i)}"></i>{escape(run.label)}</td>'
         rows += "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
     return f"<table>{rows}</table>"

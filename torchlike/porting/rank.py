@@ -25,8 +25,9 @@ def join() -> None:
     size = int(os.environ["WORLD_SIZE"])
     if size == 1:
         return
-    store = Client(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), _SERVICE,
-                   of_environment())  # fmt: skip
+    store = Client(
+        os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), _SERVICE, of_environment()
+    )
     attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
     address = store.get(_SERVICE, f"launch/{attempt}/coordinator")[0].decode()
     store.close()

@@ -40,8 +40,12 @@ def main(argv: list[str]) -> None:
 
     def about() -> dict[str, Any]:
         device = "cuda" if torch.cuda.is_initialized() else "cpu"
-        return {"framework": "torch", "version": torch.__version__, "device": device,
-                "seed": torch.initial_seed()}  # fmt: skip
+        return {
+            "framework": "torch",
+            "version": torch.__version__,
+            "device": device,
+            "seed": torch.initial_seed(),
+        }
 
     _forget_torchlike()
     recording.record(framework, about, argv)

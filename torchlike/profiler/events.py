@@ -62,9 +62,15 @@ class FunctionEvent(_Times, _Unrecorded):
     count = 1
 
     def __init__(
-        self, name: str, start: float, end: float, thread: int, *, is_on_device: bool = False,
+        self,
+        name: str,
+        start: float,
+        end: float,
+        thread: int,
+        *,
+        is_on_device: bool = False,
         is_user_annotation: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name = self.key = name
         self.start, self.end, self.thread = start, end, thread
         self.is_on_device, self.is_user_annotation = is_on_device, is_user_annotation
@@ -164,9 +170,11 @@ class EventList(list[Any]):
         return sum(e.self_cpu_time_total for e in self)
 
     def key_averages(
-        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0,
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:  # fmt: skip
+    ) -> EventList:
         """By name. Shapes, lines of code and overloads are not recorded: they group nothing."""
         found: dict[str, FunctionEventAvg] = {}
         for event in self:
@@ -187,11 +195,16 @@ class EventList(list[Any]):
         self._export(path)
 
     def table(
-        self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
-        max_name_column_width: int | None = 55, max_shapes_column_width: int = 80,
-        header: str | None = None, top_level_events_only: bool = False,
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
         time_unit: str | None = None,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """The events in lines, most first by the field ``sort_by``, "" where there are none.
 
         Args:
@@ -237,14 +250,19 @@ def _cells(
     rows = []
     for e in shown:
         row = [
-            _share(e.self_cpu_time_total, whole), _time(e.self_cpu_time_total, unit),
-            _share(e.cpu_time_total, whole), _time(e.cpu_time_total, unit), _time(e.cpu_time, unit),
-        ]  # fmt: skip
+            _share(e.self_cpu_time_total, whole),
+            _time(e.self_cpu_time_total, unit),
+            _share(e.cpu_time_total, whole),
+            _time(e.cpu_time_total, unit),
+            _time(e.cpu_time, unit),
+        ]
         if on_device:
             row += [
-                _time(e.self_device_time_total, unit), _share(e.self_device_time_total, on_device),
-                _time(e.device_time_total, unit), _time(e.device_time, unit),
-            ]  # fmt: skip
+                _time(e.self_device_time_total, unit),
+                _share(e.self_device_time_total, on_device),
+                _time(e.device_time_total, unit),
+                _time(e.device_time, unit),
+            ]
         rows.append([*row, str(e.count)])
     return [*headers, "# of Calls"], rows
 

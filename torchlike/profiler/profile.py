@@ -41,9 +41,14 @@ class ProfilerAction(enum.Enum):
 
 
 def schedule(
-    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
     skip_first_wait: int = 0,
-) -> Callable[[int], ProfilerAction]:  # fmt: skip
+) -> Callable[[int], ProfilerAction]:
     """Cycles of waiting, warming up and recording.
 
     Args:
@@ -129,9 +134,13 @@ class profile:
     """
 
     def __init__(
-        self, *, activities: Iterable[Any] | None = None, schedule: Any = None,
-        on_trace_ready: Any = None, **_: Any,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        activities: Iterable[Any] | None = None,
+        schedule: Any = None,
+        on_trace_ready: Any = None,
+        **_: Any,
+    ) -> None:
         self.activities = set(activities or ())
         self._schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.on_trace_ready = on_trace_ready
@@ -218,9 +227,11 @@ class profile:
         return self._found
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:  # fmt: skip
+    ) -> EventList:
         """``events()`` by name: how many there are, and the sums of their times;
         ``print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))``.
 

@@ -26,12 +26,17 @@ def read(folder: Path, regions: frozenset[str]) -> list[FunctionEvent]:
     data = jax.profiler.ProfileData.from_file(str(files[-1]))
     return [
         FunctionEvent(
-            event.name, event.start_ns / 1e3, (event.start_ns + event.duration_ns) / 1e3, thread,
-            is_on_device=is_on_device, is_user_annotation=event.name in regions,
+            event.name,
+            event.start_ns / 1e3,
+            (event.start_ns + event.duration_ns) / 1e3,
+            thread,
+            is_on_device=is_on_device,
+            is_user_annotation=event.name in regions,
         )
         for thread, (is_on_device, line) in enumerate(_lines(data))
-        for event in line.events if not event.name.startswith(_OTHERS)
-    ]  # fmt: skip
+        for event in line.events
+        if not event.name.startswith(_OTHERS)
+    ]
 
 
 def _lines(data: Any) -> Iterator[tuple[bool, Any]]:

@@ -48,9 +48,12 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextlib.contextmanager
 def fork_rng(
-    devices: Any = None, enabled: Any = True, _caller: str = "fork_rng",
-    _devices_kw: str = "devices", device_type: str = "cuda",
-) -> Iterator[None]:  # fmt: skip
+    devices: Any = None,
+    enabled: Any = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
     """What is drawn inside leaves the default generator as it was."""
     if not enabled:
         yield

@@ -26,13 +26,22 @@ UNIT53 = 2.0**-53
 _WORDS = 624
 _STATE = np.dtype(
     {
-        "names": ["seed", "left", "seeded", "next", "key", "normal", "has_normal", "normal32",
-                  "has_normal32"],
+        "names": [
+            "seed",
+            "left",
+            "seeded",
+            "next",
+            "key",
+            "normal",
+            "has_normal",
+            "normal32",
+            "has_normal32",
+        ],
         "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", _WORDS), "<f8", "<i4", "<f4", "u1"],
         "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
         "itemsize": 5056,
     }
-)  # fmt: skip
+)
 
 #: Below this many words ``random_raw`` (0.4 µs a call, 2.0 ns a word) beats
 #: ``Generator.integers`` (3 µs a call, 1.5 ns a word).
@@ -58,8 +67,14 @@ class Engine:
     """
 
     __slots__ = (
-        "_bits", "_generator", "_normal32", "_seed", "_spent_next", "cached_normal", "lock",
-    )  # fmt: skip
+        "_bits",
+        "_generator",
+        "_normal32",
+        "_seed",
+        "_spent_next",
+        "cached_normal",
+        "lock",
+    )
 
     #: The second value of the last scalar pair, waiting for the next scalar normal.
     cached_normal: float | None
@@ -74,8 +89,13 @@ class Engine:
 
     def mark(self) -> tuple[Any, ...]:
         """Return where the stream is, for `is_at` and `go_back`: a copy of 2.5 KB, 0.5 us."""
-        return self._memory().copy(), self._seed, self.cached_normal, self._normal32, (
-            self._spent_next)  # fmt: skip
+        return (
+            self._memory().copy(),
+            self._seed,
+            self.cached_normal,
+            self._normal32,
+            (self._spent_next),
+        )
 
     def is_at(self, mark: tuple[Any, ...]) -> bool:
         """Return whether nobody has drawn or seeded since a mark was taken."""

@@ -30,9 +30,13 @@ _BOOL = np.dtype(np.bool_)
 _UNSIGNED = (np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64))
 #: What ``random_()`` gives: the word modulo this.
 _FULL_SPAN = {
-    _INT64: 1 << 63, np.dtype(np.int32): 1 << 31, np.dtype(np.int16): 1 << 15,
-    np.dtype(np.int8): 1 << 7, np.dtype(np.uint8): 1 << 8, _BOOL: 2,
-} | {dtype: (1 << bits) + 1 for dtype, bits in SIGNIFICANT_BITS.items()}  # fmt: skip
+    _INT64: 1 << 63,
+    np.dtype(np.int32): 1 << 31,
+    np.dtype(np.int16): 1 << 15,
+    np.dtype(np.int8): 1 << 7,
+    np.dtype(np.uint8): 1 << 8,
+    _BOOL: 2,
+} | {dtype: (1 << bits) + 1 for dtype, bits in SIGNIFICANT_BITS.items()}
 
 
 @atomic

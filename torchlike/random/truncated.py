@@ -51,9 +51,15 @@ def _phi(x: float) -> float:
 
 
 def _from_normals(
-    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, mean: float, std: float,
-    a: float, b: float, contiguous: bool,
-) -> np.ndarray:  # fmt: skip
+    engine: Engine,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    mean: float,
+    std: float,
+    a: float,
+    b: float,
+    contiguous: bool,
+) -> np.ndarray:
     low, high = np.array([a, b]).astype(dtype)
     result = normal(engine, shape, dtype, mean, std, contiguous)
     while True:
@@ -65,9 +71,14 @@ def _from_normals(
 
 
 def _from_uniforms(
-    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, mean: float, std: float,
-    a: float, b: float,
-) -> np.ndarray:  # fmt: skip
+    engine: Engine,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    mean: float,
+    std: float,
+    a: float,
+    b: float,
+) -> np.ndarray:
     mode = max(a, min(mean, b))
     log_peak = -0.5 * ((mode - mean) / std) ** 2
 

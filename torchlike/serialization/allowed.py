@@ -32,8 +32,9 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     """Allow classes or functions, or pairs of one and its name, in files loaded with
     ``weights_only=True``."""
     for item in safe_globals:
-        given, name = item if isinstance(item, tuple) else (
-            item, f"{item.__module__}.{item.__qualname__}")  # fmt: skip
+        given, name = (
+            item if isinstance(item, tuple) else (item, f"{item.__module__}.{item.__qualname__}")
+        )
         user_globals[in_pytorch(name)] = given, item
 
 

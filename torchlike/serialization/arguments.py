@@ -77,12 +77,21 @@ _is_items = _a(list, tuple, set, frozenset)
 #: Callable -> how many arguments it needs, and what each of them is.
 _SIGNATURES: dict[Any, tuple[int, tuple[_Check, ...]]] = {
     rebuild_tensor: (6, (_a(LoadedTyped), *_PLACE, _METADATA)),
-    rebuild_tensor_v3: (
-        7, (_a(LoadedTyped, LoadedUntyped), *_PLACE, _a(dtypes.dtype), _METADATA)),
+    rebuild_tensor_v3: (7, (_a(LoadedTyped, LoadedUntyped), *_PLACE, _a(dtypes.dtype), _METADATA)),
     rebuild_meta_tensor: (4, (_a(dtypes.dtype), _are_sizes, _are_sizes, _is_flag)),
-    rebuild_wrapper_subclass: (8, (
-        lambda x: isinstance(x, type) and issubclass(x, Tensor), _a(dtypes.dtype), _are_sizes,
-        _are_sizes, _maybe(_is_whole), _a(layouts.layout), _a(devices.device), _is_flag)),
+    rebuild_wrapper_subclass: (
+        8,
+        (
+            lambda x: isinstance(x, type) and issubclass(x, Tensor),
+            _a(dtypes.dtype),
+            _are_sizes,
+            _are_sizes,
+            _maybe(_is_whole),
+            _a(layouts.layout),
+            _a(devices.device),
+            _is_flag,
+        ),
+    ),
     rebuild_parameter: (3, (_a(Tensor), _is_flag, _anything)),
     rebuild_parameter_with_state: (4, (_a(Tensor), _is_flag, _anything, _anything)),
     rebuild_sparse_tensor: (2, (_a(layouts.layout), _a(tuple))),
@@ -95,12 +104,13 @@ _SIGNATURES: dict[Any, tuple[int, tuple[_Check, ...]]] = {
     collections.Counter: (0, (_are_pairs,)),
     collections.defaultdict: (0, (_is_factory, _are_pairs)),
     dict: (0, (_are_pairs,)),
-    set: (0, (_is_items,)), frozenset: (0, (_is_items,)),
+    set: (0, (_is_items,)),
+    frozenset: (0, (_is_items,)),
     complex: (0, (_a(int, float), _a(int, float))),
     slice: (1, (_anything,) * 3),
     bytes: (0, (_a(bytes),)),
     bytearray: (0, (_a(bytes, str), lambda x: x in ("latin-1", "latin1"))),
-}  # fmt: skip
+}
 
 
 def takes(function: Any, args: tuple[Any, ...]) -> None:

@@ -12,15 +12,28 @@ from typing import Any
 
 #: What reading bytes as something that they are not ends in. (A RuntimeError has words of its own.)
 _RAW = (
-    LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, EOFError,
-    RecursionError, MemoryError, struct.error, zlib.error, zipfile.BadZipFile,
-)  # fmt: skip
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    EOFError,
+    RecursionError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 
 
 def named(file: Any) -> str:
     """What a message calls a file."""
-    return os.fsdecode(os.fspath(file)) if isinstance(file, (str, bytes, os.PathLike)) else str(
-        getattr(file, "name", "the file"))  # fmt: skip
+    return (
+        os.fsdecode(os.fspath(file))
+        if isinstance(file, (str, bytes, os.PathLike))
+        else str(getattr(file, "name", "the file"))
+    )
 
 
 def damaged(file: Any, error: object) -> RuntimeError:
@@ -52,9 +65,11 @@ class reading:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         raw = isinstance(error, _RAW) and not isinstance(error, Said)
         # The place of a record lies before the file's beginning.
         raw = raw or (isinstance(error, OSError) and error.errno == errno.EINVAL)

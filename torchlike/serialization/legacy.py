@@ -145,8 +145,11 @@ def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, b
 def write(file: Any, code: bytes, storages: dict[str, tuple[int, Any]]) -> None:
     """Write a checkpoint. storages: key -> (number of elements, little-endian bytes)."""
     sizes = {"short": 2, "int": 4, "long": 4}
-    for value in (MAGIC, PROTOCOL, {"protocol_version": PROTOCOL, "little_endian": True,
-                                    "type_sizes": sizes}):  # fmt: skip
+    for value in (
+        MAGIC,
+        PROTOCOL,
+        {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": sizes},
+    ):
         file.write(pickle.dumps(value, protocol=2))
     file.write(code)
     keys = sorted(storages)

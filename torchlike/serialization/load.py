@@ -148,9 +148,14 @@ def _safetensors(path: str, map_location: Any) -> dict[str, Tensor]:
 
 
 def load(
-    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: Any = None,
-    mmap: Any = None, **pickle_load_args: Any,
-) -> Any:  # fmt: skip
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: Any = None,
+    mmap: Any = None,
+    **pickle_load_args: Any,
+) -> Any:
     """Load a checkpoint that PyTorch or torchlike saved.
 
     Args:
@@ -192,16 +197,26 @@ def load(
             return _safetensors(path, map_location)
         with open(path, "rb") as file:
             return _load(
-                file, map_location, pickle_module, weights_only, bool(mmap), f,
+                file,
+                map_location,
+                pickle_module,
+                weights_only,
+                bool(mmap),
+                f,
                 **pickle_load_args,
-            )  # fmt: skip
+            )
     return _load(f, map_location, pickle_module, weights_only, bool(mmap), f, **pickle_load_args)
 
 
 def _load(
-    f: Any, map_location: Any, pickle_module: Any, weights_only: Any, mmap: bool, given: Any,
+    f: Any,
+    map_location: Any,
+    pickle_module: Any,
+    weights_only: Any,
+    mmap: bool,
+    given: Any,
     **pickle_load_args: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """``load`` from an open file; ``given`` is what the user named it by."""
     options = {"encoding": "utf-8", **pickle_load_args}
     try:

@@ -79,25 +79,41 @@ class LoadedUntyped(UntypedStorage):
 
 
 def rebuild_tensor(
-    storage: LoadedTyped, offset: int, size: Any, stride: Any, requires_grad: Any, hooks: Any,
+    storage: LoadedTyped,
+    offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    hooks: Any,
     metadata: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A tensor of the storage's dtype."""
     return _rebuilt(storage.record, storage.kind, offset, size, stride, requires_grad, metadata)
 
 
 def rebuild_tensor_v3(
-    storage: Any, offset: int, size: Any, stride: Any, requires_grad: Any, hooks: Any,
-    dtype: dtypes.dtype, metadata: Any = None,
-) -> Tensor:  # fmt: skip
+    storage: Any,
+    offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    hooks: Any,
+    dtype: dtypes.dtype,
+    metadata: Any = None,
+) -> Tensor:
     """A tensor of a dtype without a storage class of its own."""
     return _rebuilt(storage.record, dtype, offset, size, stride, requires_grad, metadata)
 
 
 def _rebuilt(
-    record: Record, dtype: dtypes.dtype, offset: int, size: Any, stride: Any, requires_grad: Any,
+    record: Record,
+    dtype: dtypes.dtype,
+    offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
     metadata: Any,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     if len(size) != len(stride):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     t = _on_memory(record.cell(dtype), dtype, tuple(size), tuple(stride), offset)
@@ -189,14 +205,26 @@ def rebuild_meta_tensor(dtype: dtypes.dtype, size: Any, stride: Any, requires_gr
 
 
 def rebuild_wrapper_subclass(
-    kind: type[Tensor], dtype: dtypes.dtype, size: Any, stride: Any, offset: int, layout: Any,
-    device: Any, requires_grad: Any,
-) -> Any:  # fmt: skip
+    kind: type[Tensor],
+    dtype: dtypes.dtype,
+    size: Any,
+    stride: Any,
+    offset: int,
+    layout: Any,
+    device: Any,
+    requires_grad: Any,
+) -> Any:
     """A tensor of a wrapper subclass; what is inside comes with its state."""
     return _make_wrapper_subclass(
-        kind, size, stride, offset, dtype=dtype, layout=layout, device=device,
+        kind,
+        size,
+        stride,
+        offset,
+        dtype=dtype,
+        layout=layout,
+        device=device,
         requires_grad=bool(requires_grad),
-    )  # fmt: skip
+    )
 
 
 def rebuild_sparse_tensor(layout: layouts.layout, data: Any) -> Any:

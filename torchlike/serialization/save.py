@@ -122,10 +122,13 @@ class _Pickler(_PythonPickler):
     def _ragged(self, obj: NestedTensor) -> Any:
         """A ragged tensor as PyTorch writes one, without the extremes that it may find again."""
         parts = {
-            "values": obj._values.detach(), "offsets": obj._offsets, "lengths": obj._lengths,
-            "_ragged_idx": obj._ragged_idx, "_metadata_cache": {},
+            "values": obj._values.detach(),
+            "offsets": obj._offsets,
+            "lengths": obj._lengths,
+            "_ragged_idx": obj._ragged_idx,
+            "_metadata_cache": {},
             "requires_grad": obj.requires_grad,
-        }  # fmt: skip
+        }
         function = _Global("torch.nested._internal.nested_tensor", "_rebuild_njt")
         kind = _Global("torch.nested._internal.nested_tensor", "NestedTensor")
         return _Global("torch._tensor", "_rebuild_from_type_v2"), (function, kind, (parts,), {})
@@ -169,8 +172,13 @@ class _Pickler(_PythonPickler):
             )
         # PyTorch reads no other accelerator's name than that of a GPU.
         place = str(storage.device) if storage.device.type == "cuda" else "cpu"
-        return _StorageKey(key, None if d is None else STORAGE_OF.get(d), place,
-                           memory.nbytes // seen.itemsize, self._legacy)  # fmt: skip
+        return _StorageKey(
+            key,
+            None if d is None else STORAGE_OF.get(d),
+            place,
+            memory.nbytes // seen.itemsize,
+            self._legacy,
+        )
 
     def count(self, key: str, memory: np.ndarray) -> int:
         """How many elements a storage has, of the dtype it was written as."""
@@ -185,13 +193,25 @@ class _Pickler(_PythonPickler):
             name = "_rebuild_meta_tensor_no_storage"
             return self._with_state(t, (_Global("torch._utils", name), args))
         if type(t._storage.cell) is Wrapped:
-            args = (type(t), d, tuple(size), tuple(stride), offset, t.layout, t.device,
-                    bool(t.requires_grad))  # fmt: skip
+            args = (
+                type(t),
+                d,
+                tuple(size),
+                tuple(stride),
+                offset,
+                t.layout,
+                t.device,
+                bool(t.requires_grad),
+            )
             return self._with_state(t, (_Global("torch._utils", "_rebuild_wrapper_subclass"), args))
         args = (
-            self._key(t._storage, d), offset, tuple(size), tuple(stride), bool(t.requires_grad),
+            self._key(t._storage, d),
+            offset,
+            tuple(size),
+            tuple(stride),
+            bool(t.requires_grad),
             OrderedDict(),
-        )  # fmt: skip
+        )
         version = 2 if d in STORAGE_OF else 3
         if version == 3:
             args = (*args, d)
@@ -238,9 +258,12 @@ def _memory(storage: Storage) -> np.ndarray:
 
 
 def save(
-    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL,
+    obj: Any,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
-) -> None:  # fmt: skip
+) -> None:
     """Save an object in PyTorch's file format.
 
     Args:

@@ -50,9 +50,14 @@ class Storages:
         if not (isinstance(identity, tuple) and len(identity) in (5, 6)):
             raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
         what, storage_type, key, location, size, *view = identity
-        if (what != "storage" or not isinstance(storage_type, StorageType)
-                or type(key) is not str or type(location) is not str
-                or type(size) is not int or size < 0):  # fmt: skip
+        if (
+            what != "storage"
+            or not isinstance(storage_type, StorageType)
+            or type(key) is not str
+            or type(location) is not str
+            or type(size) is not int
+            or size < 0
+        ):
             raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
         if view and view[0] is not None:
             raise NotImplementedError(
@@ -95,8 +100,11 @@ class Storages:
             before, region.users_turn = region.users_turn, True
             placed = target(flat, location)
             region.users_turn = before
-            target = location if placed is None or placed is flat else getattr(
-                placed, "device", location)  # fmt: skip
+            target = (
+                location
+                if placed is None or placed is flat
+                else getattr(placed, "device", location)
+            )
         device = devices.device(location if target is None else target)
         if device.type != "cpu" and not devices.available(device.type):
             raise RuntimeError(

@@ -71,11 +71,15 @@ def allowed() -> dict[str, Any]:
         "collections.OrderedDict": collections.OrderedDict,
         "collections.defaultdict": collections.defaultdict,
         "collections.Counter": collections.Counter,
-        "builtins.set": set, "builtins.frozenset": frozenset, "builtins.complex": complex,
-        "builtins.bytearray": bytearray, "builtins.slice": slice, "builtins.dict": dict,
+        "builtins.set": set,
+        "builtins.frozenset": frozenset,
+        "builtins.complex": complex,
+        "builtins.bytearray": bytearray,
+        "builtins.slice": slice,
+        "builtins.dict": dict,
         "builtins.bytes": bytes,
         "_codecs.encode": _encode,
-    }  # fmt: skip
+    }
     table.update({f"torch.{d.name}": d for d in dtypes.ALL})
     table.update({f"torch.{name}": StorageType(d) for name, d in STORAGES.items()})
     return table
@@ -101,8 +105,13 @@ def _rebuild_from_type(function: Callable[..., Any], kind: Any, args: Any, state
     return with_state(made if type(made) is kind else made.as_subclass(kind), state)
 
 
-_REBUILD = (rebuild_tensor, rebuild_tensor_v3, rebuild_parameter, rebuild_meta_tensor,
-            rebuild_wrapper_subclass)  # fmt: skip
+_REBUILD = (
+    rebuild_tensor,
+    rebuild_tensor_v3,
+    rebuild_parameter,
+    rebuild_meta_tensor,
+    rebuild_wrapper_subclass,
+)
 
 
 def refused(what: str) -> pickle.UnpicklingError:
@@ -114,9 +123,14 @@ class Weights(Machine):
     """The unpickler of a checkpoint whose author need not be trusted."""
 
     def __init__(
-        self, code: bytes, archive: Storages, region: reading, encoding: str = "utf-8",
-        errors: str = "strict", fix_imports: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        code: bytes,
+        archive: Storages,
+        region: reading,
+        encoding: str = "utf-8",
+        errors: str = "strict",
+        fix_imports: bool = True,
+    ) -> None:
         super().__init__(code, encoding, errors)
         self._archive = archive
         self._region = region

@@ -23,15 +23,31 @@ from torchlike._ops.creation.finishing import finish
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
-    "general_hamming", "hamming", "hann", "kaiser", "nuttall",
-]  # fmt: skip
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]
 
 
 def _window(
-    name: str, M: int, values: Callable[[np.ndarray, float], np.ndarray], *, sym: Any = True,
-    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
-) -> Tensor:  # fmt: skip
+    name: str,
+    M: int,
+    values: Callable[[np.ndarray, float], np.ndarray],
+    *,
+    sym: Any = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+) -> Tensor:
     """``values(index, period)``: the window at 0 … M - 1, where ``period`` is M - 1 or M."""
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     if M < 0:
@@ -56,24 +72,32 @@ def exponential(
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     return _window(
-        "exponential", M,
+        "exponential",
+        M,
         lambda n, period: np.exp(-np.abs(n - (period / 2 if center is None else center)) / tau),
-        sym=sym, **options,
-    )  # fmt: skip
+        sym=sym,
+        **options,
+    )
 
 
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """``sin(pi (n + 1/2) / M)``: half a period of a sine."""
-    return _window("cosine", M, lambda n, period: np.sin(np.pi * (n + 0.5) / (period + 1)),
-                   sym=sym, **options)  # fmt: skip
+    return _window(
+        "cosine", M, lambda n, period: np.sin(np.pi * (n + 0.5) / (period + 1)), sym=sym, **options
+    )
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
     """``exp(-((n - middle) / std) ** 2 / 2)``."""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    return _window("gaussian", M, lambda n, period: np.exp(-(((n - period / 2) / std) ** 2) / 2),
-                   sym=sym, **options)  # fmt: skip
+    return _window(
+        "gaussian",
+        M,
+        lambda n, period: np.exp(-(((n - period / 2) / std) ** 2) / 2),
+        sym=sym,
+        **options,
+    )
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
@@ -90,8 +114,9 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """A triangle with 0 at its ends."""
-    return _window("bartlett", M, lambda n, period: 1 - np.abs(2 * n / period - 1),
-                   sym=sym, **options)  # fmt: skip
+    return _window(
+        "bartlett", M, lambda n, period: 1 - np.abs(2 * n / period - 1), sym=sym, **options
+    )
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Tensor:

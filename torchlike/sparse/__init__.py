@@ -19,9 +19,17 @@ from torchlike.sparse._types import SPARSE_TENSOR_TYPES as _SPARSE_TENSOR_TYPES
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "SparseTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax",
-    "mm", "sampled_addmm", "softmax", "spdiags", "sum",
-]  # fmt: skip
+    "SparseTensor",
+    "addmm",
+    "as_sparse_gradcheck",
+    "check_sparse_tensor_invariants",
+    "log_softmax",
+    "mm",
+    "sampled_addmm",
+    "softmax",
+    "spdiags",
+    "sum",
+]
 
 _REDUCTIONS = ("sum", "mean", "amax", "amin")
 

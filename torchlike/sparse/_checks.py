@@ -101,16 +101,17 @@ def _of_values(
     if not any(pattern is not None for pattern in patterns):
         return func, given
     leaves = tuple(
-        t if pattern is None
-        else pattern._held.detach().clone().requires_grad_(t.requires_grad)
+        t if pattern is None else pattern._held.detach().clone().requires_grad_(t.requires_grad)
         for t, pattern in zip(given, patterns, strict=True)
-    )  # fmt: skip
+    )
 
     def of_values(*values: Any) -> Any:
-        return func(*(
-            value if pattern is None else pattern._with(value)
-            for value, pattern in zip(values, patterns, strict=True)
-        ))  # fmt: skip
+        return func(
+            *(
+                value if pattern is None else pattern._with(value)
+                for value, pattern in zip(values, patterns, strict=True)
+            )
+        )
 
     return of_values, leaves
 

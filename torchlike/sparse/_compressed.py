@@ -152,8 +152,9 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
 
     def numpy(self, *, force: Any = False) -> np.ndarray:
         """TypeError: ``to_dense()`` first."""
-        raise TypeError(f"can't convert {self.kind.name} layout tensor to numpy. Use "
-                        "Tensor.to_dense() first.")  # fmt: skip
+        raise TypeError(
+            f"can't convert {self.kind.name} layout tensor to numpy. Use Tensor.to_dense() first."
+        )
 
     def __repr__(self) -> str:
         kind, suffixes = self.kind, [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
@@ -209,9 +210,13 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         return self.to_coordinates().to_dense()
 
     def to_sparse(
-        self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
+        self,
+        sparse_dim: Any = None,
+        *,
+        layout: Any = None,
+        blocksize: Any = None,
         dense_dim: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """In coordinate form, or in another compressed layout."""
         if sparse_dim not in (None, 2):
             raise RuntimeError(
@@ -232,9 +237,12 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         if value != 0:
             return self._with(_torch["full_like"](held, value))
         return CompressedTensor(
-            self._compressed * 0, self._plain[..., :0],
-            held.new_empty((*held.shape[:n], 0, *held.shape[n + 1 :])), self.shape, self.layout,
-        )  # fmt: skip
+            self._compressed * 0,
+            self._plain[..., :0],
+            held.new_empty((*held.shape[:n], 0, *held.shape[n + 1 :])),
+            self.shape,
+            self.layout,
+        )
 
     def _in_own_layout(self, gradient: Any) -> Any:
         return compressing[self.layout](gradient, self.blocksize(), None)
@@ -312,10 +320,18 @@ trees.register(
 
 @composite(method=False)
 def sparse_compressed_tensor(
-    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
-    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-    requires_grad: bool = False, check_invariants: bool | None = None,
-) -> CompressedTensor:  # fmt: skip
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
     """A tensor of a compressed ``layout``; its size is the least that holds the indices unless
     given.
 
@@ -368,19 +384,32 @@ def _creation(kind: Kind) -> None:
     """Register the function that makes tensors of one layout, whose arguments have its names."""
 
     def of_rows(
-        crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-        layout: Any = None, **options: Any,
-    ) -> CompressedTensor:  # fmt: skip
+        crow_indices: Any,
+        col_indices: Any,
+        values: Any,
+        size: Any = None,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        **options: Any,
+    ) -> CompressedTensor:
         return make(crow_indices, col_indices, values, size, dtype, layout, options)
 
     def of_columns(
-        ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-        layout: Any = None, **options: Any,
-    ) -> CompressedTensor:  # fmt: skip
+        ccol_indices: Any,
+        row_indices: Any,
+        values: Any,
+        size: Any = None,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        **options: Any,
+    ) -> CompressedTensor:
         return make(ccol_indices, row_indices, values, size, dtype, layout, options)
 
-    def make(outer: Any, inner: Any, values: Any, size: Any, dtype: Any, layout: Any, options: Any
-             ) -> CompressedTensor:  # fmt: skip
+    def make(
+        outer: Any, inner: Any, values: Any, size: Any, dtype: Any, layout: Any, options: Any
+    ) -> CompressedTensor:
         if layout not in (None, kind.layout):
             raise RuntimeError(f"{kind.function}: expected layout {kind.layout!r}, got {layout!r}")
         return sparse_compressed_tensor(

@@ -91,8 +91,10 @@ def _(input: CompressedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     held = input._held if dtype is None else cast_op(input._held, dtype)
     if dim is None:
         return held.sum()
-    over = {errors.wrap_dim(d, input.dim()) for d in (
-        (dim,) if isinstance(dim, int) else ints(dim) or range(input.dim()))}  # fmt: skip
+    over = {
+        errors.wrap_dim(d, input.dim())
+        for d in ((dim,) if isinstance(dim, int) else ints(dim) or range(input.dim()))
+    }
     if not keepdim:
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
     if input.n_batch() or input.dense_dim() or input.kind.in_blocks:
@@ -122,8 +124,10 @@ def _(input: Any, other: Any) -> Tensor:
     if not isinstance(other, CompressedTensor):
         return input._with(input._held * other[tuple(at)].reshape(input._held.shape))
     further, factors = other.coordinates()
-    keys = [np.ravel_multi_index(tuple(i._value("mul", _INSTEAD)), input.shape[: len(at)])
-            for i in (at, further)]  # fmt: skip
+    keys = [
+        np.ravel_multi_index(tuple(i._value("mul", _INSTEAD)), input.shape[: len(at)])
+        for i in (at, further)
+    ]
     _, mine, theirs = np.intersect1d(*keys, assume_unique=True, return_indices=True)
     mine, theirs = (make_tensor(i.astype(np.int64)) for i in (mine, theirs))
     product = values[mine] * factors[theirs]

@@ -79,8 +79,10 @@ def of_coordinates(
     return CompressedTensor(
         make_tensor(begins.reshape(*batch_size, n_outer + 1).astype(np.int64)),
         make_tensor((key % max(n_inner, 1)).reshape(*batch_size, nnz).astype(np.int64)),
-        held.reshape(*batch_size, nnz, *held.shape[1:]), size, kind.layout,
-    )  # fmt: skip
+        held.reshape(*batch_size, nnz, *held.shape[1:]),
+        size,
+        kind.layout,
+    )
 
 
 def _in_order(values: Tensor, slot: np.ndarray, count: int) -> Tensor:

@@ -56,8 +56,10 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     which = np.concatenate(parts, 1) if parts else np.zeros((3, 0), np.int64)
     which, row, column = (make_tensor(x.astype(np.int64)) for x in which)
     found = SparseTensor(
-        make_tensor(np.stack([row.numpy(), column.numpy()])), rows_of[which, column], size,
+        make_tensor(np.stack([row.numpy(), column.numpy()])),
+        rows_of[which, column],
+        size,
         known.size < 2,
-    )  # fmt: skip
+    )
     is_compressed = layout in (sparse_csr, sparse_csc)
     return found.coalesce().to_sparse(layout=layout) if is_compressed else found

@@ -104,8 +104,13 @@ def _at_places(gradient: Any, t: Any) -> Any:
     return in_coordinates(gradient).sparse_mask(t)._held
 
 
-def spill(name: str, result: Any, into: Sequence[tuple[Any, Pull]],
-          rest: Sequence[tuple[Any, Pull]] = (), keeps: bool = False) -> Any:  # fmt: skip
+def spill(
+    name: str,
+    result: Any,
+    into: Sequence[tuple[Any, Pull]],
+    rest: Sequence[tuple[Any, Pull]] = (),
+    keeps: bool = False,
+) -> Any:
     """Return a new result, dense or sparse, whose gradient goes elsewhere too; that of a sparse one
     has the places of the result. ``rest``: where else it goes. The result's own history says so as
     well, but knows nothing of the operand that is elsewhere: higher derivatives take the rest.
@@ -262,9 +267,13 @@ class _PullNode(Node):
     __slots__ = ("always", "keeps", "pulls")
 
     def __init__(
-        self, name: str, own: Edge | None, into: Sequence[tuple[Any, Pull]], always: int,
+        self,
+        name: str,
+        own: Edge | None,
+        into: Sequence[tuple[Any, Pull]],
+        always: int,
         keeps: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name, [own, *(gradient_edge(t) for t, _ in into)])
         self.pulls: Any = [(pull, dtypes.from_numpy_dtype(t._read().dtype)) for t, pull in into]
         self.always, self.keeps = always, keeps

@@ -158,9 +158,12 @@ class WithoutMemory(TensorOfParts):
         raise TypeError("Cannot assign to a sparse tensor")
 
     def backward(
-        self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
+        self,
+        gradient: Any = None,
+        retain_graph: Any = None,
+        create_graph: Any = False,
         inputs: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """From a gradient of this size, of which the places of this tensor count where it is made
         of values with a history. RuntimeError without one."""
         if gradient is None or self._elsewhere is not None:

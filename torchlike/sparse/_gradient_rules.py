@@ -57,8 +57,9 @@ def _kept(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(still(a) if isinstance(a, Tensor) else a for a in args)
 
 
-def _spills(name: str, grad_name: str, pull_of: PullOf, when: Callable[..., bool] = _always
-            ) -> None:  # fmt: skip
+def _spills(
+    name: str, grad_name: str, pull_of: PullOf, when: Callable[..., bool] = _always
+) -> None:
     """Let an op give whole gradients elsewhere, where ``when`` says so of its arguments."""
 
     def make(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,8 +136,12 @@ def _of_product(args: tuple[Any, ...], i: int) -> Pull:
     return _of_second(args[0]) if i else _of_first(args[1])
 
 
-for _name, _grad in (("matmul", "MmBackward0"), ("mm", "MmBackward0"), ("mv", "MvBackward0"),
-                     ("bmm", "BmmBackward0")):  # fmt: skip
+for _name, _grad in (
+    ("matmul", "MmBackward0"),
+    ("mm", "MmBackward0"),
+    ("mv", "MvBackward0"),
+    ("bmm", "BmmBackward0"),
+):
     _spills(_name, _grad, _of_product)
 
 
@@ -224,16 +229,22 @@ def _of_quotient(args: tuple[Any, ...], i: int) -> Pull:
     return lambda g: g / other
 
 
-_spills("mul", "MulBackward0", _of_factor,
-        lambda input, other: _both_sparse(input, other) and input.shape == other.shape)  # fmt: skip
+_spills(
+    "mul",
+    "MulBackward0",
+    _of_factor,
+    lambda input, other: _both_sparse(input, other) and input.shape == other.shape,
+)
 _follows("mul", _of_factor, lambda *args: not _both_sparse(*args))
 _follows("div_op", _of_quotient)
 _PULLS: dict[str, Pull] = {
-    "neg": lambda g: -g, "conj_physical": lambda g: g.conj(),
+    "neg": lambda g: -g,
+    "conj_physical": lambda g: g.conj(),
     "deg2rad": lambda g: NAMESPACES[""]["deg2rad"](g),
     "rad2deg": lambda g: NAMESPACES[""]["rad2deg"](g),
-    "clone_op": as_it_is, "cast_op": as_it_is,
-}  # fmt: skip
+    "clone_op": as_it_is,
+    "cast_op": as_it_is,
+}
 
 
 def _scaled(name: str, pull: Pull) -> None:

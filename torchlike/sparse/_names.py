@@ -28,8 +28,12 @@ def _refusing(name: str, layout: str) -> Callable[[Tensor], Any]:
 for _name in ("coalesce", "indices"):
     composite(_name, namespaces=())(_refusing(_name, "sparse coordinate"))
 composite("values", namespaces=())(_refusing("values", "sparse"))
-for _name, _of in (("crow_indices", "row"), ("col_indices", "row"), ("ccol_indices", "column"),
-                   ("row_indices", "column")):  # fmt: skip
+for _name, _of in (
+    ("crow_indices", "row"),
+    ("col_indices", "row"),
+    ("ccol_indices", "column"),
+    ("row_indices", "column"),
+):
     composite(_name, namespaces=())(_refusing(_name, f"sparse {_of} compressed"))
 
 
@@ -61,8 +65,9 @@ def spmm(input: Any, mat2: Any) -> Tensor:
 
 
 @composite(method=False)
-def native_norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
-                ) -> Tensor:  # fmt: skip
+def native_norm(
+    input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
     """``norm``, under the name by which it takes sparse tensors in PyTorch."""
     return NAMESPACES[""]["norm"](input, p, dim, keepdim, dtype=dtype)
 

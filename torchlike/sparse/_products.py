@@ -73,8 +73,10 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1)
     values = product.index_select(0, make_tensor(rows)).reshape(-1) * alpha
     return SparseTensor(
         _torch["cat"]([addend._at, make_tensor(at)], 1),
-        _torch["cat"]([addend._held * beta, values]), tuple(product.shape), False,
-    )  # fmt: skip
+        _torch["cat"]([addend._held * beta, values]),
+        tuple(product.shape),
+        False,
+    )
 
 
 @composite()

@@ -11,10 +11,38 @@ from torchlike._dispatch.registry import NAMESPACES, OPS
 Rule = Callable[..., Any]
 #: Functions that are 0 at 0, and so may look at the values alone.
 OF_ELEMENTS = (
-    "abs", "angle", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "erfinv", "expm1",
-    "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg",
-    "relu", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
-)  # fmt: skip
+    "abs",
+    "angle",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "deg2rad",
+    "erf",
+    "erfinv",
+    "expm1",
+    "floor",
+    "frac",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "log1p",
+    "nan_to_num",
+    "rad2deg",
+    "relu",
+    "sgn",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+)
 #: Those of a sum that are the sum of its terms', so that duplicates need not be added before.
 OF_TERMS = "neg", "conj_physical"
 

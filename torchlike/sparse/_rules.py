@@ -185,9 +185,11 @@ def _places(t: SparseTensor, shape: tuple[int, ...]) -> np.ndarray:
 
 @rule("div_op")
 def _(input: Any, other: Any) -> SparseTensor:
-    if not isinstance(input, SparseTensor) or isinstance(other, SparseTensor) or (
-        not _number(other) and other.dim()
-    ):  # fmt: skip
+    if (
+        not isinstance(input, SparseTensor)
+        or isinstance(other, SparseTensor)
+        or (not _number(other) and other.dim())
+    ):
         shape = [] if _number(other) else list(other.shape)
         raise RuntimeError(
             "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
@@ -245,8 +247,9 @@ def _(input: Any, mat2: Any) -> Tensor:
     if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
         raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
     if input.sparse_dim() != 3:
-        raise RuntimeError(f"bmm_sparse: 'self' must have 3 sparse dimensions, got "
-                           f"{input.sparse_dim()}")  # fmt: skip
+        raise RuntimeError(
+            f"bmm_sparse: 'self' must have 3 sparse dimensions, got {input.sparse_dim()}"
+        )
     (batch, rows, columns), (many, inner, width) = input.shape, mat2.shape
     if (batch, columns) != (many, inner):
         raise RuntimeError(
@@ -278,15 +281,19 @@ def _(input: SparseTensor) -> SparseTensor:
     """Nothing that is not zero."""
     return SparseTensor(
         input._at.new_empty((input.sparse_dim(), 0)),
-        input._held.new_empty((0, *input._held.shape[1:])), input.shape, True,
-    )  # fmt: skip
+        input._held.new_empty((0, *input._held.shape[1:])),
+        input.shape,
+        True,
+    )
 
 
 def _divided(input: Any, other: Any, *rounding: str) -> SparseTensor:
     """By a number, rounded: of the sums where an element stands several times."""
-    if not isinstance(input, SparseTensor) or isinstance(other, SparseTensor) or (
-        not _number(other) and other.dim()
-    ):  # fmt: skip
+    if (
+        not isinstance(input, SparseTensor)
+        or isinstance(other, SparseTensor)
+        or (not _number(other) and other.dim())
+    ):
         raise RuntimeError(
             "Sparse floor division requires a scalar or zero-dim dense tensor divisor"
         )

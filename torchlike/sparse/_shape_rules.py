@@ -207,8 +207,9 @@ def _check_resized(t: SparseTensor, shape: tuple[int, ...], sparse: int, dense: 
             )
     n = t.sparse_dim()
     for name, before, after in (
-        ("sparse", t.shape[:n], shape[:n]), ("dense", t.shape[n:], shape[n:])
-    ):  # fmt: skip
+        ("sparse", t.shape[:n], shape[:n]),
+        ("dense", t.shape[n:], shape[n:]),
+    ):
         if any(b < a for a, b in zip(before, after, strict=True)):
             raise RuntimeError(
                 f"shrinking the size of {name} dimensions (from {list(before)} to {list(after)}) "

@@ -127,8 +127,13 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return SparseTensor(make_tensor(at.astype(np.int64)), chosen, self.shape, True)
 
     def __repr__(self) -> str:
-        suffixes = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}", *self._said(),
-                    "layout=torch.sparse_coo", *self._said_of_gradients()]  # fmt: skip
+        suffixes = [
+            f"size={tuple(self.shape)}",
+            f"nnz={self._nnz()}",
+            *self._said(),
+            "layout=torch.sparse_coo",
+            *self._said_of_gradients(),
+        ]
         parts = self._parts_shown([("indices", self._at)], 8)
         return f"tensor({parts},\n       {', '.join(suffixes)})"
 
@@ -164,9 +169,13 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return whole.index_put(tuple(self._at), values, accumulate=True)
 
     def to_sparse(
-        self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
+        self,
+        sparse_dim: Any = None,
+        *,
+        layout: Any = None,
+        blocksize: Any = None,
         dense_dim: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Itself, or in a compressed layout. RuntimeError for another number of sparse
         dimensions."""
         if layout in (None, sparse_coo):
@@ -187,9 +196,11 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         at = self._at._value("coalesce()", _INSTEAD)
         unique, slot = np.unique(at, axis=1, return_inverse=True)
         values = coalesced_values(
-            self._held, make_tensor(slot.reshape(-1).astype(np.int64)), unique.shape[1],
+            self._held,
+            make_tensor(slot.reshape(-1).astype(np.int64)),
+            unique.shape[1],
             self.dtype is dtypes.bool,
-        )  # fmt: skip
+        )
         return SparseTensor(make_tensor(unique.astype(np.int64)), values, self.shape, True)
 
     @following(as_it_is)
@@ -297,10 +308,17 @@ WITHOUT_ELEMENTS[sparse_coo] = _without_elements
 
 @composite(method=False)
 def sparse_coo_tensor(
-    indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
-    check_invariants: bool | None = None, is_coalesced: bool | None = None,
-) -> SparseTensor:  # fmt: skip
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> SparseTensor:
     """A sparse tensor of ``indices`` (sparse_dim, nnz) and ``values`` (nnz, …); its size is the
     least that holds the indices unless given. ``sparse_coo_tensor(size=…)`` is empty.
 
@@ -381,8 +399,14 @@ def _is_sorted(at: np.ndarray) -> bool:
 
 
 @composite(namespaces=())
-def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
-              dense_dim: Any = None) -> SparseTensor:  # fmt: skip
+def to_sparse(
+    self: Any,
+    sparse_dim: Any = None,
+    *,
+    layout: Any = None,
+    blocksize: Any = None,
+    dense_dim: Any = None,
+) -> SparseTensor:
     """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
     less than all, or in a compressed ``layout``. JitCaptureError under a jit, NotImplementedError
     under make_fx."""

@@ -10,9 +10,16 @@ from torchlike.sparse._tensor import SparseTensor, sparse_coo_tensor
 from torchlike.tensor import Tensor
 
 _DTYPES = (
-    dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.uint8, dtypes.int8,
-    dtypes.int16, dtypes.int32, dtypes.int64,
-)  # fmt: skip
+    dtypes.float32,
+    dtypes.float64,
+    dtypes.float16,
+    dtypes.bfloat16,
+    dtypes.uint8,
+    dtypes.int8,
+    dtypes.int16,
+    dtypes.int32,
+    dtypes.int64,
+)
 _COMBINATIONS = (
     "new() received an invalid combination of arguments - got ({}), but expected one of:\n"
     " * (*, torch.device device = None)\n"
@@ -29,9 +36,13 @@ class SparseTensorType(type):
     dtype: dtypes.dtype
 
     def __call__(
-        cls, *args: Any, indices: Any = None, values: Any = None, size: Any = None,
+        cls,
+        *args: Any,
+        indices: Any = None,
+        values: Any = None,
+        size: Any = None,
         device: Any = None,
-    ) -> SparseTensor:  # fmt: skip
+    ) -> SparseTensor:
         """``FloatTensor(indices, values, size)``, ``FloatTensor(2, 3)`` (a size) or
         ``FloatTensor()``. The values given keep their own dtype, as in PyTorch."""
         if not args or isinstance(args[0], Tensor):

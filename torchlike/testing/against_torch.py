@@ -28,9 +28,13 @@ from torchlike.testing.trees import copied, named_arguments, named_leaves
 
 
 def check_against_torch(
-    fn: Callable[..., Any], *args: Any, seed: int = 0, rtol: float | None = None,
-    atol: float | None = None, **kwargs: Any,
-) -> None:  # fmt: skip
+    fn: Callable[..., Any],
+    *args: Any,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    **kwargs: Any,
+) -> None:
     """AssertionError unless ``fn(*args, **kwargs)`` is what real PyTorch makes of it.
 
     The function is run twice: as it is, and with PyTorch's module, function or class wherever it,
@@ -238,9 +242,17 @@ class _Swap:
             return x
         if not name:
             return importlib.import_module("torch" + module.removeprefix("torchlike"))
-        for place in (self._torch, self._torch.nn.functional, self._torch.nn, self._torch.optim,
-                      self._torch.linalg, self._torch.special, self._torch.fft,
-                      self._torch.func, self._torch.autograd):  # fmt: skip
+        for place in (
+            self._torch,
+            self._torch.nn.functional,
+            self._torch.nn,
+            self._torch.optim,
+            self._torch.linalg,
+            self._torch.special,
+            self._torch.fft,
+            self._torch.func,
+            self._torch.autograd,
+        ):
             found = getattr(place, name, None)
             if found is not None:
                 return found

@@ -26,7 +26,8 @@ def assert_aliases(a: Tensor, b: Tensor) -> None:
             f"the tensors of shapes {tuple(a.shape)} and {tuple(b.shape)} have memory of their "
             "own: a write to one is not seen in the other"
         )
-    if a.dtype.itemsize == b.dtype.itemsize and not np.intersect1d(
-        _elements(a), _elements(b), assume_unique=True
-    ).size:  # fmt: skip
+    if (
+        a.dtype.itemsize == b.dtype.itemsize
+        and not np.intersect1d(_elements(a), _elements(b), assume_unique=True).size
+    ):
         raise AssertionError("the tensors are parts of one tensor that do not overlap")

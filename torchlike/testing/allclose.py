@@ -18,9 +18,13 @@ _TOLERANCES = {
 
 
 def assert_allclose(
-    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
-    equal_nan: bool = True, msg: str = "",
-) -> None:  # fmt: skip
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
     """AssertionError unless the values are close; dtypes, devices and strides may differ.
 
     Deprecated (FutureWarning): ``assert_close``. ValueError for one tolerance without the other.
@@ -28,13 +32,21 @@ def assert_allclose(
     warnings.warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a "
         "future release. Please use `torch.testing.assert_close()` instead.",
-        FutureWarning, stacklevel=2,
-    )  # fmt: skip
+        FutureWarning,
+        stacklevel=2,
+    )
     a, e = as_tensor(actual), as_tensor(expected, dtype=getattr(actual, "dtype", None))
     if rtol is None and atol is None:
         kinds = [_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (a, e)]
         rtol, atol = max(k[0] for k in kinds), max(k[1] for k in kinds)
     assert_close(
-        a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False,
-        check_stride=False, msg=msg or None,
-    )  # fmt: skip
+        a,
+        e,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=True,
+        check_dtype=False,
+        check_stride=False,
+        msg=msg or None,
+    )

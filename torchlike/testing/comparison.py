@@ -23,11 +23,19 @@ TOLERANCES = {
 
 
 def assert_close(
-    actual: Any, expected: Any, *, allow_subclasses: Any = True, rtol: float | None = None,
-    atol: float | None = None, equal_nan: Any = False, check_device: Any = True,
-    check_dtype: Any = True, check_layout: Any = True, check_stride: Any = False,
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: Any = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: Any = False,
+    check_device: Any = True,
+    check_dtype: Any = True,
+    check_layout: Any = True,
+    check_stride: Any = False,
     msg: str | Callable[[str], str] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` everywhere.
 
     Tensors must also agree in shape, and (unless told otherwise) dtype, device and, if asked,
@@ -35,9 +43,15 @@ def assert_close(
     neither are given; TypeError for values that are not comparable.
     """
     options = _Options(
-        rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride,
+        rtol,
+        atol,
+        equal_nan,
+        check_device,
+        check_dtype,
+        check_layout,
+        check_stride,
         allow_subclasses,
-    )  # fmt: skip
+    )
     try:
         _compare(actual, expected, options, "")
     except AssertionError as error:
@@ -48,23 +62,37 @@ def assert_close(
 
 class _Options:
     def __init__(
-        self, rtol: float | None, atol: float | None, equal_nan: Any, check_device: Any,
-        check_dtype: Any, check_layout: Any, check_stride: Any, allow_subclasses: Any,
-    ) -> None:  # fmt: skip
+        self,
+        rtol: float | None,
+        atol: float | None,
+        equal_nan: Any,
+        check_device: Any,
+        check_dtype: Any,
+        check_layout: Any,
+        check_stride: Any,
+        allow_subclasses: Any,
+    ) -> None:
         self.rtol, self.atol = rtol, atol
         self.equal_nan = equal_nan
-        self.checks = {"layout": check_layout, "device": check_device, "dtype": check_dtype,
-                       "stride()": check_stride}  # fmt: skip
+        self.checks = {
+            "layout": check_layout,
+            "device": check_device,
+            "dtype": check_dtype,
+            "stride()": check_stride,
+        }
         self.allow_subclasses = allow_subclasses
 
     def check_tolerances(self, where: str) -> None:
         """ValueError for one of the two; only where there is something to be close."""
         if (self.rtol is None) != (self.atol is None):
             missing = "rtol" if self.rtol is None else "atol"
-            raise ValueError(_at(
-                "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
-                f"{missing}.", where,
-            ))  # fmt: skip
+            raise ValueError(
+                _at(
+                    "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+                    f"{missing}.",
+                    where,
+                )
+            )
 
     def tolerances(self, *found: dtypes.dtype) -> tuple[float, float]:
         """Of two dtypes the looser, as PyTorch does."""
@@ -99,10 +127,13 @@ def _compare(actual: Any, expected: Any, options: _Options, where: str) -> None:
         options.check_tolerances(where)
         _compare_tensors(as_tensor(actual), as_tensor(expected), options, where)
     else:
-        raise TypeError(_at(
-            f"No comparison pair was able to handle inputs of type {type(actual)} and "
-            f"{type(expected)}.", where,
-        ))  # fmt: skip
+        raise TypeError(
+            _at(
+                f"No comparison pair was able to handle inputs of type {type(actual)} and "
+                f"{type(expected)}.",
+                where,
+            )
+        )
 
 
 def _is_sequence(x: Any) -> bool:
@@ -160,10 +191,12 @@ def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) 
 
 #: By layout: the names of what says where values are.
 _PLACES = {
-    "coo": ("indices",), "csr": ("crow_indices", "col_indices"),
-    "bsr": ("crow_indices", "col_indices"), "csc": ("ccol_indices", "row_indices"),
+    "coo": ("indices",),
+    "csr": ("crow_indices", "col_indices"),
+    "bsr": ("crow_indices", "col_indices"),
+    "csc": ("ccol_indices", "row_indices"),
     "bsc": ("ccol_indices", "row_indices"),
-}  # fmt: skip
+}
 
 
 def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -> None:
@@ -172,8 +205,11 @@ def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -
     name = f"sparse {kind.upper()}"
     counts = actual._nnz(), expected._nnz()
     if counts[0] != counts[1]:
-        _fail(f"The number of specified values in {name} tensors does not match: "
-              f"{counts[0]} != {counts[1]}", where)  # fmt: skip
+        _fail(
+            f"The number of specified values in {name} tensors does not match: "
+            f"{counts[0]} != {counts[1]}",
+            where,
+        )
     for part in (*_PLACES[kind], "values"):
         asked = f"_{part}" if kind == "coo" else part
         a, e = (getattr(t, asked)() for t in (actual, expected))
@@ -201,9 +237,13 @@ def _compare_tensors(
 
 
 def _compare_values(
-    actual: Tensor, expected: Tensor, options: _Options, where: str, what: str = "Tensor-likes",
+    actual: Tensor,
+    expected: Tensor,
+    options: _Options,
+    where: str,
+    what: str = "Tensor-likes",
     tolerances: tuple[float, float] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Elements of dense tensors, which a message calls ``what``."""
     rtol, atol = tolerances or options.tolerances(actual.dtype, expected.dtype)
     raw = [t.detach().cpu()._value("assert_close") for t in (actual, expected)]

@@ -18,10 +18,16 @@ _EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fn
 
 
 def make_tensor(
-    *shape: Any, dtype: dtypes.dtype, device: Any, low: float | None = None,
-    high: float | None = None, requires_grad: bool = False, noncontiguous: bool = False,
-    exclude_zero: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
+    *shape: Any,
+    dtype: dtypes.dtype,
+    device: Any,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor of random numbers, uniform in ``[low, high)``.
 
     Args:
@@ -49,8 +55,11 @@ def make_tensor(
         )
     spread = noncontiguous and math.prod(size) > 1
     drawn = (*size[:-1], 2 * size[-1]) if spread else size
-    made = _integers(drawn, dtype, device, low, high) if whole else (
-        _floats(drawn, dtype, device, low, high))  # fmt: skip
+    made = (
+        _integers(drawn, dtype, device, low, high)
+        if whole
+        else (_floats(drawn, dtype, device, low, high))
+    )
     if spread:
         made = made[..., 1::2]  # not from 0: the offset is tested too
     elif memory_format is not None:
@@ -104,8 +113,9 @@ def _range(
         warnings.warn(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
             "deprecated since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.",
-            FutureWarning, stacklevel=4,
-        )  # fmt: skip
+            FutureWarning,
+            stacklevel=4,
+        )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < smallest or low >= end:

@@ -14,9 +14,14 @@ from torchlike.testing.trees import copied, named_leaves, named_tensors
 
 
 def assert_gradients(
-    fn: Callable[..., Any], *args: Any, order: int = 1, eps: float = 1e-6, atol: float = 1e-5,
-    rtol: float = 1e-3, forward: bool = False,
-) -> None:  # fmt: skip
+    fn: Callable[..., Any],
+    *args: Any,
+    order: int = 1,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    forward: bool = False,
+) -> None:
     """AssertionError unless derivatives up to this order agree with finite differences.
 
     Floating point and complex arguments are copied in double precision, contiguous, and

@@ -14,9 +14,15 @@ from torchlike.testing.variants import Variant
 
 
 def assert_matches_eager(
-    fn: Callable[..., Any], *args: Any, variant: str = "jit", calls: int = 2, seed: int = 0,
-    rtol: float | None = None, atol: float | None = None, **kwargs: Any,
-) -> None:  # fmt: skip
+    fn: Callable[..., Any],
+    *args: Any,
+    variant: str = "jit",
+    calls: int = 2,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    **kwargs: Any,
+) -> None:
     """AssertionError unless ``fn(*args, **kwargs)`` does the same compiled and eagerly.
 
     Compared are the results; gradients of a weighted sum of them, by arguments and modules that

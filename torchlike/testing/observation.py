@@ -38,17 +38,22 @@ def total(outputs: list[Tensor]) -> Tensor | None:
 
 
 def observe(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
     others: dict[str, Tensor] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Everything that a call gives and changes, by name.
 
     Gradients are those of a weighted sum of the result's tensors, by the arguments and by
     ``others`` that require grad. An error of the call is an entry like another: its type.
     """
     given = named_arguments(args, kwargs)
-    wanted = {n: t for n, t in {**given, **(others or {})}.items()
-              if isinstance(t, Tensor) and t.requires_grad and t.is_leaf}  # fmt: skip
+    wanted = {
+        n: t
+        for n, t in {**given, **(others or {})}.items()
+        if isinstance(t, Tensor) and t.requires_grad and t.is_leaf
+    }
     try:
         found = named_leaves(fn(*args, **kwargs), "the result")
         loss = total([t for t in found.values() if isinstance(t, Tensor)])
@@ -66,9 +71,14 @@ def observe(
 
 
 def assert_same(
-    found: dict[str, Any], expected: dict[str, Any], who: str, *, rtol: float | None,
-    atol: float | None, whom: str = "eager",
-) -> None:  # fmt: skip
+    found: dict[str, Any],
+    expected: dict[str, Any],
+    who: str,
+    *,
+    rtol: float | None,
+    atol: float | None,
+    whom: str = "eager",
+) -> None:
     """AssertionError, which names the first entry in which two observations differ.
 
     ``who`` says whose the first is ("jit", "vmap"), ``whom`` whose the second.
@@ -87,9 +97,13 @@ def assert_same(
 
 
 def _same(
-    found: Any, expected: Any, where: str, rtol: float | None, atol: float | None,
+    found: Any,
+    expected: Any,
+    where: str,
+    rtol: float | None,
+    atol: float | None,
     is_gradient: bool,
-) -> None:  # fmt: skip
+) -> None:
     if not isinstance(expected, Tensor) or not isinstance(found, Tensor):
         nans = found != found and expected != expected
         if type(found) is not type(expected) or not (nans or found == expected):
@@ -100,9 +114,14 @@ def _same(
         rtol, atol = usual.get(expected.dtype.name, (0.0, 0.0))
         atol *= _CANCELLING if is_gradient else 1
     assert_close(
-        found, expected, rtol=rtol, atol=atol, equal_nan=True, check_device=False,
+        found,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=True,
+        check_device=False,
         msg=lambda text: f"{where}: {text}",
-    )  # fmt: skip
+    )
 
 
 def _same_error(found: Exception | None, expected: Exception | None, who: str, whom: str) -> None:

@@ -39,9 +39,11 @@ def assert_draws_anew(fn: Callable[..., Any], *args: Any, seed: int = 0, **kwarg
             if all(a.equal(b) for a, b in zip(*first, strict=True)):
                 raise AssertionError(f"{way}, the second call gives the numbers of the first")
             assert_close(
-                draws(run), first, equal_nan=True,
+                draws(run),
+                first,
+                equal_nan=True,
                 msg=lambda text, way=way: f"{way}, the same seed gives other numbers: {text}",
-            )  # fmt: skip
+            )
     finally:
         state.restore()
         default_generator.set_state(before)

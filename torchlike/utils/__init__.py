@@ -8,8 +8,17 @@ from typing import Any
 from torchlike._core.swap import swap_tensors
 from torchlike.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks, model_zoo
 
-__all__ = ["_pytree", "checkpoint", "data", "deterministic", "dlpack", "hooks", "model_zoo",
-           "set_module", "swap_tensors"]  # fmt: skip
+__all__ = [
+    "_pytree",
+    "checkpoint",
+    "data",
+    "deterministic",
+    "dlpack",
+    "hooks",
+    "model_zoo",
+    "set_module",
+    "swap_tensors",
+]
 
 #: Imported when they are asked for: programs that measure, or report on a machine.
 _LATER = ("benchmark", "collect_env", "flop_counter", "module_tracker")

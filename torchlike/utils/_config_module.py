@@ -59,10 +59,13 @@ def install_config_module(
     if isinstance(module, str):
         module = sys.modules[module]
     names = [
-        name for name, value in vars(module).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType) and not callable(value)
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and not isinstance(value, ModuleType)
+        and not callable(value)
         and name != "annotations"
-    ]  # fmt: skip
+    ]
     module.__dict__["_settings"] = frozenset(names)
     module.__dict__["_effects"] = effects or {}
     module.__class__ = ConfigModule

@@ -12,5 +12,9 @@ _TEXT = """
     uint16 u16 uint32 u32 uint64 u64"""
 _WORDS = _TEXT.split()
 #: dtype -> "f32" and the like.
-dtype_abbrs = {d: short for name, short in zip(_WORDS[::2], _WORDS[1::2], strict=True)
-               for d in dtypes.ALL if d.name == name}  # fmt: skip
+dtype_abbrs = {
+    d: short
+    for name, short in zip(_WORDS[::2], _WORDS[1::2], strict=True)
+    for d in dtypes.ALL
+    if d.name == name
+}

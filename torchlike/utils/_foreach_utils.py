@@ -8,9 +8,13 @@ from torchlike._core.devices import device as Device
 from torchlike._core.dtypes import dtype as Dtype
 from torchlike.tensor import Tensor
 
-__all__ = ["_device_has_foreach_support", "_get_foreach_kernels_supported_devices",
-           "_get_fused_kernels_supported_devices", "_group_tensors_by_device_and_dtype",
-           "_has_foreach_support"]  # fmt: skip
+__all__ = [
+    "_device_has_foreach_support",
+    "_get_foreach_kernels_supported_devices",
+    "_get_fused_kernels_supported_devices",
+    "_group_tensors_by_device_and_dtype",
+    "_has_foreach_support",
+]
 
 _Lists = list[list[Tensor | None]]
 

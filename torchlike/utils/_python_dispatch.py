@@ -125,9 +125,12 @@ def is_traceable_wrapper_subclass(t: object) -> bool:
 def is_traceable_wrapper_subclass_type(t: Any) -> bool:
     """`is_traceable_wrapper_subclass` of its class."""
     return (
-        isinstance(t, type) and issubclass(t, Tensor) and t is not Tensor
-        and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
-    )  # fmt: skip
+        isinstance(t, type)
+        and issubclass(t, Tensor)
+        and t is not Tensor
+        and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__")
+    )
 
 
 def transform_subclass(

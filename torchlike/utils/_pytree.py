@@ -62,7 +62,7 @@ __all__ = [
     "treespec_dumps",
     "treespec_loads",
     "treespec_pprint",
-]  # fmt: skip
+]
 
 PyTree = Any
 Context = Any
@@ -140,13 +140,15 @@ _DICTIONARIES = (dict, OrderedDict, defaultdict)
 
 
 def register_pytree_node(
-    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
-    unflatten_fn: Callable[[Iterable[Any], Any], Any], *,
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any],
+    *,
     serialized_type_name: str | None = None,
     to_dumpable_context: Callable[[Any], Any] | None = None,
     from_dumpable_context: Callable[[Any], Any] | None = None,
     flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Open instances of ``cls`` too, here and where ``torchlike.jit`` meets them.
 
     Args:
@@ -204,13 +206,17 @@ def is_constant_class(cls: Any) -> bool:
 
 
 def _register_pytree_node(
-    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
-    unflatten_fn: Callable[[Iterable[Any], Any], Any], to_str_fn: Any = None,
-    maybe_from_str_fn: Any = None, *, serialized_type_name: str | None = None,
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any],
+    to_str_fn: Any = None,
+    maybe_from_str_fn: Any = None,
+    *,
+    serialized_type_name: str | None = None,
     to_dumpable_context: Callable[[Any], Any] | None = None,
     from_dumpable_context: Callable[[Any], Any] | None = None,
     flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     # The older function, which replaces what was registered before.
     warnings.warn(
         "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
@@ -338,12 +344,16 @@ class TreeSpec:
                 f"Node context mismatch for node type {kind}; expected {self.context}, but got "
                 f"{context}."
             )
-        return [x for c, part in zip(self._children, parts, strict=True)
-                for x in c.flatten_up_to(part)]  # fmt: skip
+        return [
+            x for c, part in zip(self._children, parts, strict=True) for x in c.flatten_up_to(part)
+        ]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TreeSpec) and (self.type, self.context, self._children) == (
-            other.type, other.context, other._children)  # fmt: skip
+            other.type,
+            other.context,
+            other._children,
+        )
 
     def __hash__(self) -> int:
         return hash((self.type, repr(self.context), tuple(self._children)))
@@ -470,15 +480,17 @@ def _chooses(only: Any) -> Callable[[Any], Any]:
     return only
 
 
-def tree_map_only(only: Any, /, func: Callable[[Any], Any], tree: Any,
-                  is_leaf: _IsLeaf = None) -> Any:  # fmt: skip
+def tree_map_only(
+    only: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _IsLeaf = None
+) -> Any:
     """`tree_map` on the leaves of a type (or types, or for which a predicate holds)."""
     chosen = _chooses(only)
     return tree_map(lambda x: func(x) if chosen(x) else x, tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(only: Any, /, func: Callable[[Any], Any], tree: Any,
-                   is_leaf: _IsLeaf = None) -> Any:  # fmt: skip
+def tree_map_only_(
+    only: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _IsLeaf = None
+) -> Any:
     """`tree_map_` on the leaves that `tree_map_only` chooses."""
     tree_map_only(only, func, tree, is_leaf)
     return tree
@@ -494,15 +506,17 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) ->
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_all_only(only: Any, /, pred: Callable[[Any], bool], tree: Any,
-                  is_leaf: _IsLeaf = None) -> bool:  # fmt: skip
+def tree_all_only(
+    only: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None
+) -> bool:
     """Whether ``pred`` holds for every leaf of a type."""
     chosen = _chooses(only)
     return all(pred(x) for x in tree_leaves(tree, is_leaf) if chosen(x))
 
 
-def tree_any_only(only: Any, /, pred: Callable[[Any], bool], tree: Any,
-                  is_leaf: _IsLeaf = None) -> bool:  # fmt: skip
+def tree_any_only(
+    only: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None
+) -> bool:
     """Whether ``pred`` holds for any leaf of a type."""
     chosen = _chooses(only)
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if chosen(x))
@@ -550,23 +564,20 @@ def tree_flatten_with_path(
     return list(_with_paths((), tree, is_leaf)), tree_structure(tree, is_leaf)
 
 
-def tree_leaves_with_path(
-    tree: Any, is_leaf: _IsLeaf = None
-) -> list[tuple[tuple[Any, ...], Any]]:  # fmt: skip
+def tree_leaves_with_path(tree: Any, is_leaf: _IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
     """The leaves of a tree, each as ``(keys, leaf)``."""
     return list(_with_paths((), tree, is_leaf))
 
 
-def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any,
-                       is_leaf: _IsLeaf = None) -> Any:  # fmt: skip
+def tree_map_with_path(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None
+) -> Any:
     """`tree_map` with the keys of each leaf as ``func``'s first argument."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     others = (
         zip(*(spec.flatten_up_to(r) for r in rests), strict=True) if rests else [()] * len(found)
     )
-    return spec.unflatten([
-        func(*place, *row) for place, row in zip(found, others, strict=True)
-    ])  # fmt: skip
+    return spec.unflatten([func(*place, *row) for place, row in zip(found, others, strict=True)])
 
 
 def _with_paths(
@@ -587,9 +598,12 @@ def _with_paths(
 
 
 def register_dataclass(
-    cls: type, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
+    cls: type,
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Open instances of a dataclass, whose fields are the children.
 
     Args:
@@ -614,7 +628,9 @@ def register_dataclass(
 
     kind: Any = cls
     register_pytree_node(
-        cls, flatten, lambda values, context: kind(**dict(zip(context, values, strict=True))),
+        cls,
+        flatten,
+        lambda values, context: kind(**dict(zip(context, values, strict=True))),
         serialized_type_name=serialized_type_name or f"{cls.__module__}.{cls.__qualname__}",
         flatten_with_keys_fn=flatten_with_keys,
-    )  # fmt: skip
+    )

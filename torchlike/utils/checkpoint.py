@@ -130,9 +130,16 @@ class _Recomputed(Region):
     """A region whose nodes hold place holders."""
 
     def __init__(
-        self, function: Any, args: Any, kwargs: Any, preserve_rng_state: bool,
-        second_context: Any, check: bool, early_stop: bool, debug: bool,
-    ) -> None:  # fmt: skip
+        self,
+        function: Any,
+        args: Any,
+        kwargs: Any,
+        preserve_rng_state: bool,
+        second_context: Any,
+        check: bool,
+        early_stop: bool,
+        debug: bool,
+    ) -> None:
         super().__init__(function, args, kwargs, preserve_rng_state)
         self._second_context = second_context
         self._check, self._early_stop, self._debug = check, early_stop, debug
@@ -244,18 +251,24 @@ class _Recomputed(Region):
 def _line(t: Tensor) -> str:
     """A saved tensor, and the user's line at which it was saved."""
     frames = [
-        f for f in traceback.extract_stack()
+        f
+        for f in traceback.extract_stack()
         if "/torchlike/" not in f.filename and "/jax/" not in f.filename
-    ]  # fmt: skip
+    ]
     place = f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
     return f"{t.dtype} {list(t.shape)} at {place}\n"
 
 
 def _without_reentrance(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-    preserve_rng_state: bool, context_fn: Callable[[], tuple[Any, Any]], determinism_check: str,
-    debug: bool, early_stop: bool,
-) -> Any:  # fmt: skip
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    preserve_rng_state: bool,
+    context_fn: Callable[[], tuple[Any, Any]],
+    determinism_check: str,
+    debug: bool,
+    early_stop: bool,
+) -> Any:
     if determinism_check not in ("default", "none"):
         raise ValueError(
             "determinism_check should be one of ['default', 'none'], but got " + determinism_check
@@ -271,9 +284,15 @@ def _without_reentrance(
     if _settings.early_stop is not None:
         early_stop = _settings.early_stop
     region = _Recomputed(
-        function, args, kwargs, preserve_rng_state, second, determinism_check == "default",
-        early_stop, debug,
-    )  # fmt: skip
+        function,
+        args,
+        kwargs,
+        preserve_rng_state,
+        second,
+        determinism_check == "default",
+        early_stop,
+        debug,
+    )
     with region.first_run(), saved_tensors_hooks(region.pack, region.unpack), first:
         output = function(*args, **kwargs)
     region.complete = True
@@ -301,9 +320,10 @@ class CheckpointFunction(Function):
             outputs = ctx.region.function(*args)
             many = outputs if isinstance(outputs, tuple) else (outputs,)
             wanted = [
-                (o, g) for o, g in zip(many, grads, strict=True)
+                (o, g)
+                for o, g in zip(many, grads, strict=True)
                 if isinstance(o, Tensor) and o.requires_grad
-            ]  # fmt: skip
+            ]
             if not wanted:
                 raise RuntimeError(
                     "none of output has requires_grad=True, this checkpoint() is not necessary"
@@ -316,11 +336,15 @@ class CheckpointFunction(Function):
 
 
 def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
-    determinism_check: str = "default", debug: bool = False, early_stop: bool = True,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
     **kwargs: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """``function(*args)``, of which backward computes the inside again instead of keeping it.
 
     Args:
@@ -361,9 +385,15 @@ def checkpoint(
     preserve_rng_state = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
         return _without_reentrance(
-            function, args, kwargs, preserve_rng_state, context_fn, determinism_check, debug,
+            function,
+            args,
+            kwargs,
+            preserve_rng_state,
+            context_fn,
+            determinism_check,
+            debug,
             early_stop,
-        )  # fmt: skip
+        )
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if context_fn is not noop_context_fn or debug is not False:
@@ -410,9 +440,11 @@ def checkpoint_sequential(
     start = 0
     for _ in range(segments - 1):
         input = checkpoint(
-            part(start, start + size), input, use_reentrant=use_reentrant,
+            part(start, start + size),
+            input,
+            use_reentrant=use_reentrant,
             preserve_rng_state=preserve,
-        )  # fmt: skip
+        )
         start += size
     return part(start, len(parts))(input)
 

@@ -39,17 +39,22 @@ class FlopCounterMode:
     """
 
     def __init__(
-        self, mods: Any = None, depth: int = 2, display: bool = True,
+        self,
+        mods: Any = None,
+        depth: int = 2,
+        display: bool = True,
         custom_mapping: dict[Any, Callable[..., int]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if mods is not None:
             warnings.warn(
                 "mods argument is not needed anymore, you can stop passing it", stacklevel=2
             )
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.depth, self.display = depth, display
-        chosen = {packet: f if getattr(f, "_get_raw", False) else on_shapes(f)
-                  for packet, f in (custom_mapping or {}).items()}  # fmt: skip
+        chosen = {
+            packet: f if getattr(f, "_get_raw", False) else on_shapes(f)
+            for packet, f in (custom_mapping or {}).items()
+        }
         self.flop_registry: dict[Any, Formula] = {**REGISTRY, **chosen}
         self.mod_tracker = ModuleTracker()
         self.mode: _Counting | None = None
@@ -71,13 +76,20 @@ class FlopCounterMode:
         def rows_of(module: str, indent: str) -> list[tuple[str, str, str]]:
             counts = self.flop_counts[module]
             of = {module: sum(counts.values()), **{f" - {k}": v for k, v in counts.items()}}
-            return [(indent + name, f"{n / 1000**power:.3f}{_SUFFIXES[power]}",
-                     f"{n / total:.2%}" if total else "0%") for name, n in of.items()]  # fmt: skip
+            return [
+                (
+                    indent + name,
+                    f"{n / 1000**power:.3f}{_SUFFIXES[power]}",
+                    f"{n / total:.2%}" if total else "0%",
+                )
+                for name, n in of.items()
+            ]
 
         modules = sorted(
-            m for m in self.flop_counts
+            m
+            for m in self.flop_counts
             if m != "Global" and (deepest is None or m.count(".") < deepest)
-        )  # fmt: skip
+        )
         whole = any(sum(self.flop_counts[m].values()) >= total for m in modules)
         beside = "" if whole else " "
         rows = [] if whole or not total else rows_of("Global", "")

@@ -96,18 +96,37 @@ def _convolved(batch: int, places: Shape, kernel: Shape) -> int:
 
 @register_flop_formula([aten.convolution, aten._convolution])
 def _convolution(
-    x: Shape, weight: Shape, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    *rest: Any, out_shape: Shape, **options: Any,
-) -> int:  # fmt: skip
+    x: Shape,
+    weight: Shape,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    *rest: Any,
+    out_shape: Shape,
+    **options: Any,
+) -> int:
     return _convolved(x[0], (x if transposed else out_shape)[2:], weight)
 
 
 @register_flop_formula(aten.convolution_backward)
 def _convolution_backward(
-    grad: Shape, x: Shape, weight: Shape, bias: Any, stride: Any, padding: Any, dilation: Any,
-    transposed: bool, output_padding: Any, groups: int, output_mask: Sequence[bool], *,
-    out_shape: Any, **options: Any,
-) -> int:  # fmt: skip
+    grad: Shape,
+    x: Shape,
+    weight: Shape,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Sequence[bool],
+    *,
+    out_shape: Any,
+    **options: Any,
+) -> int:
     # The gradient of the input is the other convolution of grad with the weight. That of the
     # weight is one whose kernel is as large as an image, with batch and channels exchanged.
     total = 0
@@ -126,9 +145,10 @@ def _attention(query: Shape, key: Shape, value: Shape) -> int:
 
 
 _ATTENTION = (
-    aten._scaled_dot_product_flash_attention, aten._scaled_dot_product_efficient_attention,
+    aten._scaled_dot_product_flash_attention,
+    aten._scaled_dot_product_efficient_attention,
     aten._scaled_dot_product_flash_attention_for_cpu,
-)  # fmt: skip
+)
 
 
 @register_flop_formula(_ATTENTION)
@@ -151,9 +171,15 @@ def _own(*names: str) -> Callable[[Formula], Formula]:
 
 @_own("torchlike._scaled_dot_product_flash_attention_for_cpu_backward")
 def _attention_backward(
-    cotangents: Any, which: Any, query: Shape, key: Shape, value: Shape, *rest: Any,
-    out_shape: Any = None, **options: Any,
-) -> int:  # fmt: skip
+    cotangents: Any,
+    which: Any,
+    query: Shape,
+    key: Shape,
+    value: Shape,
+    *rest: Any,
+    out_shape: Any = None,
+    **options: Any,
+) -> int:
     # The scores again and their gradient; of the values, queries and keys.
     scores, values = (
         _attention(query, key, (*value[:-1], 0)),
@@ -198,9 +224,14 @@ def _einsum(operands: Sequence[Shape], equation: str, *, out_shape: Any, **optio
 
 @_own("torchlike.einsum_backward")
 def _einsum_backward(
-    cotangents: Any, which: Sequence[int], operands: Sequence[Shape], equation: str, *,
-    out_shape: Any, **options: Any,
-) -> int:  # fmt: skip
+    cotangents: Any,
+    which: Sequence[int],
+    operands: Sequence[Shape],
+    equation: str,
+    *,
+    out_shape: Any,
+    **options: Any,
+) -> int:
     return len(which) * _einsum(operands, equation, out_shape=cotangents[0])
 
 
@@ -216,9 +247,13 @@ def _recurrent(x: Shape, *rest: Any, out_shape: Any = None, **options: Any) -> i
 
 @_own("torchlike.recurrent_backward", "torchlike.recurrent_packed_backward")
 def _recurrent_backward(
-    cotangents: Any, which: Sequence[int], x: Shape, *rest: Any, out_shape: Any = None,
+    cotangents: Any,
+    which: Sequence[int],
+    x: Shape,
+    *rest: Any,
+    out_shape: Any = None,
     **options: Any,
-) -> int:  # fmt: skip
+) -> int:
     """A product for each weight's gradient, and one for that of what it was multiplied with: not
     for the input, unless it is asked for."""
     total = 2 * _recurrent(x, *rest)
@@ -234,15 +269,21 @@ def _cell(x: Shape, *rest: Shape, out_shape: Any = None, **options: Any) -> int:
 
 
 def _cell_backward(
-    cotangents: Any, which: Sequence[int], x: Shape, *rest: Shape, out_shape: Any = None,
+    cotangents: Any,
+    which: Sequence[int],
+    x: Shape,
+    *rest: Shape,
+    out_shape: Any = None,
     **options: Any,
-) -> int:  # fmt: skip
+) -> int:
     given = (x, *rest)
     matrices = [i for i, s in enumerate(given) if s and len(s) == 2][-2:]
     # For a weight its gradient; for what it is multiplied with, in the same order, that one's.
-    return 2 * x[0] * sum(
-        prod(given[m]) * ((m in which) + (i in which)) for i, m in enumerate(matrices)
-    )  # fmt: skip
+    return (
+        2
+        * x[0]
+        * sum(prod(given[m]) * ((m in which) + (i in which)) for i, m in enumerate(matrices))
+    )
 
 
 for _name in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"):

@@ -149,9 +149,12 @@ class Region:
     """A checkpointed call: the function, its arguments as they were, and the random state."""
 
     def __init__(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         preserve_rng_state: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.function = function
         leaves, self._structure = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
         self._leaves: Any = [_Snapshot(x) if isinstance(x, Tensor) else x for x in leaves]

@@ -39,10 +39,12 @@ class CheckpointPolicy(enum.Enum):
 
 _KEPT = frozenset(
     (
-        CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE,
-        CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLOAD,
+        CheckpointPolicy.MUST_SAVE,
+        CheckpointPolicy.PREFER_SAVE,
+        CheckpointPolicy.MUST_CPU_OFFLOAD,
+        CheckpointPolicy.PREFER_CPU_OFFLOAD,
     )
-)  # fmt: skip
+)
 
 
 class SelectiveCheckpointContext:
@@ -88,9 +90,11 @@ class _Run:
         self._outer, saving.selecting = saving.selecting, self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         saving.selecting = self._outer
 
 

@@ -25,10 +25,26 @@ class Form(NamedTuple):
 
 #: What ``defaultdict`` makes of a missing key, of those that a text may name. None too.
 _FACTORIES: dict[tuple[str, str], Any] = {
-    (kind.__module__, kind.__qualname__): kind for kind in (
-        list, dict, set, frozenset, tuple, int, float, complex, bool, str, bytes, bytearray,
-        OrderedDict, defaultdict, deque, Counter)
-}  # fmt: skip
+    (kind.__module__, kind.__qualname__): kind
+    for kind in (
+        list,
+        dict,
+        set,
+        frozenset,
+        tuple,
+        int,
+        float,
+        complex,
+        bool,
+        str,
+        bytes,
+        bytearray,
+        OrderedDict,
+        defaultdict,
+        deque,
+        Counter,
+    )
+}
 
 
 def _write_default(context: Any) -> dict[str, Any]:
@@ -38,8 +54,11 @@ def _write_default(context: Any) -> dict[str, Any]:
             f"Can't serialize TreeSpec of a defaultdict of {factory}: a text names containers and "
             "plain types of Python's, and registered classes"
         )
-    return {"default_factory_module": factory.__module__,
-            "default_factory_name": factory.__qualname__, "dict_context": keys}  # fmt: skip
+    return {
+        "default_factory_module": factory.__module__,
+        "default_factory_name": factory.__qualname__,
+        "dict_context": keys,
+    }
 
 
 def _read_default(written: dict[str, Any]) -> list[Any]:
@@ -74,12 +93,15 @@ def _read_named(name: str) -> type:
 
 #: A class (``namedtuple`` for all named tuples) -> its form.
 FORMS: dict[Any, Form] = {
-    tuple: Form("builtins.tuple"), list: Form("builtins.list"), dict: Form("builtins.dict"),
+    tuple: Form("builtins.tuple"),
+    list: Form("builtins.list"),
+    dict: Form("builtins.dict"),
     namedtuple: Form("collections.namedtuple", _write_named, _read_named),
     OrderedDict: Form("collections.OrderedDict"),
     defaultdict: Form("collections.defaultdict", _write_default, _read_default),
-    deque: Form("collections.deque"), Size: Form("torch.Size"),
-}  # fmt: skip
+    deque: Form("collections.deque"),
+    Size: Form("torch.Size"),
+}
 _BY_NAME: dict[str, Any] = {form.name: kind for kind, form in FORMS.items() if form.name}
 
 

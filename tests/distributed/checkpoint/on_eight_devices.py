@@ -98,23 +98,38 @@ def test_parts_are_plain_safetensors(saved):
 def test_dtypes_and_values_of_all_kinds(tmp_path):
     tensors = {
         str(d): torch.arange(16).to(d).reshape(8, 2)
-        for d in (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int8,
-                  torch.int64, torch.bool, torch.complex64, torch.uint8)
-    }  # fmt: skip
+        for d in (
+            torch.float64,
+            torch.float32,
+            torch.bfloat16,
+            torch.float16,
+            torch.int8,
+            torch.int64,
+            torch.bool,
+            torch.complex64,
+            torch.uint8,
+        )
+    }
     state = {
         "t": tensors,
         "cut": {k: distribute_tensor(t, LINE, [Shard(0)]) for k, t in tensors.items()},
-        "scalar": torch.tensor(3.0), "empty": torch.zeros(0, 4), "list": [torch.ones(2), {"a": 1}],
+        "scalar": torch.tensor(3.0),
+        "empty": torch.zeros(0, 4),
+        "list": [torch.ones(2), {"a": 1}],
         "values": {"f": float("inf"), "none": None, "s": "x", "l": [1, 2], "t": (1, "a"), "d": {}},
-    }  # fmt: skip
+    }
     dcp.save(state, checkpoint_id=tmp_path)
     blank = {
         "t": {k: torch.zeros_like(t) for k, t in tensors.items()},
-        "cut": {k: distribute_tensor(torch.zeros_like(t), MESH, [Shard(1), Replicate()])
-                for k, t in tensors.items()},
-        "scalar": torch.tensor(0.0), "empty": torch.zeros(0, 4), "list": [torch.zeros(2), {"a": 0}],
+        "cut": {
+            k: distribute_tensor(torch.zeros_like(t), MESH, [Shard(1), Replicate()])
+            for k, t in tensors.items()
+        },
+        "scalar": torch.tensor(0.0),
+        "empty": torch.zeros(0, 4),
+        "list": [torch.zeros(2), {"a": 0}],
         "values": dict.fromkeys(("f", "none", "s", "l", "t")) | {"d": {}},
-    }  # fmt: skip
+    }
     kept = blank["cut"]["torch.float32"]
     dcp.load(blank, checkpoint_id=str(tmp_path))
     for k, t in tensors.items():

@@ -23,8 +23,10 @@ def test_written_and_read(tmp_path):
     index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
     assert index["metadata"]["total_size"] == 6 * 4 + 2 * 4 + 3 * 2
     assert index["weight_map"]["bias"] == "model-00002-of-00002.safetensors"
-    assert (load_file(tmp_path / index["weight_map"]["weight"])["weight"]
-            == model.weight.detach().numpy()).all()  # fmt: skip
+    assert (
+        load_file(tmp_path / index["weight_map"]["weight"])["weight"]
+        == model.weight.detach().numpy()
+    ).all()
     found = {name: torch.zeros_like(t) for name, t in state.items()}
     dcp.load(found, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
     assert all(found[name].equal(state[name]) for name in state)
@@ -105,11 +107,19 @@ def test_what_killed_saves_left_goes(tmp_path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     own = f".torchlike-saving-{socket.gethostname()}"
-    for name in (f"{own}-{ended.pid}-abc", f"{own}-{os.getppid()}-abc", ".saving-abc",
-                 f".torchlike-saving-elsewhere-{ended.pid}-abc"):  # fmt: skip
+    for name in (
+        f"{own}-{ended.pid}-abc",
+        f"{own}-{os.getppid()}-abc",
+        ".saving-abc",
+        f".torchlike-saving-elsewhere-{ended.pid}-abc",
+    ):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model-00001-of-00001.safetensors").touch()
     dcp.save({"w": torch.ones(2)}, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path))
-    assert sorted(p.name for p in tmp_path.iterdir() if p.is_dir()) == sorted((
-        f"{own}-{os.getppid()}-abc", ".saving-abc", f".torchlike-saving-elsewhere-{ended.pid}-abc",
-    ))  # fmt: skip
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_dir()) == sorted(
+        (
+            f"{own}-{os.getppid()}-abc",
+            ".saving-abc",
+            f".torchlike-saving-elsewhere-{ended.pid}-abc",
+        )
+    )

@@ -169,19 +169,25 @@ CHANGES = {
     "a large piece": (
         lambda s: s["tensors"]["a"].update(
             shape=[1 << 40], pieces=[[[0], [1 << 40], _piece(s)[2], 0]]
-        ), "before the byte|share bytes"),
+        ),
+        "before the byte|share bytes",
+    ),
     "a negative size": (lambda s: s["tensors"]["a"].update(shape=[-4, -3]), "no list of sizes"),
     "pieces that overlap": (
         lambda s: s["tensors"]["a"].update(
             pieces=[[[i, 0], [2, 3], _piece(s)[2], 24 * i] for i in (0, 1)]
-        ), "overlap|share bytes"),
+        ),
+        "overlap|share bytes",
+    ),
     "one place for two": (
-        lambda s: s["tensors"]["b"].update(pieces=[[[0], [5], _piece(s)[2], 0]]), "share bytes"),
+        lambda s: s["tensors"]["b"].update(pieces=[[[0], [5], _piece(s)[2], 0]]),
+        "share bytes",
+    ),
     "an unknown dtype": (lambda s: s["tensors"]["a"].update(dtype="object"), "unknown dtype"),
     "no pieces": (lambda s: s["tensors"]["a"].pop("pieces"), "no pieces"),
     "no tensors": (lambda s: s.pop("tensors"), "no dictionary"),
     "an absent file": (lambda s: _piece(s).__setitem__(2, "absent"), "cannot be read"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", CHANGES)

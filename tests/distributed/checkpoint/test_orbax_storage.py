@@ -30,16 +30,26 @@ def more(net, optimizer, n):
 def test_training_goes_on(tmp_path):
     net, optimizer = trained(3)
     model, optim = get_state_dict(net, optimizer)
-    state = {"model": model, "optim": optim, "step": 3, "half": torch.ones(3, dtype=torch.bfloat16),
-             "plain": {"rates": (0.1, 0.2), "name": None}}  # fmt: skip
+    state = {
+        "model": model,
+        "optim": optim,
+        "step": 3,
+        "half": torch.ones(3, dtype=torch.bfloat16),
+        "plain": {"rates": (0.1, 0.2), "name": None},
+    }
     for _ in range(2):
         dcp.save(state, storage_writer=dcp.OrbaxStorageWriter(tmp_path))
     assert [p.name for p in tmp_path.iterdir()] == ["1"]  # of two saves the last is kept
     more(net, optimizer, 2)
     other, its = trained(1)
     model, optim = get_state_dict(other, its)
-    found = {"model": model, "optim": optim, "step": 0, "half": torch.zeros_like(state["half"]),
-             "plain": {"rates": (), "name": ""}}  # fmt: skip
+    found = {
+        "model": model,
+        "optim": optim,
+        "step": 0,
+        "half": torch.zeros_like(state["half"]),
+        "plain": {"rates": (), "name": ""},
+    }
     dcp.load(found, checkpoint_id=tmp_path, storage_reader=dcp.OrbaxStorageReader(tmp_path))
     assert (found["step"], found["plain"]) == (3, {"rates": (0.1, 0.2), "name": None})
     assert found["half"].tolist() == [1, 1, 1]

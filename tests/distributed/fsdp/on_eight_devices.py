@@ -124,19 +124,27 @@ WAYS = {
 
 
 FULL = [
-    ("no second gathering", False), ("no second gathering", True), ("replicas and parts", False),
-    ("replicas and parts", True), ("tensor parallel", False),
-]  # fmt: skip
+    ("no second gathering", False),
+    ("no second gathering", True),
+    ("replicas and parts", False),
+    ("replicas and parts", True),
+    ("tensor parallel", False),
+]
 
 
 @pytest.mark.parametrize(
     ("way", "jit"),
     [
-        pytest.param(way, jit, id=f"{way}, {'jit' if jit else 'eager'}",
-                     marks=[pytest.mark.full] if (way, jit) in FULL else [])
-        for way in WAYS for jit in (False, True)
+        pytest.param(
+            way,
+            jit,
+            id=f"{way}, {'jit' if jit else 'eager'}",
+            marks=[pytest.mark.full] if (way, jit) in FULL else [],
+        )
+        for way in WAYS
+        for jit in (False, True)
     ],
-)  # fmt: skip
+)
 def test_it_trains_as_one_device_does(way, jit):
     plain, cut = build(), WAYS[way](build())
     first, second = stepping(plain, clip=0.5), stepping(cut, clip=0.5)
@@ -218,9 +226,10 @@ def test_each_device_holds_an_eighth_and_gathers_layer_by_layer(way):
     share = whole / 8
     if way != "fsdp":  # what the styles replicate is cut along dp alone
         share += sum(
-            p.nbytes * (1 / 2 - 1 / 8) for p in params
+            p.nbytes * (1 / 2 - 1 / 8)
+            for p in params
             if not any(isinstance(q, (Shard, _StridedShard)) for q in p.placements[1:])
-        )  # fmt: skip
+        )
     assert bytes_on_a_device(params) == share
     assert bytes_on_a_device(moments) == 2 * share
     assert bytes_on_a_device([p.grad for p in params]) == share
@@ -391,16 +400,18 @@ def test_refused():
 # -- the older form --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", [
-    pytest.param("FULL_SHARD", marks=pytest.mark.full), "HYBRID_SHARD"
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "strategy", [pytest.param("FULL_SHARD", marks=pytest.mark.full), "HYBRID_SHARD"]
+)
 def test_the_older_form_trains_as_one_device_does(strategy):
     plain = build()
     cut = FullyShardedDataParallel(
-        build(), sharding_strategy=ShardingStrategy[strategy],
+        build(),
+        sharding_strategy=ShardingStrategy[strategy],
         auto_wrap_policy=partial(transformer_auto_wrap_policy, transformer_layer_cls={Block}),
-        device_mesh=MESH if strategy.startswith("HYBRID") else None, use_orig_params=True,
-    )  # fmt: skip
+        device_mesh=MESH if strategy.startswith("HYBRID") else None,
+        use_orig_params=True,
+    )
     assert len(FullyShardedDataParallel.fsdp_modules(cut)) == 2
     assert_equal_training(stepping(plain), stepping(cut), (plain, cut), [data(), data()])
     with cut.no_sync():
@@ -414,8 +425,9 @@ def test_state_dicts_of_the_older_form():
     cut = FullyShardedDataParallel(build(), auto_wrap_policy=ModuleWrapPolicy({Block}))
     whole = cut.state_dict()
     assert list(whole) == list(plain.state_dict())
-    assert all(v.equal(plain.state_dict()[k]) and not isinstance(v, DTensor)
-               for k, v in whole.items())  # fmt: skip
+    assert all(
+        v.equal(plain.state_dict()[k]) and not isinstance(v, DTensor) for k, v in whole.items()
+    )
     with FullyShardedDataParallel.state_dict_type(cut, StateDictType.SHARDED_STATE_DICT):
         assert all(isinstance(v, DTensor) for v in cut.state_dict().values())
     assert not isinstance(cut.state_dict()["out.weight"], DTensor)

@@ -13,8 +13,11 @@ MIXED = "got mixed torch.Tensor and DTensor"
 
 def test_results_of_dtensors_go_into_dtensors():
     plain = torch.ones(8)
-    for call in (lambda: torch.add(D, D, out=plain), lambda: torch.cat([D], out=plain),
-                 lambda: torch.sort(D, out=(plain, torch.ones(8, dtype=torch.int64)))):  # fmt: skip
+    for call in (
+        lambda: torch.add(D, D, out=plain),
+        lambda: torch.cat([D], out=plain),
+        lambda: torch.sort(D, out=(plain, torch.ones(8, dtype=torch.int64))),
+    ):
         with pytest.raises(RuntimeError, match=MIXED):
             call()
     assert not isinstance(plain, DTensor)

@@ -174,23 +174,35 @@ def test_on_the_meta_device():
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: distribute_tensor(torch.ones(10), LINE, [Shard(0)]), ValueError,
-         r"dimension 0 of a tensor of size \[10\] cannot be cut into 8 equal parts"),
+        (
+            lambda: distribute_tensor(torch.ones(10), LINE, [Shard(0)]),
+            ValueError,
+            r"dimension 0 of a tensor of size \[10\] cannot be cut into 8 equal parts",
+        ),
         (lambda: distribute_tensor(W, MESH, [Shard(0)]), ValueError, "placements length: 1"),
         (lambda: distribute_tensor(W, LINE, [Shard(2)]), IndexError, "of 2 dimensions"),
-        (lambda: distribute_tensor(W.requires_grad_(False).clone().requires_grad_() * 2, LINE),
-         RuntimeError, "should be used to distribute leaf tensors"),
+        (
+            lambda: distribute_tensor(W.requires_grad_(False).clone().requires_grad_() * 2, LINE),
+            RuntimeError,
+            "should be used to distribute leaf tensors",
+        ),
         (lambda: distribute_tensor(W, LINE, [Partial()]), NotImplementedError, "Replicate"),
         (lambda: distribute_tensor(distribute_tensor(W, MESH), LINE), ValueError, "different d"),
         (lambda: distribute_tensor(distribute_tensor(W, MESH), MESH, ROWS), ValueError, "redistr"),
         (lambda: distribute_tensor(W, MESH).redistribute(), RuntimeError, "placements is needed"),
-        (lambda: distribute_tensor(W, LINE).redistribute(placements=[Partial()]), RuntimeError,
-         "Can not redistribute to"),
+        (
+            lambda: distribute_tensor(W, LINE).redistribute(placements=[Partial()]),
+            RuntimeError,
+            "Can not redistribute to",
+        ),
         (lambda: DTensor.from_local(distribute_tensor(W, LINE), LINE), RuntimeError, "only acc"),
-        (lambda: distribute_tensor(W, LINE).add_(distribute_tensor(W, DMESH)), RuntimeError,
-         "same device"),
+        (
+            lambda: distribute_tensor(W, LINE).add_(distribute_tensor(W, DMESH)),
+            RuntimeError,
+            "same device",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refused(make, error, words):
     with pytest.raises(error, match=words):
         make()
@@ -316,18 +328,23 @@ class Decoder(nn.Module):
 def parallel_decoder(mesh):
     torch.manual_seed(0)
     net = Decoder()
-    tp.parallelize_module(net, mesh, {
-        "emb": tp.RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
-        "norm": tp.SequenceParallel(),
-        "out": tp.ColwiseParallel(input_layouts=Shard(1), use_local_output=False),
-        "blocks.*.n[12]": tp.SequenceParallel(),
-        "blocks.*.attn": tp.PrepareModuleInput(
-            input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),)),
-        "blocks.*.attn.w[qkv]": tp.ColwiseParallel(),
-        "blocks.*.attn.wo": tp.RowwiseParallel(output_layouts=Shard(1)),
-        "blocks.*.up": tp.ColwiseParallel(input_layouts=Shard(1)),
-        "blocks.*.down": tp.RowwiseParallel(output_layouts=Shard(1)),
-    })  # fmt: skip
+    tp.parallelize_module(
+        net,
+        mesh,
+        {
+            "emb": tp.RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
+            "norm": tp.SequenceParallel(),
+            "out": tp.ColwiseParallel(input_layouts=Shard(1), use_local_output=False),
+            "blocks.*.n[12]": tp.SequenceParallel(),
+            "blocks.*.attn": tp.PrepareModuleInput(
+                input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),)
+            ),
+            "blocks.*.attn.w[qkv]": tp.ColwiseParallel(),
+            "blocks.*.attn.wo": tp.RowwiseParallel(output_layouts=Shard(1)),
+            "blocks.*.up": tp.ColwiseParallel(input_layouts=Shard(1)),
+            "blocks.*.down": tp.RowwiseParallel(output_layouts=Shard(1)),
+        },
+    )
     return net
 
 
@@ -390,11 +407,16 @@ def test_distribute_module():
     net = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))
     x = torch.randn(16, 8)
     expected = copy.deepcopy(net)(x)
-    assert distribute_module(
-        net, LINE, partition,
-        lambda m, inputs, mesh: distribute_tensor(inputs[0], mesh, [Shard(0)]),
-        lambda m, out, mesh: out.redistribute(mesh, [Replicate()]),
-    ) is net  # fmt: skip
+    assert (
+        distribute_module(
+            net,
+            LINE,
+            partition,
+            lambda m, inputs, mesh: distribute_tensor(inputs[0], mesh, [Shard(0)]),
+            lambda m, out, mesh: out.redistribute(mesh, [Replicate()]),
+        )
+        is net
+    )
     out = net(x)
     assert torch.allclose(out, expected, rtol=1e-5, atol=1e-6)
     assert out.placements == (Replicate(),)

@@ -51,8 +51,12 @@ def test_memory_of_long_sequences_is_linear(causal, device):
         scaled_dot_product_attention(q, k, v, is_causal=causal).float().sum().backward()
         return q.grad
 
-    leaves = [torchlike.randn(1, 8, 32768, 64, device=device, dtype=torchlike.bfloat16,
-                              requires_grad=True) for _ in range(3)]  # fmt: skip
+    leaves = [
+        torchlike.randn(
+            1, 8, 32768, 64, device=device, dtype=torchlike.bfloat16, requires_grad=True
+        )
+        for _ in range(3)
+    ]
     assert torchlike.isfinite(step(*leaves)).all()
     # All scores of one head in bfloat16 would take 2 GB, of eight 17.
     assert jax.devices()[0].memory_stats()["peak_bytes_in_use"] < 4 << 30

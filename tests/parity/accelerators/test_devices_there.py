@@ -52,7 +52,7 @@ THERE = {
     "jit of nothing": lambda d: torch.jit(lambda: torch.zeros(2, device=d))(),
     "jit that moves": lambda d: torch.jit(lambda x: x.to(d) * 2)(torch.ones(3)),
     "jit that asks": lambda d: torch.jit(lambda x: torch.zeros(3, device=x.device))(there(d)),
-}  # fmt: skip
+}
 #: What stays on the CPU beside an accelerator.
 HERE = {
     "ones": lambda d: torch.ones(2) + 1,

@@ -94,7 +94,7 @@ SAME = [
     "t.ones(2, device='cuda').untyped_storage().device.type",
     "t.is_autocast_enabled('cuda'), str(t.get_autocast_dtype('cuda'))",
     "hash(t.device('cuda:0')) == hash(t.device('cuda', 0))",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("line", SAME)

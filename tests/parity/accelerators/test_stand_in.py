@@ -23,8 +23,13 @@ def _run(*files: str, only: str = "", least: int = 20) -> None:
     environment = {**os.environ, "TORCHLIKE_STAND_IN": "1", "XLA_FLAGS": flags}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
     paths = [str(HERE / file) for file in files]
-    done = subprocess.run([*command, "-k", only, *paths], capture_output=True, text=True,
-                          env=environment, cwd=HERE.parents[2])  # fmt: skip
+    done = subprocess.run(
+        [*command, "-k", only, *paths],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=HERE.parents[2],
+    )
     assert done.returncode == 0, done.stdout[-6000:]
     ran = "".join(line.split(" ")[0] for line in done.stdout.splitlines() if "%]" in line)
     assert len(ran) >= least, done.stdout

@@ -148,8 +148,18 @@ def test_dtypes(name, dtype):
     if isinstance(found[1], Exception):
         pytest.skip("PyTorch has no kernel for it")
     assert named(found[0].dtype) == named(found[1].dtype)
-    if name in ("svd", "qr", "lstm", "gru", "rnn", "lstm_cell", "gru_cell", "rnn_cell",
-                "attention", "encoder"):  # fmt: skip
+    if name in (
+        "svd",
+        "qr",
+        "lstm",
+        "gru",
+        "rnn",
+        "lstm_cell",
+        "gru_cell",
+        "rnn_cell",
+        "attention",
+        "encoder",
+    ):
         return  # random weights, or signs that are free
     ours, theirs = found[0].detach(), found[1].detach()
     if ours.is_complex():
@@ -317,16 +327,20 @@ def stepped_twice(t):
 
 
 COMPLAINTS = {
-    "cuda": lambda t: t.autocast("cuda"), "dtype": lambda t: t.autocast("cpu", t.float64),
-    "device": lambda t: t.autocast("nowhere"), "number": lambda t: t.autocast(3),
-    "old": lambda t: t.cuda.amp.autocast(), "scaler": lambda t: t.amp.GradScaler(),
+    "cuda": lambda t: t.autocast("cuda"),
+    "dtype": lambda t: t.autocast("cpu", t.float64),
+    "device": lambda t: t.autocast("nowhere"),
+    "number": lambda t: t.autocast(3),
+    "old": lambda t: t.cuda.amp.autocast(),
+    "scaler": lambda t: t.amp.GradScaler(),
     "old scaler": lambda t: t.cuda.amp.GradScaler(),
     "growth": lambda t: t.amp.GradScaler("cpu", growth_factor=1),
     "twice": stepped_twice,
     "no scale": lambda t: t.amp.GradScaler("cpu").step(
-        t.optim.SGD([t.ones(1, requires_grad=True)])),
+        t.optim.SGD([t.ones(1, requires_grad=True)])
+    ),
     "outputs": lambda t: t.amp.GradScaler("cpu").scale(3),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", COMPLAINTS)

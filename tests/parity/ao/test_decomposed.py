@@ -39,24 +39,60 @@ RANGE = (-128, 127)
 CASES = {
     "quantize_per_tensor": lambda t: (x(t, 4, 5), 0.0213, 3, *RANGE, t.int8),
     "quantize_per_tensor of 16 bits": lambda t: (
-        x(t, 4, 5, dtype="bfloat16"), 0.0213, 3, 0, 255, t.uint8),
+        x(t, 4, 5, dtype="bfloat16"),
+        0.0213,
+        3,
+        0,
+        255,
+        t.uint8,
+    ),
     "quantize_per_tensor to 16 bits": lambda t: (x(t, 9), 0.001, -3, -32768, 32767, t.int16),
     "quantize_per_tensor.tensor": lambda t: (
-        x(t, 4, 5), t.tensor([0.0213]), t.tensor([3]), *RANGE, t.int8),
+        x(t, 4, 5),
+        t.tensor([0.0213]),
+        t.tensor([3]),
+        *RANGE,
+        t.int8,
+    ),
     "quantize_per_tensor.tensor without dimensions": lambda t: (
-        x(t), t.tensor([0.0213], dtype=t.float64), t.tensor([3]), *RANGE, t.int8),
+        x(t),
+        t.tensor([0.0213], dtype=t.float64),
+        t.tensor([3]),
+        *RANGE,
+        t.int8,
+    ),
     "quantize_per_tensor.tensor2": lambda t: (
-        x(t, 4, 5), t.tensor(0.0213), t.tensor(3), t.tensor(-7), t.tensor(8), t.int8),
+        x(t, 4, 5),
+        t.tensor(0.0213),
+        t.tensor(3),
+        t.tensor(-7),
+        t.tensor(8),
+        t.int8,
+    ),
     "dequantize_per_tensor": lambda t: (levels(t, 4, 5), 0.0213, 3, *RANGE, t.int8),
     "dequantize_per_tensor to 16 bits": lambda t: (
-        (levels(t, 4, 5), 0.0213, 3, *RANGE, t.int8), {"out_dtype": t.bfloat16}),
+        (levels(t, 4, 5), 0.0213, 3, *RANGE, t.int8),
+        {"out_dtype": t.bfloat16},
+    ),
     "dequantize_per_tensor.tensor": lambda t: (
-        levels(t, 4, 5), t.tensor([0.0213], dtype=t.float64), t.tensor([3]), *RANGE, t.int8),
+        levels(t, 4, 5),
+        t.tensor([0.0213], dtype=t.float64),
+        t.tensor([3]),
+        *RANGE,
+        t.int8,
+    ),
     "dequantize_per_tensor.tensor to 16 bits": lambda t: (
         (levels(t, 4, 5), t.tensor([0.0213]), t.tensor([3]), *RANGE, t.int8),
-        {"out_dtype": t.bfloat16}),
+        {"out_dtype": t.bfloat16},
+    ),
     "dequantize_per_tensor.tensor2": lambda t: (
-        levels(t, 4, 5), t.tensor(0.5), t.tensor(3), t.tensor(-7), t.tensor(8), t.int8),
+        levels(t, 4, 5),
+        t.tensor(0.5),
+        t.tensor(3),
+        t.tensor(-7),
+        t.tensor(8),
+        t.int8,
+    ),
     "choose_qparams.tensor": lambda t: (x(t, 4, 5), *RANGE, 1e-5, t.int8),
     "choose_qparams.tensor of few numbers": lambda t: (t.zeros(3), *RANGE, 1e-5, t.int8),
     "choose_qparams.tensor above 0": lambda t: (x(t, 4, 5).abs() + 1, 0, 255, 1e-5, t.uint8),
@@ -64,30 +100,72 @@ CASES = {
     "choose_qparams_symmetric.tensor without sign": lambda t: (x(t, 4), 0, 255, 1e-5, t.uint8),
     "quantize_per_channel": lambda t: (x(t, 3, 4, 2), *each(t, 4), 1, *RANGE, t.int8),
     "quantize_per_channel from the end": lambda t: (
-        x(t, 3, 4), *each(t, 4, "float64"), -1, *RANGE, t.int8),
+        x(t, 3, 4),
+        *each(t, 4, "float64"),
+        -1,
+        *RANGE,
+        t.int8,
+    ),
     "dequantize_per_channel": lambda t: (levels(t, 3, 4, 2), *each(t, 4), 1, *RANGE, t.int8),
     "dequantize_per_channel without zero points": lambda t: (
-        (levels(t, 3, 4), each(t, 3)[0], None, 0, *RANGE, t.int8), {"out_dtype": t.float16}),
+        (levels(t, 3, 4), each(t, 3)[0], None, 0, *RANGE, t.int8),
+        {"out_dtype": t.float16},
+    ),
     "choose_qparams_per_token": lambda t: (x(t, 2, 3, 5), t.int8),
     "choose_qparams_per_token of 16 bits": lambda t: (x(t, 3, 5, dtype="float16"), t.int8),
     "choose_qparams_per_token_asymmetric": lambda t: (x(t, 2, 3, 5), t.int8),
     "_choose_qparams_per_token_asymmetric_impl": lambda t: (x(t, 3, 5).abs(), t.uint8),
     "quantize_per_token": lambda t: (
-        x(t, 3, 5), *(v.unsqueeze(-1) for v in each(t, 3, "float64")), *RANGE, t.int8),
+        x(t, 3, 5),
+        *(v.unsqueeze(-1) for v in each(t, 3, "float64")),
+        *RANGE,
+        t.int8,
+    ),
     "dequantize_per_token": lambda t: (
-        levels(t, 3, 5), *(v.unsqueeze(-1) for v in each(t, 3, "float64")), *RANGE, t.int8,
-        t.float32),
+        levels(t, 3, 5),
+        *(v.unsqueeze(-1) for v in each(t, 3, "float64")),
+        *RANGE,
+        t.int8,
+        t.float32,
+    ),
     "quantize_per_channel_group": lambda t: (
-        x(t, 3, 8), *(v.reshape(3, 2) for v in each(t, 6)), -8, 7, t.int8, 4),
+        x(t, 3, 8),
+        *(v.reshape(3, 2) for v in each(t, 6)),
+        -8,
+        7,
+        t.int8,
+        4,
+    ),
     "quantize_per_channel_group of whole rows": lambda t: (
-        x(t, 3, 8), *(v.reshape(3, 1) for v in each(t, 3)), -8, 7, t.int8, 32),
+        x(t, 3, 8),
+        *(v.reshape(3, 1) for v in each(t, 3)),
+        -8,
+        7,
+        t.int8,
+        32,
+    ),
     "dequantize_per_channel_group": lambda t: (
-        levels(t, 3, 8), *(v.reshape(3, 2) for v in each(t, 6)), -8, 7, t.int8, 4, t.float32),
+        levels(t, 3, 8),
+        *(v.reshape(3, 2) for v in each(t, 6)),
+        -8,
+        7,
+        t.int8,
+        4,
+        t.float32,
+    ),
     "dequantize_per_channel_group without zero points": lambda t: (
-        levels(t, 3, 8), each(t, 6)[0].reshape(3, 2), None, -8, 7, t.int8, 4, t.bfloat16),
+        levels(t, 3, 8),
+        each(t, 6)[0].reshape(3, 2),
+        None,
+        -8,
+        7,
+        t.int8,
+        4,
+        t.bfloat16,
+    ),
     "fake_quant_per_channel": lambda t: (x(t, 3, 4), *each(t, 4), 1, -20, 20),
     "convert_element_type.no_fuse": lambda t: (x(t, 3), t.int8),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sampled(every=3)
@@ -113,32 +191,37 @@ def test_names_and_schemas():
 
     assert schemas(torchlike) == schemas(torch)
     assert set(dir(torchlike.ao.quantization.fx._decomposed)) >= {
-        "quantize_per_channel_group", "quantized_decomposed_lib",
+        "quantize_per_channel_group",
+        "quantized_decomposed_lib",
         "_per_token_quant_qparam_dim_check",
-    }  # fmt: skip
+    }
 
 
 WRONG = {
     "dtype of the input": lambda t: op(t, "quantize_per_tensor")(
-        x(t, 3).double(), 1.0, 0, *RANGE, t.int8),
+        x(t, 3).double(), 1.0, 0, *RANGE, t.int8
+    ),
     "least level": lambda t: op(t, "quantize_per_tensor")(x(t, 3), 1.0, 0, -129, 127, t.int8),
     "greatest level": lambda t: op(t, "quantize_per_tensor")(x(t, 3), 1.0, 0, 0, 256, t.uint8),
     "dtype of levels": lambda t: op(t, "quantize_per_tensor")(x(t, 3), 1.0, 0, 0, 2, t.float32),
     "several scales": lambda t: op(t, "quantize_per_tensor.tensor")(
-        x(t, 3), t.ones(2), t.zeros(1), *RANGE, t.int8),
-    "other levels": lambda t: op(t, "dequantize_per_tensor")(
-        levels(t, 3), 1.0, 0, 0, 255, t.uint8),
+        x(t, 3), t.ones(2), t.zeros(1), *RANGE, t.int8
+    ),
+    "other levels": lambda t: op(t, "dequantize_per_tensor")(levels(t, 3), 1.0, 0, 0, 255, t.uint8),
     "axis": lambda t: op(t, "quantize_per_channel")(x(t, 3), *each(t, 3), 1, *RANGE, t.int8),
     "tokens": lambda t: op(t, "quantize_per_token")(x(t, 3, 5), *each(t, 5), *RANGE, t.int8),
     "levels without 0": lambda t: op(t, "choose_qparams.tensor")(x(t, 3), 1, 9, 1e-5, t.int8),
     "no levels": lambda t: op(t, "choose_qparams.tensor")(x(t, 3), 0, 0, 1e-5, t.int8),
     "group of one": lambda t: op(t, "quantize_per_channel_group")(
-        x(t, 3, 8), *each(t, 24), -8, 7, t.int8, 1),
+        x(t, 3, 8), *each(t, 24), -8, 7, t.int8, 1
+    ),
     "groups left over": lambda t: op(t, "quantize_per_channel_group")(
-        x(t, 3, 8), *each(t, 6), -8, 7, t.int8, 3),
+        x(t, 3, 8), *each(t, 6), -8, 7, t.int8, 3
+    ),
     "not a number": lambda t: op(t, "quantize_per_channel_group")(
-        x(t, 3, 8) / 0 * 0, *each(t, 6), -8, 7, t.int8, 4),
-}  # fmt: skip
+        x(t, 3, 8) / 0 * 0, *each(t, 6), -8, 7, t.int8, 4
+    ),
+}
 
 
 @pytest.mark.parametrize("case", WRONG)

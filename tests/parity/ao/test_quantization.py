@@ -43,8 +43,9 @@ SPECS = {
 @pytest.mark.parametrize("spec", SPECS)
 def test_dynamic_linear(spec, jitted):
     def run(t):
-        model = t.nn.Sequential(_set(t, t.nn.Linear(12, 7)), t.nn.ReLU(),
-                                _set(t, t.nn.Linear(7, 3, bias=False)))  # fmt: skip
+        model = t.nn.Sequential(
+            _set(t, t.nn.Linear(12, 7)), t.nn.ReLU(), _set(t, t.nn.Linear(7, 3, bias=False))
+        )
         small = t.ao.quantization.quantize_dynamic(model, SPECS[spec](t))
         call = torchlike.jit(small) if jitted and t is torchlike else small
         x = _input(t, 2, 5, 12)
@@ -54,12 +55,16 @@ def test_dynamic_linear(spec, jitted):
     compare(run)
 
 
-@pytest.mark.parametrize(("options", "jitted"), [
-    ({"num_layers": 2, "bidirectional": True}, False),
-    pytest.param({"num_layers": 2, "bidirectional": True}, True, marks=pytest.mark.full),
-    ({"batch_first": True}, True),
-    ({"bias": False}, False),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "jitted"),
+    [
+        ({"num_layers": 2, "bidirectional": True}, False),
+        pytest.param({"num_layers": 2, "bidirectional": True}, True, marks=pytest.mark.full),
+        ({"batch_first": True}, True),
+        ({"bias": False}, False),
+    ],
+    ids=str,
+)
 def test_dynamic_lstm(options, jitted):
     def run(t):
         model = t.nn.Sequential(_set(t, t.nn.LSTM(6, 4, **options)))
@@ -84,10 +89,14 @@ def test_a_state_given_and_a_sequence_without_batch():
 
 
 QUANTIZERS = [
-    "default_fake_quant", "default_weight_fake_quant", "default_per_channel_weight_fake_quant",
-    "default_dynamic_fake_quant", "default_fused_act_fake_quant", "default_fused_wt_fake_quant",
+    "default_fake_quant",
+    "default_weight_fake_quant",
+    "default_per_channel_weight_fake_quant",
+    "default_dynamic_fake_quant",
+    "default_fused_act_fake_quant",
+    "default_fused_wt_fake_quant",
     "default_fused_per_channel_wt_fake_quant",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", QUANTIZERS)
@@ -104,8 +113,16 @@ def test_fake_quantizers(name):
             y = module(x)
             (y * y).sum().backward()
             watcher = module.activation_post_process
-            seen.append((y, x.grad, module.scale.clone(), module.zero_point.clone(),
-                         watcher.min_val.clone(), watcher.max_val.clone()))  # fmt: skip
+            seen.append(
+                (
+                    y,
+                    x.grad,
+                    module.scale.clone(),
+                    module.zero_point.clone(),
+                    watcher.min_val.clone(),
+                    watcher.max_val.clone(),
+                )
+            )
         return seen, list(module.state_dict()), repr(module)
 
     compare(run)
@@ -143,11 +160,13 @@ OBSERVERS = [
     ("MinMaxObserver", {"quant_min": 0, "quant_max": 15}),
     ("MovingAverageMinMaxObserver", {"averaging_constant": 0.1}),
     ("PerChannelMinMaxObserver", {}),
-    ("PerChannelMinMaxObserver", {"ch_axis": 1, "dtype": "qint8",
-                                  "qscheme": "per_channel_symmetric"}),
+    (
+        "PerChannelMinMaxObserver",
+        {"ch_axis": 1, "dtype": "qint8", "qscheme": "per_channel_symmetric"},
+    ),
     ("PerChannelMinMaxObserver", {"qscheme": "per_channel_affine_float_qparams"}),
     ("MovingAveragePerChannelMinMaxObserver", {"ch_axis": 1}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "options"), OBSERVERS, ids=str)
@@ -165,16 +184,19 @@ def test_observers(name, options):
     compare(run)
 
 
-@pytest.mark.parametrize("function", [
-    lambda t: t.ao.quantization.MinMaxObserver(qscheme=t.per_channel_affine),
-    lambda t: t.ao.quantization.MinMaxObserver(quant_min=3, quant_max=9),
-    lambda t: t.ao.quantization.FakeQuantize(quant_min=5, quant_max=3),
-    lambda t: t.ao.quantization.FakeQuantize(quant_min=-5, quant_max=3),
-    lambda t: t.ao.quantization.FakeQuantize(quant_min=0, quant_max=300),
-    lambda t: t.ao.quantization.QConfig(t.nn.Identity(), t.nn.Identity),
-    lambda t: t.ao.quantization.get_default_qat_qconfig("tpu"),
-    lambda t: t.ao.quantization.get_default_qat_qconfig("x86", 3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t: t.ao.quantization.MinMaxObserver(qscheme=t.per_channel_affine),
+        lambda t: t.ao.quantization.MinMaxObserver(quant_min=3, quant_max=9),
+        lambda t: t.ao.quantization.FakeQuantize(quant_min=5, quant_max=3),
+        lambda t: t.ao.quantization.FakeQuantize(quant_min=-5, quant_max=3),
+        lambda t: t.ao.quantization.FakeQuantize(quant_min=0, quant_max=300),
+        lambda t: t.ao.quantization.QConfig(t.nn.Identity(), t.nn.Identity),
+        lambda t: t.ao.quantization.get_default_qat_qconfig("tpu"),
+        lambda t: t.ao.quantization.get_default_qat_qconfig("x86", 3),
+    ],
+)
 def test_words_of_refusals(function):
     compare(function, exact=True)
 

@@ -136,15 +136,25 @@ def what_the_node_says(lib):
 
     f = make(lib, forward, lambda ctx, g: g)
     node = f.apply(leaf(lib, 1.0), 3).grad_fn
-    return (node.saved_tensors, node.needs_input_grad, node.name(), type(node).__name__, node.note,
-            isinstance(node, f._backward_cls), node.next_functions[0][0].name())  # fmt: skip
+    return (
+        node.saved_tensors,
+        node.needs_input_grad,
+        node.name(),
+        type(node).__name__,
+        node.note,
+        isinstance(node, f._backward_cls),
+        node.next_functions[0][0].name(),
+    )
 
 
 @case
 def saving_twice(lib):
     seen = []
-    of(lib, lambda ctx, x: (ctx.save_for_backward(x), ctx.save_for_backward(x, x), x * 1)[2],
-       lambda ctx, g: (seen.append(len(ctx.saved_tensors)), g)[1])  # fmt: skip
+    of(
+        lib,
+        lambda ctx, x: (ctx.save_for_backward(x), ctx.save_for_backward(x, x), x * 1)[2],
+        lambda ctx, g: (seen.append(len(ctx.saved_tensors)), g)[1],
+    )
     return seen
 
 
@@ -156,8 +166,11 @@ def saved_tensors_inside_forward(lib):
 @case
 def a_saved_leaf_is_the_very_object(lib):
     x, seen = leaf(lib, 1.0), []
-    f = make(lib, lambda ctx, a: (ctx.save_for_backward(a), a * 1)[1],
-             lambda ctx, g: (seen.append(ctx.saved_tensors[0] is x), g)[1])  # fmt: skip
+    f = make(
+        lib,
+        lambda ctx, a: (ctx.save_for_backward(a), a * 1)[1],
+        lambda ctx, g: (seen.append(ctx.saved_tensors[0] is x), g)[1],
+    )
     f.apply(x).sum().backward()
     return seen
 
@@ -249,14 +262,21 @@ def _view_case(name, forward, then, doubled=True):
     CASES[name] = function
 
 
-_view_case("a_view_returned", lambda ctx, x: x.view(-1)[:1],
-           lambda x, y: (y, y._is_view(), y.grad_fn.name()))  # fmt: skip
+_view_case(
+    "a_view_returned",
+    lambda ctx, x: x.view(-1)[:1],
+    lambda x, y: (y, y._is_view(), y.grad_fn.name()),
+)
 _view_case("a_view_returned_and_written", lambda ctx, x: x.view(-1)[:1], lambda x, y: y.add_(1))
 _view_case("two_views_one_written", lambda ctx, x: (x[:1], x[1:]), lambda x, y: y.add_(1))
-_view_case("a_view_whose_base_is_written", lambda ctx, x: x.view(-1)[:1],
-           lambda x, y: (x.add_(1), y.grad_fn)[1])  # fmt: skip
-_view_case("an_input_returned", lambda ctx, x: x,
-           lambda x, y: (y is x, y._is_view(), y.grad_fn.name(), y))  # fmt: skip
+_view_case(
+    "a_view_whose_base_is_written",
+    lambda ctx, x: x.view(-1)[:1],
+    lambda x, y: (x.add_(1), y.grad_fn)[1],
+)
+_view_case(
+    "an_input_returned", lambda ctx, x: x, lambda x, y: (y is x, y._is_view(), y.grad_fn.name(), y)
+)
 _view_case("an_input_returned_and_written", lambda ctx, x: x, lambda x, y: y.add_(1))
 
 
@@ -271,8 +291,11 @@ def an_input_returned_without_recording(lib):
 @case
 def outputs_of_all_kinds(lib):
     seen = []
-    f = make(lib, lambda ctx, x: (x * 1, None, 3, "a", [x * 2], lib.tensor([1])),
-             lambda ctx, g, *rest: (seen.append(rest), g)[1])  # fmt: skip
+    f = make(
+        lib,
+        lambda ctx, x: (x * 1, None, 3, "a", [x * 2], lib.tensor([1])),
+        lambda ctx, g, *rest: (seen.append(rest), g)[1],
+    )
     out = f.apply(leaf(lib, 1.0, 2.0))
     out[0].sum().backward()
     return out, seen
@@ -349,9 +372,11 @@ _materialized("none_for_outputs_without_gradient", False)
 
 @case
 def the_vjp_name(lib):
-    f = type("Fn", (lib.autograd.Function,), {
-        "forward": staticmethod(lambda ctx, x: x * 2), "vjp": staticmethod(lambda ctx, g: g * 2)
-    })  # fmt: skip
+    f = type(
+        "Fn",
+        (lib.autograd.Function,),
+        {"forward": staticmethod(lambda ctx, x: x * 2), "vjp": staticmethod(lambda ctx, g: g * 2)},
+    )
     x = leaf(lib, 1.0)
     f.apply(x).sum().backward()
     return x.grad
@@ -372,10 +397,17 @@ def neither_backward_nor_vjp(lib):
 @case
 def setup_context_with_a_default(lib):
     seen = []
-    f = make(lib, lambda x, k=2: x * k,
-             lambda ctx, g: (g * 2, *[None] * (ctx.count - 1)),
-             setup_context=staticmethod(lambda ctx, inputs, output: (
-                 setattr(ctx, "count", len(inputs)), seen.append((inputs, output)))))  # fmt: skip
+    f = make(
+        lib,
+        lambda x, k=2: x * k,
+        lambda ctx, g: (g * 2, *[None] * (ctx.count - 1)),
+        setup_context=staticmethod(
+            lambda ctx, inputs, output: (
+                setattr(ctx, "count", len(inputs)),
+                seen.append((inputs, output)),
+            )
+        ),
+    )
     x = leaf(lib, 1.0)
     f.apply(x).sum().backward()
     f.apply(x, 3).sum().backward()
@@ -385,8 +417,11 @@ def setup_context_with_a_default(lib):
 @case
 def keyword_arguments(lib):
     seen = []
-    f = make(lib, lambda ctx, x, k=2: (seen.append(ctx.needs_input_grad), x * k)[1],
-             lambda ctx, g: (g * 3, None))  # fmt: skip
+    f = make(
+        lib,
+        lambda ctx, x, k=2: (seen.append(ctx.needs_input_grad), x * k)[1],
+        lambda ctx, g: (g * 3, None),
+    )
     x = leaf(lib, 1.0)
     f.apply(x, k=3).sum().backward()
     f.apply(k=3, x=x).sum().backward()

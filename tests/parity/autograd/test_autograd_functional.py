@@ -94,7 +94,7 @@ SCRIPTS = {
     "any gradient": "x.requires_grad_(); y.requires_grad_(); r = []; torch.autograd.graph.register_multi_grad_hook((x, y), lambda g: r.append(1), mode='any'); (x * y).sum().backward(); (y * 3).sum().backward(); r",
     "multi hook removed": "x.requires_grad_(); r = []; h = torch.autograd.graph.register_multi_grad_hook((x,), lambda g: r.append(1)); h.remove(); x.sum().backward(); r",
     "multi hook, no such mode": "x.requires_grad_(); torch.autograd.graph.register_multi_grad_hook((x,), print, mode='some')",
-}  # fmt: skip
+}
 
 
 def run(library, script):

@@ -17,20 +17,45 @@ PROGRAMS = {
     "registered before": ("y = -x", EARLY, *MOVED),
     "removed again": ("y = -x", *MOVED, LATE.replace("x.", "h = x.", 1), "h.remove()"),
     "replacing the gradient, then seeing it": (
-        "y = -x", *MOVED, "x.register_hook(lambda g: g * 2)", LATE),
+        "y = -x",
+        *MOVED,
+        "x.register_hook(lambda g: g * 2)",
+        LATE,
+    ),
     "only the former leaf is reached": ("y = -x", *MOVED, LATE, "x = y"),
     "made a result through a view of it": (
-        "y = -x", "x.requires_grad_(False)", "x.view(2).add_(y)", LATE),
+        "y = -x",
+        "x.requires_grad_(False)",
+        "x.view(2).add_(y)",
+        LATE,
+    ),
     "a leaf written to under no_grad": (
-        "y = -x", EARLY, "with torch.no_grad(): x.mul_(2)", LATE, "x = x * 3 + y"),
+        "y = -x",
+        EARLY,
+        "with torch.no_grad(): x.mul_(2)",
+        LATE,
+        "x = x * 3 + y",
+    ),
     "a result written to": ("x = x * 2", EARLY, "x.mul_(3)", LATE),
     "a result written to through a view": ("x = x * 2", EARLY, "x[0:1].mul_(3)", LATE),
     "a result that detach_ makes a leaf": (
-        "x = x * 2", EARLY, "y = x * 5", "x.detach_()", "x.requires_grad_()", LATE, "x = x * 7 + y",
+        "x = x * 2",
+        EARLY,
+        "y = x * 5",
+        "x.detach_()",
+        "x.requires_grad_()",
+        LATE,
+        "x = x * 7 + y",
     ),
     "a detached result that is written to": (
-        "x = x * 2", EARLY, "y = x * 5", "x.detach_()", "x.add_(y)", LATE),
-}  # fmt: skip
+        "x = x * 2",
+        EARLY,
+        "y = x * 5",
+        "x.detach_()",
+        "x.add_(y)",
+        LATE,
+    ),
+}
 
 
 def outcome(lib, lines):
@@ -84,10 +109,11 @@ VIEWS = {
     "copied into": of_a_view(TIMES_TEN, "v.copy_(x[1:] * 4)", "out = z * z"),
     "another view of its base": of_a_view(TIMES_TEN, "z[1:].mul_(3)", "out = z * v[0]"),
     "a hook on the node": of_a_view(
-        "v.grad_fn.register_hook(lambda gi, go: (gi[0] * 10,))", "v.mul_(3)", "out = z"),
+        "v.grad_fn.register_hook(lambda gi, go: (gi[0] * 10,))", "v.mul_(3)", "out = z"
+    ),
     "a retained gradient": of_a_view("v.retain_grad()", TIMES_TEN, "v.mul_(3)", "out = v * 2"),
     "hooks of the base": of_a_view(TIMES_TEN.replace("v.", "z.", 1), "v.mul_(3)", "out = z"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("lines", VIEWS.values(), ids=VIEWS)

@@ -37,7 +37,8 @@ CASES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "matmul": (lambda lib, a, b, *_: a @ b.t().detach(), ("self", "mat2")),
     "sum": (lambda lib, a, *_: a.sum(), ("self_sym_sizes",)),
     "sum over a dimension": (
-        lambda lib, a, *_: a.sum(1, keepdim=True), ("self_sym_sizes", "dim", "keepdim"),
+        lambda lib, a, *_: a.sum(1, keepdim=True),
+        ("self_sym_sizes", "dim", "keepdim"),
     ),
     "log_softmax": (lambda lib, a, *_: a.log_softmax(1), ("result", "dim")),
     "conv": (
@@ -54,7 +55,7 @@ CASES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "log": (lambda lib, a, b, *_: b.log(), ("self",)),
     "where": (lambda lib, a, b, *_: lib.where(a > 0, a, b), ("condition",)),
     "atan2": (lambda lib, a, b, *_: lib.atan2(a, b), ("self", "other")),
-}  # fmt: skip
+}
 
 
 def _plain(value: Any) -> Any:

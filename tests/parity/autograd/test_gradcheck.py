@@ -61,9 +61,10 @@ def of_sample(entry: Entry) -> tuple[Callable[..., Any], list[Any]]:
         except NotConvertible:
             continue
         leaves = [
-            t for t in jax.tree_util.tree_leaves(given, is_leaf=_is_tensor)
+            t
+            for t in jax.tree_util.tree_leaves(given, is_leaf=_is_tensor)
             if _is_tensor(t) and t.requires_grad
-        ]  # fmt: skip
+        ]
         unique = list({id(t): t for t in leaves}.values())
         size = sum(t.numel() for t in unique)
         if unique and size > 1 and (best is None or size < best[0]):
@@ -139,9 +140,8 @@ def test_every_op(name: str) -> None:
 def test_every_op_has_inputs() -> None:
     """A new op is checked by itself, or says here where its inputs come from."""
     missing = [
-        n for n in NAMES
-        if n not in cases.CODE and n not in cases.NOT_ALONE and entry_of(n) is None
-    ]  # fmt: skip
+        n for n in NAMES if n not in cases.CODE and n not in cases.NOT_ALONE and entry_of(n) is None
+    ]
     assert not missing
     for table in (cases.CODE, cases.ENTRY, cases.NOT_ALONE):
         assert not set(table) - set(NAMES)

@@ -95,15 +95,19 @@ def test_gradcheck_gives_each_input_a_tangent() -> None:
 
         def function(x: Any, y: Any) -> Any:
             if t.autograd.forward_ad._current_level >= 0:
-                found.append([t.autograd.forward_ad.unpack_dual(a).tangent.tolist()
-                              for a in (x, y)])  # fmt: skip
+                found.append(
+                    [t.autograd.forward_ad.unpack_dual(a).tangent.tolist() for a in (x, y)]
+                )
             return x * y
 
         x, y = (t.ones(1, dtype=t.float64, requires_grad=True) for _ in range(2))
         passed = t.autograd.gradcheck(
-            function, (x, y), check_forward_ad=True, check_backward_ad=False,
+            function,
+            (x, y),
+            check_forward_ad=True,
+            check_backward_ad=False,
             check_undefined_grad=False,
-        )  # fmt: skip
+        )
         return passed, sorted(found)
 
     compare(seen)

@@ -11,8 +11,11 @@ from tests.parity.oracle import compare
 def pushed(t: Any, forward: Any, jvp: Any, *rest: Any) -> Any:
     """Primal and tangent of each output, for (2, 3) with the tangent (1, 1)."""
     fw = t.autograd.forward_ad
-    function = type("Function", (t.autograd.Function,),
-                    {"forward": staticmethod(forward), "jvp": staticmethod(jvp)})  # fmt: skip
+    function = type(
+        "Function",
+        (t.autograd.Function,),
+        {"forward": staticmethod(forward), "jvp": staticmethod(jvp)},
+    )
     with fw.dual_level():
         x = fw.make_dual(t.tensor([2.0, 3.0]), t.ones(2))
         outputs = function.apply(x, *rest)

@@ -32,8 +32,16 @@ def test_backward(name):
         y = UNDERIVED[name](m, x)
         with pytest.raises((RuntimeError, NotImplementedError)) as error:
             (y.sum() + x.sum()).backward()
-        said.append((y.requires_grad, y.is_leaf, y.stride(), y.tolist(), type(error.value),
-                     str(error.value)))  # fmt: skip
+        said.append(
+            (
+                y.requires_grad,
+                y.is_leaf,
+                y.stride(),
+                y.tolist(),
+                type(error.value),
+                str(error.value),
+            )
+        )
     assert said[0] == said[1]
 
 

@@ -78,9 +78,9 @@ BEHAVIOURS: dict[str, Callable[[Any], Any]] = {
     "byteswap": lambda t: _written(t, lambda s: s.byteswap(t.float32)),
     "byteswap: complex": lambda t: (lambda s: (s.byteswap(t.complex64), s.tolist()))(_untyped(t)),
     "typed: to": lambda t: _typed(t).to(device="cpu").tolist(),
-    "typed: resize_": lambda t: (
-        lambda s: (s.resizable(), s.resize_(6), s.size(), s.tolist()[:4])
-    )(_typed(t)),
+    "typed: resize_": lambda t: (lambda s: (s.resizable(), s.resize_(6), s.size(), s.tolist()[:4]))(
+        _typed(t)
+    ),
     "typed: quiet names": lambda t: (
         lambda s: (s._size(), s._nbytes(), s._element_size(), s._data_ptr() == s.data_ptr())
     )(_typed(t)),
@@ -91,7 +91,7 @@ BEHAVIOURS: dict[str, Callable[[Any], Any]] = {
         b"\0\0\x80\x3f" * 2, byte_order="little", dtype=t.float32
     ),
     "typed: from_file": lambda t: t.storage.TypedStorage.from_file("none", False, 2),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)

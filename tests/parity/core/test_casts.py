@@ -13,11 +13,51 @@ torch = pytest.importorskip("torch")
 import torchlike  # noqa: E402
 
 NAN, INF = float("nan"), float("inf")
-DTYPES = ("uint8", "int8", "int16", "int32", "int64", "bool", "float16", "bfloat16", "float32",
-          "float64", "complex64")  # fmt: skip
-NUMBERS = (-1, -1.0, -1.5, 255, 256, 300.7, -255, -256, -300, 127, 128, -129, 2**15, 2**16,
-           -(2**16), 2**31, 2**32, 2**63 - 1, -(2**63), 1e20, 1e39, -1e300, NAN, INF, -INF, 1 + 1j,
-           1 + 0j, 70000.0, 3.5e38, True)  # fmt: skip
+DTYPES = (
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "bool",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+)
+NUMBERS = (
+    -1,
+    -1.0,
+    -1.5,
+    255,
+    256,
+    300.7,
+    -255,
+    -256,
+    -300,
+    127,
+    128,
+    -129,
+    2**15,
+    2**16,
+    -(2**16),
+    2**31,
+    2**32,
+    2**63 - 1,
+    -(2**63),
+    1e20,
+    1e39,
+    -1e300,
+    NAN,
+    INF,
+    -INF,
+    1 + 1j,
+    1 + 0j,
+    70000.0,
+    3.5e38,
+    True,
+)
 
 _MASK, _FIRST = [True, False], [0]
 
@@ -49,9 +89,10 @@ WAYS: dict[str, Any] = {
     "out=": lambda T, d, v: T.add(T.tensor([v]), 0, out=T.zeros(1, dtype=d)),
     "0-dim into a mask": lambda T, d, v: _set(T.zeros(2, dtype=d), T.tensor(_MASK), T.tensor(v)),
     "0-dim into a slice": lambda T, d, v: _set(T.zeros(2, dtype=d), slice(None), T.tensor(v)),
-    "masked_fill of 0-dim": lambda T, d, v: (
-        T.zeros(2, dtype=d).masked_fill(T.tensor(_MASK), T.tensor(v))),
-}  # fmt: skip
+    "masked_fill of 0-dim": lambda T, d, v: T.zeros(2, dtype=d).masked_fill(
+        T.tensor(_MASK), T.tensor(v)
+    ),
+}
 
 
 def _outcome(T: Any, way: str, dtype: str, value: Any) -> Any:
@@ -62,8 +103,9 @@ def _outcome(T: Any, way: str, dtype: str, value: Any) -> Any:
 
 
 @pytest.mark.sampled(every=2)
-@pytest.mark.filterwarnings("ignore:Casting complex", "ignore:An output with one or more",
-                            "ignore:ComplexHalf")  # fmt: skip
+@pytest.mark.filterwarnings(
+    "ignore:Casting complex", "ignore:An output with one or more", "ignore:ComplexHalf"
+)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_number(way: str, dtype: str) -> None:

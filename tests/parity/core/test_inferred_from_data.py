@@ -152,8 +152,13 @@ def test_in_pytorchs_words(line):
 
 
 def test_the_default_dtype_of_another_width():
-    lines = ["t.tensor([1., 2])", "t.tensor([t.tensor(1), 2.])", "t.tensor([np.float32(1), 2.])",
-             "t.tensor([[], [1]])", "t.tensor([1j])"]  # fmt: skip
+    lines = [
+        "t.tensor([1., 2])",
+        "t.tensor([t.tensor(1), 2.])",
+        "t.tensor([np.float32(1), 2.])",
+        "t.tensor([[], [1]])",
+        "t.tensor([1j])",
+    ]
     for module in (torch, torchlike):
         module.set_default_dtype(module.float64)
     try:

@@ -79,12 +79,12 @@ NEGATED: dict[str, Callable[[Any], Any]] = {
     "bits": lambda t: [v.is_neg() for v in _of_a_negated(t)],
     "written through": lambda t: (lambda x: (t._neg_view(x).mul_(3), x))(t.arange(3.0)),
     "complex": lambda t: t._neg_view(t.tensor([1 + 2j])).conj().imag,
-    "gradient": lambda t: (
-        lambda w: t.autograd.grad(t._neg_view(w).exp().sum(), w)
-    )(t.arange(3.0, requires_grad=True)),
+    "gradient": lambda t: (lambda w: t.autograd.grad(t._neg_view(w).exp().sum(), w))(
+        t.arange(3.0, requires_grad=True)
+    ),
     "as another dtype": lambda t: t._neg_view(t.tensor([1])).view(t.float64),
     "conj": lambda t: (t._conj(t.tensor([1 + 2j])), t._conj(t.tensor([1 + 2j])).is_conj()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NEGATED)

@@ -27,14 +27,24 @@ CALLS = {
     "isin of a number": lambda t, x: t.isin(element=1, test_elements=x),
     "isin a number": lambda t, x: t.isin(elements=x, test_element=1),
     "stft, aligned": lambda t, x: t.stft(
-        x.reshape(-1), 8, win_length=5, window=t.arange(5.0), center=False, align_to_window=True,
+        x.reshape(-1),
+        8,
+        win_length=5,
+        window=t.arange(5.0),
+        center=False,
+        align_to_window=True,
         return_complex=True,
     ),
     "stft, not aligned": lambda t, x: t.stft(
-        x.reshape(-1), 8, win_length=5, window=t.arange(5.0), center=False, align_to_window=False,
+        x.reshape(-1),
+        8,
+        win_length=5,
+        window=t.arange(5.0),
+        center=False,
+        align_to_window=False,
         return_complex=True,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -15,9 +15,18 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 
 TENSORS = [
-    "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor",
-    "ShortTensor", "IntTensor", "LongTensor", "BoolTensor", "Tensor",
-]  # fmt: skip
+    "FloatTensor",
+    "DoubleTensor",
+    "HalfTensor",
+    "BFloat16Tensor",
+    "ByteTensor",
+    "CharTensor",
+    "ShortTensor",
+    "IntTensor",
+    "LongTensor",
+    "BoolTensor",
+    "Tensor",
+]
 STORAGES = ["FloatStorage", "LongStorage", "BoolStorage", "UntypedStorage"]
 
 
@@ -68,12 +77,17 @@ def said(t, name, argument):
         made = getattr(t, name)(*argument)
     except Exception as error:
         return type(error).__name__, str(error).splitlines()[0]
-    is_size = len(argument) != 1 or isinstance(argument[0], (int, np.integer)) or (
-        isinstance(argument[0], np.ndarray) and argument[0].ndim == 0
-    )  # fmt: skip
+    is_size = (
+        len(argument) != 1
+        or isinstance(argument[0], (int, np.integer))
+        or (isinstance(argument[0], np.ndarray) and argument[0].ndim == 0)
+    )
     values = None if is_size else made.tolist()  # what a size makes holds anything
-    return (str(made.dtype), tuple(made.shape), values) if name.endswith("Tensor") else (
-        len(made), values)  # fmt: skip
+    return (
+        (str(made.dtype), tuple(made.shape), values)
+        if name.endswith("Tensor")
+        else (len(made), values)
+    )
 
 
 @pytest.mark.parametrize("case", ARGUMENTS)

@@ -55,15 +55,18 @@ def test_too_many_numbers_are_refused():
                 x.addcmul(*wrong)
 
 
-@pytest.mark.parametrize("call", [
-    lambda t, x: t.randint_like(x, high=9),
-    lambda t, x: t.randint_like(x, 9),
-    lambda t, x: t.randint_like(x, low=2, high=9),
-    lambda t, x: t.randint(high=9, size=(2, 2)),
-    lambda t, x: t.randint(3, 9, (2, 2)),
-    lambda t, x: t.randint(9, (2, 2)),
-    lambda t, x: t.randint(low=3, high=9, size=(2, 2)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x: t.randint_like(x, high=9),
+        lambda t, x: t.randint_like(x, 9),
+        lambda t, x: t.randint_like(x, low=2, high=9),
+        lambda t, x: t.randint(high=9, size=(2, 2)),
+        lambda t, x: t.randint(3, 9, (2, 2)),
+        lambda t, x: t.randint(9, (2, 2)),
+        lambda t, x: t.randint(low=3, high=9, size=(2, 2)),
+    ],
+)
 def test_ends_of_random_integers_by_name(call):
     drawn = []
     for t in (torch, torchlike):
@@ -81,11 +84,16 @@ def test_no_end_of_random_integers():
 def test_names_of_the_size_of_pieces():
     for t in (torch, torchlike):
         x = t.arange(6)
-        pieces = [x.split(split_size=2), t.split(x, split_size_or_sections=2),
-                  t.split(tensor=x, split_size_or_sections=2, dim=-1)]  # fmt: skip
+        pieces = [
+            x.split(split_size=2),
+            t.split(x, split_size_or_sections=2),
+            t.split(tensor=x, split_size_or_sections=2, dim=-1),
+        ]
         assert [[p.tolist() for p in made] for made in pieces] == [[[0, 1], [2, 3], [4, 5]]] * 3
-        for wrong in (lambda x=x: x.split(split_size_or_sections=2),
-                      lambda x=x, t=t: t.split(x, split_size=2)):  # fmt: skip
+        for wrong in (
+            lambda x=x: x.split(split_size_or_sections=2),
+            lambda x=x, t=t: t.split(x, split_size=2),
+        ):
             with pytest.raises(TypeError):
                 wrong()
 

@@ -30,9 +30,12 @@ def check(program: Program) -> None:
 
 
 COMMON = {
-    "deadline": None, "database": None, "derandomize": True, "print_blob": False,
+    "deadline": None,
+    "database": None,
+    "derandomize": True,
+    "print_blob": False,
     "suppress_health_check": list(HealthCheck),
-}  # fmt: skip
+}
 #: The long form draws other programs each time; `--hypothesis-seed=1` repeats a run.
 LONG = {**COMMON, "derandomize": False}
 PROGRAMS = programs(real, saving_copies, EVERYTHING)

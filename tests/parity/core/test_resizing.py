@@ -254,18 +254,46 @@ def images_of_no_rank(lib):
 
 
 SCRIPTS = (
-    smaller, smaller_and_back, detached_one_smaller, detached_one_larger, a_view_larger,
-    a_base_larger, transposed, transposed_larger, expanded, same_size, channels_last,
-    channels_last_alone, larger_in_another_order, as_another,
-    conjugated, seen_by_numpy, out_within_numpy, out_of_a_view, out_larger,
-    out_in_the_order_of_the_result, storage_larger, versions, of_meta, set_to_a_tensor,
-    set_to_a_part, set_to_nothing,
-)  # fmt: skip
+    smaller,
+    smaller_and_back,
+    detached_one_smaller,
+    detached_one_larger,
+    a_view_larger,
+    a_base_larger,
+    transposed,
+    transposed_larger,
+    expanded,
+    same_size,
+    channels_last,
+    channels_last_alone,
+    larger_in_another_order,
+    as_another,
+    conjugated,
+    seen_by_numpy,
+    out_within_numpy,
+    out_of_a_view,
+    out_larger,
+    out_in_the_order_of_the_result,
+    storage_larger,
+    versions,
+    of_meta,
+    set_to_a_tensor,
+    set_to_a_part,
+    set_to_nothing,
+)
 ERRORS = (
-    numpy_larger, out_for_numpy, set_to_another_dtype, set_before_the_memory, set_of_a_leaf,
-    set_beyond_the_memory, with_gradients, a_word, a_float, no_size,
+    numpy_larger,
+    out_for_numpy,
+    set_to_another_dtype,
+    set_before_the_memory,
+    set_of_a_leaf,
+    set_beyond_the_memory,
+    with_gradients,
+    a_word,
+    a_float,
+    no_size,
     images_of_no_rank,
-)  # fmt: skip
+)
 
 
 def outcome(lib, script):
@@ -302,8 +330,12 @@ def test_the_same_error(script):
 
 #: What a captured function refuses, and says so: NumPy's memory, and set_, which binds ``.data``.
 EAGER_ONLY = {
-    "seen_by_numpy", "out_within_numpy", "set_to_a_tensor", "set_to_a_part", "set_to_nothing",
-}  # fmt: skip
+    "seen_by_numpy",
+    "out_within_numpy",
+    "set_to_a_tensor",
+    "set_to_a_part",
+    "set_to_nothing",
+}
 
 
 @pytest.mark.sampled(every=8)

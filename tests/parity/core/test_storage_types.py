@@ -46,12 +46,26 @@ CASES = {
     "data": lambda t: (t.FloatStorage([1, 2]), t.BoolStorage((1, 0)), t.UntypedStorage([1, 255])),
     "typed": lambda t: t.TypedStorage([1, 2], dtype=t.int16),
     "dtypes": lambda t: [
-        getattr(t, f"{name}Storage").dtype.itemsize for name in (
-            "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float",
-            "Half", "Int", "Long", "Short")],
+        getattr(t, f"{name}Storage").dtype.itemsize
+        for name in (
+            "BFloat16",
+            "Bool",
+            "Byte",
+            "Char",
+            "ComplexDouble",
+            "ComplexFloat",
+            "Double",
+            "Float",
+            "Half",
+            "Int",
+            "Long",
+            "Short",
+        )
+    ],
     "kinds": lambda t: [
         isinstance(t.ones(2).storage(), kind)
-        for kind in (t.FloatStorage, t.LongStorage, t.TypedStorage)],
+        for kind in (t.FloatStorage, t.LongStorage, t.TypedStorage)
+    ],
     "made kinds": lambda t: (type(t.LongStorage(2)).__name__, t.LongStorage(2).type()),
     "shared": shared,
     "covered": covered,
@@ -59,7 +73,9 @@ CASES = {
     "buffers": lambda t: [
         getattr(t, f"{name}Storage").from_buffer(BYTES, order, count, offset).tolist()
         for name in ("Short", "Int", "Float", "Double", "ComplexFloat", "Bool")
-        for order in ("little", "big", "native") for count, offset in ((-1, 0), (1, 8))],
+        for order in ("little", "big", "native")
+        for count, offset in ((-1, 0), (1, 8))
+    ],
     "array": lambda t: t.ByteStorage.from_buffer(np.arange(3, dtype=np.uint8)),
     "untyped buffer": lambda t: t.UntypedStorage.from_buffer(b"abc", dtype=t.uint8),
     "set": lambda t: t.empty(0).set_(t.FloatStorage([1, 2])),
@@ -77,7 +93,7 @@ CASES = {
     "two sizes": lambda t: t.FloatStorage(1, 2),
     "nothing": lambda t: t.ByteStorage.from_buffer(b""),
     "on a storage": on_a_storage,
-}  # fmt: skip
+}
 
 
 def outcome(t, case):

@@ -33,12 +33,17 @@ FILES = {
     "private": lambda t, p: t.UntypedStorage.from_file(str(p), False, 8).tolist(),
     "parts": lambda t, p: [
         t.UntypedStorage.from_file(str(p), False, 16)[part].tolist()
-        for part in (slice(2, 5), slice(-20, None), slice(3, 100), slice(4, 2))],
+        for part in (slice(2, 5), slice(-20, None), slice(3, 100), slice(4, 2))
+    ],
     "typed": lambda t, p: t.asarray(
-        t.UntypedStorage.from_file(str(p), False, 16)[0:10], dtype=t.int32).tolist(),
-    "bytes-as": lambda t, p: t.asarray(
-        t.UntypedStorage.from_file(str(p), False, 16)[0:16], dtype=t.uint8
-        ).view(dtype=t.int16).reshape([2, 4]).tolist(),
+        t.UntypedStorage.from_file(str(p), False, 16)[0:10], dtype=t.int32
+    ).tolist(),
+    "bytes-as": lambda t, p: (
+        t.asarray(t.UntypedStorage.from_file(str(p), False, 16)[0:16], dtype=t.uint8)
+        .view(dtype=t.int16)
+        .reshape([2, 4])
+        .tolist()
+    ),
     "none-asked": lambda t, p: t.UntypedStorage.from_file(str(p), False).nbytes(),
     "short": lambda t, p: t.UntypedStorage.from_file(str(p), nbytes=32),
     "missing": lambda t, p: t.UntypedStorage.from_file(str(p) + "x", False, 8),
@@ -49,7 +54,7 @@ FILES = {
     "far-below": lambda t, p: t.ones(2).untyped_storage()[-9],
     "no-index": lambda t, p: t.ones(2).untyped_storage()["a"],
     "untyped": lambda t, p: t.ones(2).untyped_storage().untyped().tolist(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("call", FILES.values(), ids=FILES)

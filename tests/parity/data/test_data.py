@@ -195,9 +195,18 @@ def test_refusals(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
-             "collate_fn", "num_workers"],
-)  # fmt: skip
+    "name",
+    [
+        "batch_size",
+        "batch_sampler",
+        "sampler",
+        "drop_last",
+        "dataset",
+        "persistent_workers",
+        "collate_fn",
+        "num_workers",
+    ],
+)
 def test_what_can_be_set_later(name):
     alike(lambda m: setattr(m.utils.data.DataLoader([1, 2, 3]), name, 3))
 

@@ -64,9 +64,13 @@ def test_a_handler_that_hands_on_to_its_base():
         z = ((y * 3).as_subclass(Handing) * 2).sum()
         z.backward()
         return (
-            seen[:2], type(x + 1) is t.Tensor, x + 1, y.grad, [p.shape for p in x.split(2)],
+            seen[:2],
+            type(x + 1) is t.Tensor,
+            x + 1,
+            y.grad,
+            [p.shape for p in x.split(2)],
             t.nn.functional.linear(x, t.ones(2, 3)),
-        )  # fmt: skip
+        )
 
     compare(run)
 

@@ -17,9 +17,10 @@ def flat(out):
 
 
 @pytest.mark.filterwarnings("ignore:.*deprecated")
-@pytest.mark.parametrize("expression", [
-    pytest.param(e, marks=() if k % 12 == 0 else pytest.mark.full) for k, e in enumerate(CASES)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "expression",
+    [pytest.param(e, marks=() if k % 12 == 0 else pytest.mark.full) for k, e in enumerate(CASES)],
+)
 def test_kernels_compute_what_pytorchs_do(expression):
     expected, found = (flat(eval(expression, names(library))) for library in (torch, torchlike))
     assert len(found) == len(expected)
@@ -34,12 +35,28 @@ AGAIN = {
     "softplus": lambda a, g, x: a.softplus_backward(g, x, 1.0, 20.0),
     "mse_loss": lambda a, g, x: a.mse_loss_backward(g, x, x.detach() * 2, 0),
     "convolution": lambda a, g, x: a.convolution_backward(
-        g[:2, :2].view(1, 1, 2, 2), x.view(1, 1, 3, 3), x[:2, :2].reshape(1, 1, 2, 2), [0],
-        [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, True, False])[:2],
+        g[:2, :2].view(1, 1, 2, 2),
+        x.view(1, 1, 3, 3),
+        x[:2, :2].reshape(1, 1, 2, 2),
+        [0],
+        [1, 1],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
+        [True, True, False],
+    )[:2],
     "layer_norm": lambda a, g, x: a.native_layer_norm_backward(
-        g, x, [3], *a.native_layer_norm(x, [3], None, None, 1e-5)[1:], None, None,
-        [True, False, False])[:1],
-}  # fmt: skip
+        g,
+        x,
+        [3],
+        *a.native_layer_norm(x, [3], None, None, 1e-5)[1:],
+        None,
+        None,
+        [True, False, False],
+    )[:1],
+}
 
 
 @pytest.mark.parametrize("name", AGAIN)

@@ -10,15 +10,26 @@ from torchlike.fx.experimental.proxy_tensor import make_fx
 torch = pytest.importorskip("torch")
 
 CASES = {
-    "t": "x.t()", "addmm": "torch.addmm(v, x, w, beta=2, alpha=3)",
-    "addcmul": "torch.addcmul(x, x, y, value=2)", "addcdiv": "torch.addcdiv(x, x, y + 2, value=2)",
-    "rsub": "3 - x", "_softmax": "torch.softmax(x, 1)", "_log_softmax": "torch.log_softmax(x, 1)",
-    "native_layer_norm": "F.layer_norm(x, (6,), v, v)", "gelu": "F.gelu(x)", "silu": "F.silu(x)",
-    "hardtanh": "F.hardtanh(x)", "leaky_relu": "F.leaky_relu(x - 0.5, 0.2)", "elu": "F.elu(x - 1)",
-    "softplus": "F.softplus(x, 2)", "hardsigmoid": "F.hardsigmoid(x)", "lerp": "x.lerp(y, 0.3)",
-    "hardswish": "F.hardswish(x)", "mse_loss": "F.mse_loss(x, y)",
+    "t": "x.t()",
+    "addmm": "torch.addmm(v, x, w, beta=2, alpha=3)",
+    "addcmul": "torch.addcmul(x, x, y, value=2)",
+    "addcdiv": "torch.addcdiv(x, x, y + 2, value=2)",
+    "rsub": "3 - x",
+    "_softmax": "torch.softmax(x, 1)",
+    "_log_softmax": "torch.log_softmax(x, 1)",
+    "native_layer_norm": "F.layer_norm(x, (6,), v, v)",
+    "gelu": "F.gelu(x)",
+    "silu": "F.silu(x)",
+    "hardtanh": "F.hardtanh(x)",
+    "leaky_relu": "F.leaky_relu(x - 0.5, 0.2)",
+    "elu": "F.elu(x - 1)",
+    "softplus": "F.softplus(x, 2)",
+    "hardsigmoid": "F.hardsigmoid(x)",
+    "lerp": "x.lerp(y, 0.3)",
+    "hardswish": "F.hardswish(x)",
+    "mse_loss": "F.mse_loss(x, y)",
     "masked_fill": "x.masked_fill(x > 0.5, 2.0)",
-}  # fmt: skip
+}
 
 
 def arguments(library):
@@ -30,8 +41,9 @@ def arguments(library):
 @pytest.mark.parametrize("name", CASES)
 def test_what_stands_for_an_operator_computes_the_same(name):
     def function(library):
-        return eval(f"lambda x, y, w, v: {CASES[name]}",
-                    {"torch": library, "F": library.nn.functional})  # fmt: skip
+        return eval(
+            f"lambda x, y, w, v: {CASES[name]}", {"torch": library, "F": library.nn.functional}
+        )
 
     packet = getattr(torchlike.ops.aten, name)
     table = get_decompositions([packet])

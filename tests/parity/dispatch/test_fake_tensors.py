@@ -67,8 +67,13 @@ def out_unknown(t, real):
 
 def layers(t, real):
     nn = t.nn
-    made = (nn.BatchNorm2d(4), nn.LSTM(4, 4), nn.LayerNorm(3), nn.Embedding(3, 4),
-            nn.TransformerEncoderLayer(8, 2, 16))  # fmt: skip
+    made = (
+        nn.BatchNorm2d(4),
+        nn.LSTM(4, 4),
+        nn.LayerNorm(3),
+        nn.Embedding(3, 4),
+        nn.TransformerEncoderLayer(8, 2, 16),
+    )
     return [(k, str(v)) for m in made for k, v in m.state_dict().items()]
 
 
@@ -97,8 +102,19 @@ def mixed(t, real):
 
 
 PROGRAMS = [
-    inplace, through_a_view, unknown, unknown_through_a_view, resized, expanded, drawn, out,
-    out_unknown, layers, adam, loaded, mixed,
+    inplace,
+    through_a_view,
+    unknown,
+    unknown_through_a_view,
+    resized,
+    expanded,
+    drawn,
+    out,
+    out_unknown,
+    layers,
+    adam,
+    loaded,
+    mixed,
     views_in_place,
     lambda t, real: t.tensor([1, 2]).tolist(),
     lambda t, real: (bool(t.tensor(3) > 2), float(t.tensor(2) + t.tensor(1.5))),
@@ -113,7 +129,7 @@ PROGRAMS = [
     lambda t, real: t.nn.init.orthogonal_(t.nn.Linear(2, 2).weight),
     lambda t, real: t.nn.init.eye_(t.nn.Linear(2, 2).weight),
     lambda t, real: t.nn.Parameter(real),
-]  # fmt: skip
+]
 
 
 def said(t, program):
@@ -152,7 +168,9 @@ def test_tags():
             if (overload or "default") not in theirs.overloads():
                 continue
             count += 1
-            tags = [[tag.name for tag in getattr(packet, overload or "default").tags]
-                    for packet in (getattr(torchlike.ops.aten, name), theirs)]  # fmt: skip
+            tags = [
+                [tag.name for tag in getattr(packet, overload or "default").tags]
+                for packet in (getattr(torchlike.ops.aten, name), theirs)
+            ]
             assert tags[0] == sorted(tags[1]), (name, overload)
     assert count > 2000

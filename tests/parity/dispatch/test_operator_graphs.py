@@ -19,8 +19,10 @@ DIFFERENT = {'torch.einsum("ij,kj->ik", x, w)', "grads(x.amax(1).sum())"}
 
 def tensors(library):
     rng = np.random.default_rng(0)
-    made = {k: library.tensor((rng.random(n, dtype=np.float32) + 0.1).tolist())
-            for k, n in SIZES.items()}  # fmt: skip
+    made = {
+        k: library.tensor((rng.random(n, dtype=np.float32) + 0.1).tolist())
+        for k, n in SIZES.items()
+    }
     return {**made, "i": library.tensor([0, 2, 1, 3])}
 
 
@@ -40,9 +42,10 @@ def flat(out):
 
 @pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("mode", ["real", "fake"])
-@pytest.mark.parametrize("expression", [
-    pytest.param(e, marks=() if k % 8 == 0 else pytest.mark.full) for k, e in enumerate(CASES)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "expression",
+    [pytest.param(e, marks=() if k % 8 == 0 else pytest.mark.full) for k, e in enumerate(CASES)],
+)
 def test_graphs_have_pytorchs_nodes_and_run_again(expression, mode):
     if mode == "fake" and "unique" in expression:  # PyTorch has sizes that nobody knows
         with pytest.raises(DynamicOutputShapeException):
@@ -80,17 +83,28 @@ def unbound_constant(t, x):
     return x[n.item()]
 
 
-@pytest.mark.parametrize("f", [
-    norm_into_out, written_constant, other_memory, unbound_constant,
-    lambda t, x: t.linalg.svd(x)[2].abs(),
-    lambda t, x: t.linalg.svd(x, full_matrices=False)[0].abs(),
-    lambda t, x: t.svd(x, some=False)[2].abs(), lambda t, x: t.linalg.norm(x, ord="nuc"),
-    lambda t, x: t.norm(x, p="nuc"), lambda t, x: t.linalg.norm(x, ord=1),
-    lambda t, x: t.special.polygamma(1, x), lambda t, x: t.linalg.diagonal(x, offset=1),
-    lambda t, x: t.narrow(x, 0, t.tensor(1), 1),
-    lambda t, x: t.nn.functional.interpolate(x[None], 2, mode="area"),
-    lambda t, x: t.diff(x, n=0, prepend=x), lambda t, x: t.diff(x, n=9), lambda t, x: t.diff(x > 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [
+        norm_into_out,
+        written_constant,
+        other_memory,
+        unbound_constant,
+        lambda t, x: t.linalg.svd(x)[2].abs(),
+        lambda t, x: t.linalg.svd(x, full_matrices=False)[0].abs(),
+        lambda t, x: t.svd(x, some=False)[2].abs(),
+        lambda t, x: t.linalg.norm(x, ord="nuc"),
+        lambda t, x: t.norm(x, p="nuc"),
+        lambda t, x: t.linalg.norm(x, ord=1),
+        lambda t, x: t.special.polygamma(1, x),
+        lambda t, x: t.linalg.diagonal(x, offset=1),
+        lambda t, x: t.narrow(x, 0, t.tensor(1), 1),
+        lambda t, x: t.nn.functional.interpolate(x[None], 2, mode="area"),
+        lambda t, x: t.diff(x, n=0, prepend=x),
+        lambda t, x: t.diff(x, n=9),
+        lambda t, x: t.diff(x > 1),
+    ],
+)
 def test_a_graph_is_right_for_other_values(f):
     """Nothing of the values it was traced with is left in it."""
     rng = np.random.default_rng(1)
@@ -102,11 +116,15 @@ def test_a_graph_is_right_for_other_values(f):
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: torchlike.allclose(x, x), lambda x: torchlike.equal(x, x),
-    lambda x: bool(x.sum() > 0),
-    lambda x: torchlike.tensor([1.0])[:].add_(x.sum()).item(),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: torchlike.allclose(x, x),
+        lambda x: torchlike.equal(x, x),
+        lambda x: bool(x.sum() > 0),
+        lambda x: torchlike.tensor([1.0])[:].add_(x.sum()).item(),
+    ],
+)
 def test_values_are_not_asked_for(f):
     with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
         make_fx(f)(torchlike.ones(3))

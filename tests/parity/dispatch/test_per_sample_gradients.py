@@ -47,14 +47,20 @@ def test_each_example_has_its_gradient(name, reduction):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("call", "words"), [
-    (lambda t, f: f(3), "Module passed must be nn.Module"),
-    (lambda t, f: f(t.nn.Linear(2, 2), batch_size=0), "Batch size must be positive"),
-    (lambda t, f: f(t.nn.Linear(2, 2), batch_size="a"), "Batch size passed must be None or an"),
-    (lambda t, f: f(t.nn.Linear(2, 2), loss_reduction="x"), "Expected loss_reduction argument"),
-    (lambda t, f: f(t.nn.Linear(2, 2))(3), "Unable to find a tensor"),
-    (lambda t, f: f(t.nn.Bilinear(2, 2, 2))(t.ones(3, 2), t.ones(4, 2)), "at least one input with"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda t, f: f(3), "Module passed must be nn.Module"),
+        (lambda t, f: f(t.nn.Linear(2, 2), batch_size=0), "Batch size must be positive"),
+        (lambda t, f: f(t.nn.Linear(2, 2), batch_size="a"), "Batch size passed must be None or an"),
+        (lambda t, f: f(t.nn.Linear(2, 2), loss_reduction="x"), "Expected loss_reduction argument"),
+        (lambda t, f: f(t.nn.Linear(2, 2))(3), "Unable to find a tensor"),
+        (
+            lambda t, f: f(t.nn.Bilinear(2, 2, 2))(t.ones(3, 2), t.ones(4, 2)),
+            "at least one input with",
+        ),
+    ],
+)
 def test_bad_arguments_are_refused_in_pytorchs_words(call, words):
     said = []
     for library in (torch, torchlike):

@@ -15,19 +15,29 @@ torch = pytest.importorskip("torch")
 OTHER = {2: 4, 3: 5, 4: 6, 5: 7, 6: 8, 8: 10}
 #: Graphs with other nodes: equal sizes share a node here, of whichever tensor they are.
 SHARED = {
-    "x.narrow(0, 1, x.shape[0] - 1)", "torch.cat([x, y]).chunk(2)", "F.group_norm(img, 2)",
-    "grads(F.linear(x, w, b).sum())", "grads(x.view(24).sum())", "grads(torch.cat([x, y]).sum())",
-    "grads(v.expand(4, 6).sum())", "grads((x * v).sum())", "grads(x.mean(1).sum())",
-    "grads(F.layer_norm(x, (6,), v, v).sum())", "grads(F.conv2d(img, k).sum())",
-    "grads(F.linear(F.relu(F.linear(x, w, b)), w.t()).sum())", "grads(x.chunk(2)[0].sum())",
+    "x.narrow(0, 1, x.shape[0] - 1)",
+    "torch.cat([x, y]).chunk(2)",
+    "F.group_norm(img, 2)",
+    "grads(F.linear(x, w, b).sum())",
+    "grads(x.view(24).sum())",
+    "grads(torch.cat([x, y]).sum())",
+    "grads(v.expand(4, 6).sum())",
+    "grads((x * v).sum())",
+    "grads(x.mean(1).sum())",
+    "grads(F.layer_norm(x, (6,), v, v).sum())",
+    "grads(F.conv2d(img, k).sum())",
+    "grads(F.linear(F.relu(F.linear(x, w, b)), w.t()).sum())",
+    "grads(x.chunk(2)[0].sum())",
     "grads(F.max_pool2d(img, 2).sum())",
-}  # fmt: skip
+}
 #: PyTorch takes resampling and dropout apart, or not, where sizes are symbols; of amax the views
 #: come in another order; batch_norm without statistics is another overload.
 DIFFERENT = SHARED | {
-    "F.interpolate(img, scale_factor=2)", "F.batch_norm(img, None, None, training=True)",
-    "F.dropout(x, 0.5)", "grads(x.amax(1).sum())",
-}  # fmt: skip
+    "F.interpolate(img, scale_factor=2)",
+    "F.batch_norm(img, None, None, training=True)",
+    "F.dropout(x, 0.5)",
+    "grads(x.amax(1).sum())",
+}
 #: What cannot be traced with symbols: the words of the refusal.
 REFUSED = {'torch.einsum("ij,kj->ik", x, w)': "einsum.default with symbolic sizes"}
 EXPRESSIONS = [*SYMBOLIC, *CASES]
@@ -46,8 +56,7 @@ def traced(library, expression):
     proxy_tensor = importlib.import_module(f"{library.__name__}.fx.experimental.proxy_tensor")
     used = [n for n in NAMES if re.search(rf"\b{n}\b", expression)]
     f = function(library, expression, used)
-    graph = proxy_tensor.make_fx(f, tracing_mode="symbolic")(
-        *[tensors(library)[n] for n in used])  # fmt: skip
+    graph = proxy_tensor.make_fx(f, tracing_mode="symbolic")(*[tensors(library)[n] for n in used])
     nodes = [(n.op, _said(n.target)) for n in graph.graph.nodes]
     return nodes, graph, f, used
 
@@ -66,10 +75,13 @@ def number(value):
     return value.detach().numpy() if isinstance(value, torchlike.Tensor) else np.asarray(value)
 
 
-@pytest.mark.parametrize("expression", [
-    pytest.param(e, marks=() if k % 30 == 0 else pytest.mark.full)
-    for k, e in enumerate(EXPRESSIONS)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param(e, marks=() if k % 30 == 0 else pytest.mark.full)
+        for k, e in enumerate(EXPRESSIONS)
+    ],
+)
 def test_graphs_have_pytorchs_nodes_and_run_at_other_sizes(expression):
     if expression in REFUSED:
         with pytest.raises(NotImplementedError, match=REFUSED[expression]):
@@ -107,7 +119,8 @@ def shape_env(library):
 
 def fake_mode(library, **options):
     return importlib.import_module(f"{library.__name__}._subclasses.fake_tensor").FakeTensorMode(
-        shape_env=shape_env(library)(), **options)  # fmt: skip
+        shape_env=shape_env(library)(), **options
+    )
 
 
 def in_symbols(library):
@@ -140,8 +153,10 @@ def test_ints_among_the_arguments():
 
     graphs = [
         importlib.import_module(f"{t.__name__}.fx.experimental.proxy_tensor").make_fx(
-            f, tracing_mode="symbolic")(t.ones(2, 3), 5) for t in BOTH
-    ]  # fmt: skip
+            f, tracing_mode="symbolic"
+        )(t.ones(2, 3), 5)
+        for t in BOTH
+    ]
     ours, theirs = ([(n.op, _said(n.target)) for n in g.graph.nodes] for g in graphs)
     assert ours == theirs
     assert graphs[0](torchlike.ones(4, 7), 6).tolist() == f(torchlike.ones(4, 7), 6).tolist()
@@ -152,7 +167,8 @@ def test_what_was_decided_is_a_guard():
         return x.sin() if x.shape[0] > 3 else x.cos()
 
     graph = importlib.import_module("torchlike.fx.experimental.proxy_tensor").make_fx(
-        f, tracing_mode="symbolic")(torchlike.ones(4))  # fmt: skip
+        f, tracing_mode="symbolic"
+    )(torchlike.ones(4))
     assert graph.shape_env.holds({"s0": 9})
     assert not graph.shape_env.holds({"s0": 3})
     assert "3 < s0" in graph.shape_env.format_guards()

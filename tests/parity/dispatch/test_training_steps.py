@@ -56,8 +56,11 @@ def step(t, seen):
         loss.backward()
     assert bool(calls) is seen
     named = {n: p.grad.numpy() for n, p in model.named_parameters()}
-    return {"loss": loss.detach().numpy(), **named,
-            **{n: b.numpy().copy() for n, b in model.named_buffers()}}  # fmt: skip
+    return {
+        "loss": loss.detach().numpy(),
+        **named,
+        **{n: b.numpy().copy() for n, b in model.named_buffers()},
+    }
 
 
 def test_a_mode_changes_nothing():

@@ -15,11 +15,36 @@ NAMESPACES = ("", "nn.functional", "linalg", "special", "fft")
 BAD = {"text": "abc", "list": [1.0, 2.0], "None": None, "int": 3, "dict": {}}
 #: Settings, files and what else takes no tensor first.
 OTHERS = (
-    "set_", "get_", "is_autocast", "clear_", "autocast_", "init", "import_", "parse_", "merge_type",
-    "unify_", "read_vitals", "vitals_", "compile", "save", "load", "seed", "manual_seed", "fork",
-    "wait", "use_deterministic", "export", "prepare_", "cond", "while_loop", "vmap", "from_file",
-    "typename", "classproperty", "eval",
-)  # fmt: skip
+    "set_",
+    "get_",
+    "is_autocast",
+    "clear_",
+    "autocast_",
+    "init",
+    "import_",
+    "parse_",
+    "merge_type",
+    "unify_",
+    "read_vitals",
+    "vitals_",
+    "compile",
+    "save",
+    "load",
+    "seed",
+    "manual_seed",
+    "fork",
+    "wait",
+    "use_deterministic",
+    "export",
+    "prepare_",
+    "cond",
+    "while_loop",
+    "vmap",
+    "from_file",
+    "typename",
+    "classproperty",
+    "eval",
+)
 #: Where PyTorch refuses a class and torchlike the whole function, which it lacks.
 REFUSED = NotImplementedError
 

@@ -50,10 +50,17 @@ def said(t):
     return [str(t.placements), part(t), list(t.shape), repr(t.device_mesh), t.requires_grad]
 
 
-found = {"mesh": [repr(mesh), repr(mesh["tp"]),
-                  mesh["tp"].mesh.tolist(), mesh["dp"].mesh.tolist(),
-                  list(mesh.get_coordinate()), mesh.size(),
-                  mesh["tp"].get_local_rank()]}  # fmt: skip
+found = {
+    "mesh": [
+        repr(mesh),
+        repr(mesh["tp"]),
+        mesh["tp"].mesh.tolist(),
+        mesh["dp"].mesh.tolist(),
+        list(mesh.get_coordinate()),
+        mesh.size(),
+        mesh["tp"].get_local_rank(),
+    ]
+}
 kinds = (Replicate(), Shard(0), Shard(1), Shard(-1))
 for a in kinds:
     for b in kinds:
@@ -68,15 +75,22 @@ found["its data"] = said(parameter.data)
 
 
 def build():
-    return nn.Sequential(nn.Embedding(32, 16), nn.LayerNorm(16), nn.Linear(16, 64),
-                         nn.Linear(64, 16))  # fmt: skip
+    return nn.Sequential(
+        nn.Embedding(32, 16), nn.LayerNorm(16), nn.Linear(16, 64), nn.Linear(64, 16)
+    )
 
 
 def parallel(net):
-    return parallelize_module(net, mesh["tp"], {
-        "0": RowwiseParallel(input_layouts=Replicate()), "1": SequenceParallel(),
-        "2": ColwiseParallel(), "3": RowwiseParallel(),
-    })  # fmt: skip
+    return parallelize_module(
+        net,
+        mesh["tp"],
+        {
+            "0": RowwiseParallel(input_layouts=Replicate()),
+            "1": SequenceParallel(),
+            "2": ColwiseParallel(),
+            "3": RowwiseParallel(),
+        },
+    )
 
 
 nets = {

@@ -22,10 +22,19 @@ def test_what_a_placement_says(make):
     def said(module):
         it = make(module)
         return [
-            repr(it), str(it), it.is_shard(), it.is_shard(0), it.is_replicate(), it.is_partial(),
-            it.is_partial("avg"), it == module.Shard(0), isinstance(it, module.Placement),
-            isinstance(it, module.Shard), hash(it) == hash(make(module)), it == make(module),
-        ]  # fmt: skip
+            repr(it),
+            str(it),
+            it.is_shard(),
+            it.is_shard(0),
+            it.is_replicate(),
+            it.is_partial(),
+            it.is_partial("avg"),
+            it == module.Shard(0),
+            isinstance(it, module.Placement),
+            isinstance(it, module.Shard),
+            hash(it) == hash(make(module)),
+            it == make(module),
+        ]
 
     assert said(ours) == said(theirs)
 

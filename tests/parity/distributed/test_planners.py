@@ -13,8 +13,12 @@ def test_a_partial_load(tmp_path):
         dcp = t.distributed.checkpoint
         folder = str(tmp_path / t.__name__)
         plan = dcp.default_planner
-        dcp.save({"m": {"a": t.arange(3.0), "n": 4}}, checkpoint_id=folder, no_dist=True,
-                 planner=plan.DefaultSavePlanner(dedup_save_to_lowest_rank=True))  # fmt: skip
+        dcp.save(
+            {"m": {"a": t.arange(3.0), "n": 4}},
+            checkpoint_id=folder,
+            no_dist=True,
+            planner=plan.DefaultSavePlanner(dedup_save_to_lowest_rank=True),
+        )
         found = []
         for partial in (True, False):
             wanted = {"m": {"a": t.zeros(3), "b": t.ones(2), "n": 1, "o": 7}}
@@ -44,8 +48,12 @@ def test_another_size(tmp_path):
 
 def test_the_old_names_hear_a_planner(tmp_path):
     dcp = torchlike.distributed.checkpoint
-    dcp.save_state_dict({"a": torchlike.ones(1)}, dcp.FileSystemWriter(tmp_path), no_dist=True,
-                        planner=dcp.DefaultSavePlanner())  # fmt: skip
+    dcp.save_state_dict(
+        {"a": torchlike.ones(1)},
+        dcp.FileSystemWriter(tmp_path),
+        no_dist=True,
+        planner=dcp.DefaultSavePlanner(),
+    )
     wanted = {"a": torchlike.zeros(1), "b": torchlike.zeros(1)}
     reader = dcp.FileSystemReader(tmp_path)
     with pytest.raises(dcp.CheckpointException, match="Missing key"):

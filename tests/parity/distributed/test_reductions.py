@@ -17,15 +17,34 @@ def test_a_way_of_reducing(name):
         kind = t.distributed.ReduceOp
         op = getattr(kind, name)
         alone = kind(op)
-        copies = [copy.copy(op), copy.deepcopy(op), copy.copy(alone), copy.deepcopy(alone),
-                  pickle.loads(pickle.dumps(op)), pickle.loads(pickle.dumps(alone))]  # fmt: skip
+        copies = [
+            copy.copy(op),
+            copy.deepcopy(op),
+            copy.copy(alone),
+            copy.deepcopy(alone),
+            pickle.loads(pickle.dumps(op)),
+            pickle.loads(pickle.dumps(alone)),
+        ]
         return (
-            [isinstance(o, kind) for o in (op, alone, 3)], [c == op for c in copies], repr(op),
-            str(op), op.name, op.value, int(op), alone == op, alone == kind(op),
-            alone != op, hash(alone) == hash(op), isinstance(alone, kind.RedOpType),
-            alone.op == op, getattr(kind.RedOpType, name) == op, alone == kind.MAX, alone == 3,
-            list(kind.RedOpType.__members__).index(name), kind(alone.op) == op,
-        )  # fmt: skip
+            [isinstance(o, kind) for o in (op, alone, 3)],
+            [c == op for c in copies],
+            repr(op),
+            str(op),
+            op.name,
+            op.value,
+            int(op),
+            alone == op,
+            alone == kind(op),
+            alone != op,
+            hash(alone) == hash(op),
+            isinstance(alone, kind.RedOpType),
+            alone.op == op,
+            getattr(kind.RedOpType, name) == op,
+            alone == kind.MAX,
+            alone == 3,
+            list(kind.RedOpType.__members__).index(name),
+            kind(alone.op) == op,
+        )
 
     compare(of)
 

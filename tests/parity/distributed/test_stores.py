@@ -50,11 +50,22 @@ def test_a_scripts_own_store():
     compare(of)
 
 
-@pytest.mark.parametrize(("name", "args"), [
-    ("set", ("a", "b")), ("get", ("a",)), ("add", ("a", 1)), ("append", ("a", "b")),
-    ("check", (["a"],)), ("wait", (["a"],)), ("delete_key", ("a",)), ("multi_get", (["a"],)),
-    ("multi_set", (["a"], ["b"])), ("queue_len", ("a",)), ("num_keys", ()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("set", ("a", "b")),
+        ("get", ("a",)),
+        ("add", ("a", 1)),
+        ("append", ("a", "b")),
+        ("check", (["a"],)),
+        ("wait", (["a"],)),
+        ("delete_key", ("a",)),
+        ("multi_get", (["a"],)),
+        ("multi_set", (["a"], ["b"])),
+        ("queue_len", ("a",)),
+        ("num_keys", ()),
+    ],
+)
 def test_what_a_store_leaves_out_is_refused(name, args):
     def of(t):
         class Empty(t.distributed.Store):
@@ -111,18 +122,21 @@ def test_only_the_master_waits_for_the_others():
     compare(of)
 
 
-@pytest.mark.parametrize("given", [
-    lambda t: t.distributed.TCPStore("localhost", 0, 0, False),
-    lambda t: t.distributed.PrefixStore("p", None),
-    lambda t: t.distributed.rendezvous("invalid://"),
-    lambda t: t.distributed.rendezvous("file://foo?rank=12&world_size=16", 12, 16),
-    lambda t: t.distributed.rendezvous(3),
-    lambda t: t.distributed.rendezvous("file:///x", "0", 1),
-    lambda t: next(t.distributed.rendezvous("file:///tmp/foo?world_size=1")),
-    lambda t: next(t.distributed.rendezvous("tcp://127.0.0.1:23456?rank=0")),
-    lambda t: next(t.distributed.rendezvous("tcp://127.0.0.1?rank=0&world_size=1")),
-    lambda t: t.distributed.register_rendezvous_handler("tcp", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda t: t.distributed.TCPStore("localhost", 0, 0, False),
+        lambda t: t.distributed.PrefixStore("p", None),
+        lambda t: t.distributed.rendezvous("invalid://"),
+        lambda t: t.distributed.rendezvous("file://foo?rank=12&world_size=16", 12, 16),
+        lambda t: t.distributed.rendezvous(3),
+        lambda t: t.distributed.rendezvous("file:///x", "0", 1),
+        lambda t: next(t.distributed.rendezvous("file:///tmp/foo?world_size=1")),
+        lambda t: next(t.distributed.rendezvous("tcp://127.0.0.1:23456?rank=0")),
+        lambda t: next(t.distributed.rendezvous("tcp://127.0.0.1?rank=0&world_size=1")),
+        lambda t: t.distributed.register_rendezvous_handler("tcp", None),
+    ],
+)
 def test_addresses_and_sizes_that_are_refused(given):
     compare(given)
 
@@ -157,8 +171,9 @@ def test_a_handler_of_the_scripts_own_begins_a_world(monkeypatch):
             yield d.HashStore(), 0, 1
 
         d.register_rendezvous_handler("mine", handler)
-        d.init_process_group("gloo", init_method="mine://there", timeout=timedelta(seconds=7),
-                             rank=0, world_size=1)  # fmt: skip
+        d.init_process_group(
+            "gloo", init_method="mine://there", timeout=timedelta(seconds=7), rank=0, world_size=1
+        )
         found = d.get_world_size()
         d.destroy_process_group()
         return found, asked

@@ -38,7 +38,9 @@ CASES = {
     "Gumbel": (([0.5, -1.0], [1.0, 2.0]), lambda d, a, b: d.Gumbel(a, b)),
     "Pareto": (([0.5, 1.0], [3.0, 4.0]), lambda d, a, b: d.Pareto(a, b)),
     "GeneralizedPareto": (
-        ([0.5, 1.0], [1.0, 2.0], [0.3, 0.2]), lambda d, *a: d.GeneralizedPareto(*a)),
+        ([0.5, 1.0], [1.0, 2.0], [0.3, 0.2]),
+        lambda d, *a: d.GeneralizedPareto(*a),
+    ),
     "Weibull": (([0.5, 1.0], [1.5, 2.0]), lambda d, a, b: d.Weibull(a, b)),
     "Kumaraswamy": (([1.5, 2.0], [1.5, 3.0]), lambda d, a, b: d.Kumaraswamy(a, b)),
     "VonMises": (([0.5, -1.0], [1.0, 5.0]), lambda d, a, b: d.VonMises(a, b)),
@@ -53,34 +55,52 @@ CASES = {
     "Categorical-logits": (([0.2, -0.3, 0.5],), lambda d, a: d.Categorical(logits=a)),
     "OneHotCategorical": (([[0.2, 0.3, 0.5]],), lambda d, a: d.OneHotCategorical(a)),
     "OneHotStraightThrough": (
-        ([[0.2, 0.3, 0.5]],), lambda d, a: d.OneHotCategoricalStraightThrough(a)),
+        ([[0.2, 0.3, 0.5]],),
+        lambda d, a: d.OneHotCategoricalStraightThrough(a),
+    ),
     "Multinomial": (([[0.2, 0.3, 0.5]],), lambda d, a: d.Multinomial(6, a)),
     "RelaxedBernoulli": (([0.7], [0.3, 0.8]), lambda d, t, a: d.RelaxedBernoulli(t, a)),
-    "RelaxedOneHot": (
-        ([0.7], [0.3, 0.5, 0.2]), lambda d, t, a: d.RelaxedOneHotCategorical(t, a)),
+    "RelaxedOneHot": (([0.7], [0.3, 0.5, 0.2]), lambda d, t, a: d.RelaxedOneHotCategorical(t, a)),
     "LogisticNormal": (([0.5, -1.0], [1.0, 2.0]), lambda d, a, b: d.LogisticNormal(a, b)),
     "MultivariateNormal": (([1.0, 0, 2], A), lambda d, a, b: d.MultivariateNormal(a, b)),
     "MultivariateNormal-precision": (
         ([[1.0, 0, 2], [0, 0, 1]], A),
-        lambda d, a, b: d.MultivariateNormal(a, precision_matrix=b)),
+        lambda d, a, b: d.MultivariateNormal(a, precision_matrix=b),
+    ),
     "LowRank": (
         ([1.0, 0, 2], [[1.0], [0.5], [0.2]], [1.0, 2.0, 0.5]),
-        lambda d, *a: d.LowRankMultivariateNormal(*a)),
+        lambda d, *a: d.LowRankMultivariateNormal(*a),
+    ),
     "Independent": (
-        ([[0.5, -1.0]], [[1.0, 2.0]]), lambda d, a, b: d.Independent(d.Normal(a, b), 1)),
+        ([[0.5, -1.0]], [[1.0, 2.0]]),
+        lambda d, a, b: d.Independent(d.Normal(a, b), 1),
+    ),
     "Mixture": (
         ([0.3, 0.7], [0.0, 3.0], [1.0, 0.5]),
-        lambda d, w, a, b: d.MixtureSameFamily(d.Categorical(w), d.Normal(a, b))),
+        lambda d, w, a, b: d.MixtureSameFamily(d.Categorical(w), d.Normal(a, b)),
+    ),
     "Transformed": (
         ([0.5, -1.0], [1.0, 2.0]),
         lambda d, a, b: d.TransformedDistribution(
-            d.Normal(a, b), [d.AffineTransform(1.0, -2.0), d.SigmoidTransform()])),
+            d.Normal(a, b), [d.AffineTransform(1.0, -2.0), d.SigmoidTransform()]
+        ),
+    ),
     "LKJ": (([1.5],), lambda d, a: d.LKJCholesky(3, a)),
-}  # fmt: skip
+}
 each = pytest.mark.parametrize("name", CASES)
 #: Rounding in these is worse: series, or many steps.
-LOOSE = {"LKJ", "VonMises", "StudentT", "Gamma", "Chi2", "InverseGamma",
-         "FisherSnedecor", "LowRank", "MultivariateNormal-precision", "Kumaraswamy"}  # fmt: skip
+LOOSE = {
+    "LKJ",
+    "VonMises",
+    "StudentT",
+    "Gamma",
+    "Chi2",
+    "InverseGamma",
+    "FisherSnedecor",
+    "LowRank",
+    "MultivariateNormal-precision",
+    "Kumaraswamy",
+}
 
 
 def built(t, name):
@@ -122,8 +142,9 @@ def test_reparametrized_samples(name):
     torch.manual_seed(3)
     a, b = mine.rsample((3,)), theirs.rsample((3,))
     compare(name, a, b, 1e-4, 1e-5)
-    for g, h in zip(gradients(torchlike, a, params), gradients(torch, b, their_params),
-                    strict=True):  # fmt: skip
+    for g, h in zip(
+        gradients(torchlike, a, params), gradients(torch, b, their_params), strict=True
+    ):
         assert (g is None) == (h is None)
         if g is not None:
             # PyTorch's derivatives of gamma and Dirichlet samples are good to three digits.
@@ -151,8 +172,9 @@ def test_log_prob(name, jitted):
     compare(name, found, expected, 1e-4, 1e-5)
     if not expected.requires_grad:
         return
-    for g, h in zip(gradients(torchlike, found, params),
-                    gradients(torch, expected, their_params), strict=True):  # fmt: skip
+    for g, h in zip(
+        gradients(torchlike, found, params), gradients(torch, expected, their_params), strict=True
+    ):
         assert (g is None) == (h is None)
         if g is not None:
             np.testing.assert_allclose(g.numpy(), h.numpy(), rtol=1e-5, atol=1e-5)
@@ -213,10 +235,24 @@ def test_cumulative(name):
 
 #: What asks for values while it runs: loops of rejection, and a greatest total count.
 UNCOMPILED = {
-    **dict.fromkeys(("Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "LKJ",
-                     "NegativeBinomial", "Poisson", "StudentT", "VonMises"), ("sample",)),
+    **dict.fromkeys(
+        (
+            "Beta",
+            "Chi2",
+            "Dirichlet",
+            "FisherSnedecor",
+            "Gamma",
+            "InverseGamma",
+            "LKJ",
+            "NegativeBinomial",
+            "Poisson",
+            "StudentT",
+            "VonMises",
+        ),
+        ("sample",),
+    ),
     "Binomial": ("sample", "entropy"),
-}  # fmt: skip
+}
 
 
 def told(d, key):
@@ -297,11 +333,13 @@ FAMILIES = {
     "Categorical": lambda d, v: (d.Categorical(v(0.2, 0.8, 0.0)), d.Categorical(v(0.5, 0.3, 0.2))),
     "OneHotCategorical": lambda d, v: (
         d.OneHotCategorical(v(0.2, 0.8, 0.0)),
-        d.OneHotCategorical(v(0.5, 0.3, 0.2))),
+        d.OneHotCategorical(v(0.5, 0.3, 0.2)),
+    ),
     "Cauchy": lambda d, v: (d.Cauchy(v(0.0, 1.0), v(1.0, 2.0)), d.Cauchy(v(0.5, 0.0), v(2.0, 1.0))),
     "ContinuousBernoulli": lambda d, v: (
         d.ContinuousBernoulli(v(0.3, 0.8)),
-        d.ContinuousBernoulli(v(0.6, 0.5))),
+        d.ContinuousBernoulli(v(0.6, 0.5)),
+    ),
     "Dirichlet": lambda d, v: (d.Dirichlet(v(0.5, 3.0)), d.Dirichlet(v(1.5, 2.0))),
     "Exponential": lambda d, v: (d.Exponential(v(0.5, 3.0)), d.Exponential(v(1.5, 2.0))),
     "Gamma": lambda d, v: (d.Gamma(v(2.5, 3.0), v(1.5, 2.0)), d.Gamma(v(1.5, 2.0), v(0.5, 1.0))),
@@ -310,27 +348,33 @@ FAMILIES = {
     "HalfNormal": lambda d, v: (d.HalfNormal(v(1.0, 2.0)), d.HalfNormal(v(2.0, 1.0))),
     "Independent": lambda d, v: (
         d.Independent(d.Normal(v(1.0, 2.0), v(1.0, 2.0)), 1),
-        d.Independent(d.Normal(v(1.0, 2.0) * 0, v(1.0, 2.0)), 1)),
+        d.Independent(d.Normal(v(1.0, 2.0) * 0, v(1.0, 2.0)), 1),
+    ),
     "Laplace": lambda d, v: (
         d.Laplace(v(0.0, 1.0), v(1.0, 2.0)),
-        d.Laplace(v(0.5, 0.0), v(2.0, 1.0))),
+        d.Laplace(v(0.5, 0.0), v(2.0, 1.0)),
+    ),
     "LogNormal": lambda d, v: (
         d.LogNormal(v(0.0, 1.0), v(1.0, 2.0)),
-        d.LogNormal(v(0.5, 0.0), v(1.0, 2.0))),
+        d.LogNormal(v(0.5, 0.0), v(1.0, 2.0)),
+    ),
     "Normal": lambda d, v: (d.Normal(v(0.0, 1.0), v(1.0, 2.0)), d.Normal(v(0.5, 0.0), v(2.0, 1.0))),
     "Pareto": lambda d, v: (d.Pareto(v(1.0, 0.5), v(3.0, 4.0)), d.Pareto(v(0.5, 1.0), v(2.5, 1.5))),
     "Poisson": lambda d, v: (d.Poisson(v(0.5, 3.0)), d.Poisson(v(1.5, 2.0))),
     "Uniform": lambda d, v: (
         d.Uniform(v(0.2, 0.1), v(0.7, 0.9)),
-        d.Uniform(v(-1.0, 0.5), v(2.0, 1.5))),
+        d.Uniform(v(-1.0, 0.5), v(2.0, 1.5)),
+    ),
     "MultivariateNormal": lambda d, v: (
         d.MultivariateNormal(v(1.0, 2.0), v([1.0, 0.0], [0.0, 1.0]) * 2),
-        d.MultivariateNormal(v(1.0, 2.0) * 0, v([1.0, 0.0], [0.0, 1.0]) + 0.5)),
+        d.MultivariateNormal(v(1.0, 2.0) * 0, v([1.0, 0.0], [0.0, 1.0]) + 0.5),
+    ),
     "LowRank": lambda d, v: (
         d.LowRankMultivariateNormal(v(1.0, 2.0), v([1.0], [0.5]), v(1.0, 2.0)),
-        d.LowRankMultivariateNormal(v(1.0, 2.0) * 0, v([1.0], [0.5]), v(1.0, 2.0) * 2)),
+        d.LowRankMultivariateNormal(v(1.0, 2.0) * 0, v([1.0], [0.5]), v(1.0, 2.0) * 2),
+    ),
     "StudentT": lambda d, v: (d.StudentT(v(1.0, 2.0)), d.StudentT(v(1.0, 2.0))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -382,16 +426,21 @@ def test_events_of_a_stack(dim):
 
 
 REGIONS = {
-    "real": lambda c, t: c.real, "positive": lambda c, t: c.positive,
-    "above": lambda c, t: c.greater_than(2.0), "below": lambda c, t: c.less_than(-1.0),
-    "interval": lambda c, t: c.interval(-1.0, 3.0), "unit": lambda c, t: c.unit_interval,
-    "simplex": lambda c, t: c.simplex, "vector": lambda c, t: c.real_vector,
-    "cholesky": lambda c, t: c.lower_cholesky, "definite": lambda c, t: c.positive_definite,
+    "real": lambda c, t: c.real,
+    "positive": lambda c, t: c.positive,
+    "above": lambda c, t: c.greater_than(2.0),
+    "below": lambda c, t: c.less_than(-1.0),
+    "interval": lambda c, t: c.interval(-1.0, 3.0),
+    "unit": lambda c, t: c.unit_interval,
+    "simplex": lambda c, t: c.simplex,
+    "vector": lambda c, t: c.real_vector,
+    "cholesky": lambda c, t: c.lower_cholesky,
+    "definite": lambda c, t: c.positive_definite,
     "correlation": lambda c, t: c.corr_cholesky,
     "independent": lambda c, t: c.independent(c.positive, 1),
     "cat": lambda c, t: c.cat([c.positive, c.real], -1, [1, 2]),
     "stack": lambda c, t: c.stack([c.positive, c.unit_interval, c.real], -1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REGIONS)
@@ -454,9 +503,10 @@ COMPLAINTS = {
     "dependent": lambda t: t.distributions.constraints.dependent.check(t.zeros(2)),
     "registry": lambda t: t.distributions.biject_to(t.distributions.constraints.boolean),
     "kl": lambda t: t.distributions.kl_divergence(
-        t.distributions.Gamma(1.0, 1.0), t.distributions.Poisson(1.0)),
+        t.distributions.Gamma(1.0, 1.0), t.distributions.Poisson(1.0)
+    ),
     "cat": lambda t: t.distributions.utils.broadcast_all("a"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", COMPLAINTS)

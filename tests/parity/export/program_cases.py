@@ -117,10 +117,14 @@ def random_numbers(t: Any) -> Any:
     class M(t.nn.Module):
         def forward(self, x):
             return (
-                t.nn.functional.dropout(x, 0.5, True), t.nn.functional.dropout2d(x, 0.5, True),
-                t.nn.functional.dropout(x, 0.2, True), t.rand_like(x), t.empty_like(x).normal_(),
-                t.empty_like(x).uniform_(1, 2), t.randint(0, 9, (4,)),
-            )  # fmt: skip
+                t.nn.functional.dropout(x, 0.5, True),
+                t.nn.functional.dropout2d(x, 0.5, True),
+                t.nn.functional.dropout(x, 0.2, True),
+                t.rand_like(x),
+                t.empty_like(x).normal_(),
+                t.empty_like(x).uniform_(1, 2),
+                t.randint(0, 9, (4,)),
+            )
 
     return M(), (t.ones(2, 3, 4, 4),), {}, None
 
@@ -165,7 +169,12 @@ def a_named_dimension(t: Any) -> Any:
 def a_convolution(t: Any) -> Any:
     t.manual_seed(0)
     m = t.nn.Sequential(
-        t.nn.Conv2d(1, 2, 3, padding=1), t.nn.BatchNorm2d(2), t.nn.ReLU(inplace=True),
-        t.nn.MaxPool2d(2), t.nn.Flatten(), t.nn.Dropout(0.5), t.nn.Linear(8, 3),
-    ).eval()  # fmt: skip
+        t.nn.Conv2d(1, 2, 3, padding=1),
+        t.nn.BatchNorm2d(2),
+        t.nn.ReLU(inplace=True),
+        t.nn.MaxPool2d(2),
+        t.nn.Flatten(),
+        t.nn.Dropout(0.5),
+        t.nn.Linear(8, 3),
+    ).eval()
     return m, (t.ones(2, 1, 4, 4),), {}, None

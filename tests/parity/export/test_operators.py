@@ -30,7 +30,7 @@ def operators(library, make_graph, line):
     return [
         (str(n.target), shown(list(n.args)), {k: shown(v) for k, v in n.kwargs.items()})
         for n in nodes
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.sampled(every=2)

@@ -31,8 +31,9 @@ def operators(program):
 
 def signature(program):
     """The signature as text. Names of parts of results count differently."""
-    return re.sub(r"(getitem|submod|copy_+default|sym_size_int)(_\d+)?", r"\1",
-                  str(program.graph_signature))  # fmt: skip
+    return re.sub(
+        r"(getitem|submod|copy_+default|sym_size_int)(_\d+)?", r"\1", str(program.graph_signature)
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -77,8 +78,9 @@ def test_programs_give_what_the_module_gives(name, how):
     found = run(*copies[0], **copies[1])
     torchlike.manual_seed(0)
     expected = module(*args, **kwargs)
-    for a, b in zip(*map(pytree.tree_leaves, ((found, *copies), (expected, args, kwargs))),
-                    strict=True):  # fmt: skip
+    for a, b in zip(
+        *map(pytree.tree_leaves, ((found, *copies), (expected, args, kwargs))), strict=True
+    ):
         if isinstance(b, torchlike.Tensor):
             torchlike.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
         else:
@@ -338,10 +340,13 @@ def test_calls_that_do_not_fit(library):
     y = library.ones(2, 3)
     for args, error, words in (
         ((library.ones(65, 2), y), AssertionError, r"Guard failed: x\.size\(\)\[0\] <= 64"),
-        ((library.ones(5, 2), library.ones(2, 4)), AssertionError,
-         r"Guard failed: y\.size\(\)\[1\] == 3"),
+        (
+            (library.ones(5, 2), library.ones(2, 4)),
+            AssertionError,
+            r"Guard failed: y\.size\(\)\[1\] == 3",
+        ),
         ((library.ones(5, 2),), ValueError, "Trying to flatten user inputs"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(error, match=words):
             module(*args)
     with pytest.raises(NotImplementedError, match=r"Calling eval\(\) is not supported"):

@@ -204,8 +204,11 @@ def _a_tuple_of_one_for_one_output(T, F, x):
 
 @case(X)
 def _dims_in_trees(T, F, x):
-    f = F.vmap(lambda d, c: {"o": d["a"] + d["b"], "p": c}, in_dims=({"a": 0, "b": None}, 1),
-               out_dims={"o": 0, "p": 1})  # fmt: skip
+    f = F.vmap(
+        lambda d, c: {"o": d["a"] + d["b"], "p": c},
+        in_dims=({"a": 0, "b": None}, 1),
+        out_dims={"o": 0, "p": 1},
+    )
     return f({"a": x, "b": x[0]}, x.t())
 
 

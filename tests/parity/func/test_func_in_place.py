@@ -70,15 +70,27 @@ def _into_made(x: Any) -> Any:
     return y.sum(0) * x
 
 
-FUNCTIONS = (_multiply, _through_detach, _through_data, _element, _element_of_detached,
-             _detached_and_kept, _detached_in_place, _view, _zeroed, _into_made)  # fmt: skip
+FUNCTIONS = (
+    _multiply,
+    _through_detach,
+    _through_data,
+    _element,
+    _element_of_detached,
+    _detached_and_kept,
+    _detached_in_place,
+    _view,
+    _zeroed,
+    _into_made,
+)
 
 
 #: Where torchlike lets go of every level's history, PyTorch of the innermost's: docs/autograd.md.
 OF_ONE_LEVEL = {
-    ("hessian", _detached_in_place), ("grad of grad", _detached_in_place),
-    ("vmap of grad", _detached_in_place), ("grad of grad", _through_data),
-}  # fmt: skip
+    ("hessian", _detached_in_place),
+    ("grad of grad", _detached_in_place),
+    ("vmap of grad", _detached_in_place),
+    ("grad of grad", _through_data),
+}
 
 
 def _sum(f: Any) -> Any:
@@ -96,10 +108,9 @@ TRANSFORMS: dict[str, Any] = {
     "hessian": lambda T, f, x: T.func.hessian(_sum(f))(x),
     "grad of grad": lambda T, f, x: T.func.grad(lambda x: T.func.grad(_sum(f))(x).sum())(x),
     "vmap of grad": lambda T, f, x: T.func.vmap(T.func.grad(_sum(f)))(T.stack([x, x])),
-    "grad of vmap": lambda T, f, x: T.func.grad(
-        lambda x: T.func.vmap(f)(T.stack([x, x])).sum())(x),
+    "grad of vmap": lambda T, f, x: T.func.grad(lambda x: T.func.vmap(f)(T.stack([x, x])).sum())(x),
     "jvp of vmap": lambda T, f, x: T.func.jvp(T.func.vmap(f), (T.ones(2, 2),), (T.ones(2, 2),)),
-}  # fmt: skip
+}
 
 
 def _run(T: Any, transform: str, f: Any) -> Any:

@@ -28,11 +28,13 @@ def test_examples_otherwise_in_memory_are_refused(how, jit):
         "another dimension": (t.func.vmap(windows, in_dims=1), t.arange(24.0).reshape(2, 3, 4)),
         "transposed": (t.func.vmap(windows), t.arange(24.0).reshape(2, 3, 4).transpose(1, 2)),
         "computed": (
-            t.func.vmap(lambda x: windows(x * 2), in_dims=2), t.arange(24.0).reshape(2, 3, 4),
+            t.func.vmap(lambda x: windows(x * 2), in_dims=2),
+            t.arange(24.0).reshape(2, 3, 4),
         ),
         "nested": (
-            t.func.vmap(t.func.vmap(windows), in_dims=1), t.arange(24.0).reshape(2, 2, 6),
+            t.func.vmap(t.func.vmap(windows), in_dims=1),
+            t.arange(24.0).reshape(2, 2, 6),
         ),
-    }[how]  # fmt: skip
+    }[how]
     with pytest.raises(NotImplementedError, match="as_strided inside vmap"):
         jit(mapped)(x)

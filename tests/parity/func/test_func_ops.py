@@ -19,52 +19,131 @@ from torchlike.func import jvp, linearize, vmap  # noqa: E402
 #: Ops that cannot be mapped or pushed forward, and why.
 NOT_MAPPED = {
     "values decide the shape": (
-        "argwhere", "bincount", "combinations", "masked_select", "nonzero", "nonzero_static",
-        "unique", "unique_consecutive", "histc", "histogram", "histogramdd", "repeat_interleave",
-        "tensor_split", "linspace", "logspace",
+        "argwhere",
+        "bincount",
+        "combinations",
+        "masked_select",
+        "nonzero",
+        "nonzero_static",
+        "unique",
+        "unique_consecutive",
+        "histc",
+        "histogram",
+        "histogramdd",
+        "repeat_interleave",
+        "tensor_split",
+        "linspace",
+        "logspace",
     ),
     "values decide the algorithm": ("allclose", "equal", "item", "is_set_to", "linalg.lstsq"),
     "random": (
-        "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal",
-        "uniform", "rand_like", "randn_like", "randint_like", "randint", "randn", "rand",
-        "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
-        "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout.with_train",
-        "nn.functional.rrelu", "nn.functional.fractional_max_pool2d",
-        "nn.functional.fractional_max_pool3d", "svd_lowrank", "pca_lowrank", "empty_like",
-        "new_empty", "new_empty_strided", "empty_permuted", "empty", "empty_strided",
+        "bernoulli",
+        "cauchy",
+        "exponential",
+        "geometric",
+        "log_normal",
+        "multinomial",
+        "normal",
+        "uniform",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "randint",
+        "randn",
+        "rand",
+        "nn.functional.dropout",
+        "nn.functional.dropout2d",
+        "nn.functional.dropout3d",
+        "nn.functional.alpha_dropout",
+        "nn.functional.feature_alpha_dropout.with_train",
+        "nn.functional.rrelu",
+        "nn.functional.fractional_max_pool2d",
+        "nn.functional.fractional_max_pool3d",
+        "svd_lowrank",
+        "pca_lowrank",
+        "empty_like",
+        "new_empty",
+        "new_empty_strided",
+        "empty_permuted",
+        "empty",
+        "empty_strided",
     ),
     "writes statistics or weights given from outside": (
-        "native_batch_norm", "_native_batch_norm_legit", "nn.functional.batch_norm",
-        "nn.functional.instance_norm", "nn.functional.embedding",
+        "native_batch_norm",
+        "_native_batch_norm_legit",
+        "nn.functional.batch_norm",
+        "nn.functional.instance_norm",
+        "nn.functional.embedding",
     ),
     "no second derivative": ("igamma", "igammac", "special.zeta"),
     "changes its argument's size": ("resize_", "resize_as_"),
     "NumPy has no such type": ("bfloat16",),
-}  # fmt: skip
+}
 _LEFT_OUT = {name for names in NOT_MAPPED.values() for name in names}
 
 #: Ops of which nothing is compared, neither mapped nor pushed, and why.
 NOT_COMPARED = {
     "sparse, or half precision only": (
-        "sparse.sampled_addmm", "sparse.mm.reduce", "to_sparse", "chalf",
+        "sparse.sampled_addmm",
+        "sparse.mm.reduce",
+        "to_sparse",
+        "chalf",
     ),
     "not in torchlike": (
         "nn.functional.linear_cross_entropy.chunked",
-        "nn.functional.linear_cross_entropy.chunked_none", "_softmax_backward_data",
-        "_batch_norm_with_update", "_upsample_bilinear2d_aa",
-        "torch.ops.aten._safe_softmax.default", "slice", "jiterator_unary", "jiterator_binary",
-        "jiterator_4inputs_with_extra_args", "jiterator_binary_return_by_ref",
-        "jiterator_2inputs_2outputs", "native_dropout_backward",
+        "nn.functional.linear_cross_entropy.chunked_none",
+        "_softmax_backward_data",
+        "_batch_norm_with_update",
+        "_upsample_bilinear2d_aa",
+        "torch.ops.aten._safe_softmax.default",
+        "slice",
+        "jiterator_unary",
+        "jiterator_binary",
+        "jiterator_4inputs_with_extra_args",
+        "jiterator_binary_return_by_ref",
+        "jiterator_2inputs_2outputs",
+        "native_dropout_backward",
     ),
-}  # fmt: skip
+}
 #: Ops that have no derivative to push forward: their results are no floats.
 NOT_PUSHED = (
-    "eq", "ge", "gt", "isin", "le", "logical_not", "lt", "logical_and", "logical_or", "logical_xor",
-    "isclose", "ne", "signbit", "isfinite", "isinf", "isposinf", "isneginf", "isreal", "isnan",
-    "bool", "byte", "char", "int", "long", "short", "bucketize", "searchsorted", "all", "any",
-    "argmax", "argmin", "argsort", "count_nonzero", "hash_tensor", "linalg.matrix_rank",
+    "eq",
+    "ge",
+    "gt",
+    "isin",
+    "le",
+    "logical_not",
+    "lt",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "isclose",
+    "ne",
+    "signbit",
+    "isfinite",
+    "isinf",
+    "isposinf",
+    "isneginf",
+    "isreal",
+    "isnan",
+    "bool",
+    "byte",
+    "char",
+    "int",
+    "long",
+    "short",
+    "bucketize",
+    "searchsorted",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "count_nonzero",
+    "hash_tensor",
+    "linalg.matrix_rank",
     "linalg.matrix_rank.hermitian",
-)  # fmt: skip
+)
 _NOT_COMPARED = {name for names in NOT_COMPARED.values() for name in names}
 
 
@@ -143,10 +222,11 @@ def pushed(entry: Entry, limit: int) -> int:
 
 def _in_scope() -> list[Entry]:
     return [
-        e for e in entries()
+        e
+        for e in entries()
         if torch.float64 in e.info.supported_dtypes("cpu")
         and _LEFT_OUT.isdisjoint((e.name, e.info.name))
-    ]  # fmt: skip
+    ]
 
 
 ENTRIES = _in_scope()

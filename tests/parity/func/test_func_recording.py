@@ -46,8 +46,10 @@ def test_what_requires_grad(name):
     found = []
     for t in (torch, torchlike):
         x = t.tensor([0.5, 1.5], dtype=t.float64)
-        leaves = [t.tensor(v, dtype=t.float64, requires_grad=True)
-                  for v in ([0.3, 0.7], [2.0, 3.0], [[1.0, 2.0], [3.0, 4.0]])]  # fmt: skip
+        leaves = [
+            t.tensor(v, dtype=t.float64, requires_grad=True)
+            for v in ([0.3, 0.7], [2.0, 3.0], [[1.0, 2.0], [3.0, 4.0]])
+        ]
         with t.no_grad():
             assert not CASES[name](t, x, *leaves).requires_grad
         t.set_default_dtype(t.float64)
@@ -85,7 +87,13 @@ def test_vjp_made_without_recording(compiled):
 
         results = (t.jit(run) if compiled and t is torchlike else run)(x, w)
         results[2].sum().backward()
-        found.append([[r.requires_grad for r in results], [r.tolist() for r in results],
-                      x.grad.tolist(), w.grad.tolist()])  # fmt: skip
+        found.append(
+            [
+                [r.requires_grad for r in results],
+                [r.tolist() for r in results],
+                x.grad.tolist(),
+                w.grad.tolist(),
+            ]
+        )
     assert found[0] == found[1]
     assert found[0][0] == [False, False, True]

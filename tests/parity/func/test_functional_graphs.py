@@ -58,8 +58,16 @@ def kept_view(t, x):
     return row + 1, x
 
 
-CASES = [view_of_an_argument, parts_of_something_new, an_argument, chunks, into_out, base_and_view,
-         the_argument_itself, kept_view]  # fmt: skip
+CASES = [
+    view_of_an_argument,
+    parts_of_something_new,
+    an_argument,
+    chunks,
+    into_out,
+    base_and_view,
+    the_argument_itself,
+    kept_view,
+]
 
 
 def _of_one(function):

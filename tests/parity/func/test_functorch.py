@@ -66,9 +66,15 @@ def test_modules_as_functions():
         x = t.arange(15.0).reshape(5, 3)
         out = function(params, buffers, x)
         out.sum().backward()
-        return (out.detach(), [p.grad for p in params], [b.clone() for b in buffers],
-                function.param_names, function.buffer_names, function.all_names_map,
-                [str(p.device) for p in function.stateless_model.parameters()])  # fmt: skip
+        return (
+            out.detach(),
+            [p.grad for p in params],
+            [b.clone() for b in buffers],
+            function.param_names,
+            function.buffer_names,
+            function.all_names_map,
+            [str(p.device) for p in function.stateless_model.parameters()],
+        )
 
     compare(run)
 
@@ -80,8 +86,12 @@ def test_tied_weights_are_one():
         function, params = package(t).make_functional(made, disable_autograd_tracking=True)
         x = t.arange(6.0).reshape(2, 3)
         zeros = [p * 0 + 1 for p in params]
-        return (function.param_names, function.names_map, function(zeros, x),
-                [p.requires_grad for p in params])  # fmt: skip
+        return (
+            function.param_names,
+            function.names_map,
+            function(zeros, x),
+            [p.requires_grad for p in params],
+        )
 
     compare(run)
 
@@ -125,8 +135,11 @@ def opened(request, monkeypatch):
     def inputs(in_dims, args, func):
         flat, spec = source.tree_flatten(args, is_leaf=leaf)
         dims = source._broadcast_to_and_flatten(in_dims, spec)
-        sizes = {(v.size if leaf(v) else v.shape)[d]
-                 for v, d in zip(flat, dims, strict=True) if d is not None}  # fmt: skip
+        sizes = {
+            (v.size if leaf(v) else v.shape)[d]
+            for v, d in zip(flat, dims, strict=True)
+            if d is not None
+        }
         assert len(sizes) == 1
         return sizes.pop(), dims, flat, spec
 

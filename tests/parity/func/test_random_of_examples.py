@@ -56,8 +56,9 @@ def test_a_probability_for_each_example() -> None:
     def drawn(t: Any) -> Any:
         t.manual_seed(3)
         x, p = t.ones(3, 4, 2), t.arange(12.0).reshape(4, 3) / 12
-        act = t.vmap(lambda a, b: a.clone().bernoulli_(b[:, None]), in_dims=(1, 0),
-                     randomness="different")  # fmt: skip
+        act = t.vmap(
+            lambda a, b: a.clone().bernoulli_(b[:, None]), in_dims=(1, 0), randomness="different"
+        )
         return act(x, p)
 
     compare(drawn)

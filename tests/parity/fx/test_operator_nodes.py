@@ -159,11 +159,22 @@ def user_class(t):
 @pytest.mark.parametrize(
     "case",
     [
-        names_operators, local_tuple, global_tuple, written_constant, many_arguments,
-        kept_in_copies, copied_proxy, copied_tracer, lines_of_nodes, no_such_attribute,
-        no_such_module, no_such_method, kept_meta, user_class,
+        names_operators,
+        local_tuple,
+        global_tuple,
+        written_constant,
+        many_arguments,
+        kept_in_copies,
+        copied_proxy,
+        copied_tracer,
+        lines_of_nodes,
+        no_such_attribute,
+        no_such_module,
+        no_such_method,
+        kept_meta,
+        user_class,
     ],
-)  # fmt: skip
+)
 def test_traced_as_by_pytorch(case):
     compare(case)
 

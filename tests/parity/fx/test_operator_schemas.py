@@ -65,14 +65,21 @@ CALLS = {
 
 def given(t, words):
     named = {"x": "X", "y": "Y", "xs": ["X", "Y"], "shape": [2, 3]}
-    return tuple(named[w] if w in named else (float(w) if "." in w else int(w))
-                 for w in words.split())  # fmt: skip
+    return tuple(
+        named[w] if w in named else (float(w) if "." in w else int(w)) for w in words.split()
+    )
 
 
 def types(t, args):
     schemas = importlib.import_module(f"{t.__name__}.fx.operator_schemas")
-    kinds = [[t.Tensor if v == "X" or v == "Y" else type(v) for v in a] if isinstance(a, list)
-             else t.Tensor if isinstance(a, str) else type(a) for a in args]  # fmt: skip
+    kinds = [
+        [t.Tensor if v == "X" or v == "Y" else type(v) for v in a]
+        if isinstance(a, list)
+        else t.Tensor
+        if isinstance(a, str)
+        else type(a)
+        for a in args
+    ]
     return tuple(schemas.create_type_hint(k) for k in kinds)
 
 
@@ -100,18 +107,32 @@ def test_most_calls_have_a_form():
 
 
 MODULES = [
-    "Linear", "Conv2d", "BatchNorm1d", "ReLU", "Dropout", "Embedding", "LayerNorm",
-    "MultiheadAttention", "LSTM", "CrossEntropyLoss", "Bilinear", "MaxPool2d", "Softmax",
-    "Upsample", "Transformer", "Identity",
-]  # fmt: skip
+    "Linear",
+    "Conv2d",
+    "BatchNorm1d",
+    "ReLU",
+    "Dropout",
+    "Embedding",
+    "LayerNorm",
+    "MultiheadAttention",
+    "LSTM",
+    "CrossEntropyLoss",
+    "Bilinear",
+    "MaxPool2d",
+    "Softmax",
+    "Upsample",
+    "Transformer",
+    "Identity",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_have_the_same_parameters(name):
     def parameters(t):
         found = inspect.signature(getattr(t.nn, name).forward).parameters.values()
-        return [(p.name, str(p.kind), p.default if p.default is not p.empty else "none")
-                for p in found]  # fmt: skip
+        return [
+            (p.name, str(p.kind), p.default if p.default is not p.empty else "none") for p in found
+        ]
 
     oracle.compare(parameters)
 
@@ -140,8 +161,11 @@ def test_arguments_of_nodes_and_graphs_in_one_form():
         importlib.import_module(f"{t.__name__}.fx.passes.shape_prop").ShapeProp(module).propagate(x)
         normalize = importlib.import_module(f"{t.__name__}.fx.experimental.normalize")
         made = normalize.NormalizeArgs(module).transform()
-        nodes = [n.normalized_arguments(module, normalize_to_only_use_kwargs=True)
-                 for n in module.graph.nodes if n.op == "call_module"]  # fmt: skip
+        nodes = [
+            n.normalized_arguments(module, normalize_to_only_use_kwargs=True)
+            for n in module.graph.nodes
+            if n.op == "call_module"
+        ]
         shown = [(tuple(map(str, n.args)), {k: str(v) for k, v in n.kwargs.items()}) for n in nodes]
         return made.code, shown, t.equal(made(x), module(x))
 
@@ -183,7 +207,10 @@ def folding(t):
             super().__init__()
             self.conv, self.norm = t.nn.Conv2d(1, 2, 3), t.nn.BatchNorm2d(2)
             self.drop, self.linear, self.last = (
-                t.nn.Dropout(), t.nn.Linear(8, 4), t.nn.BatchNorm1d(4))  # fmt: skip
+                t.nn.Dropout(),
+                t.nn.Linear(8, 4),
+                t.nn.BatchNorm1d(4),
+            )
 
         def forward(self, x):
             return self.last(self.linear(self.drop(self.norm(self.conv(x)).flatten(1))))

@@ -69,8 +69,11 @@ def partitioned(t, seed, size, **options):
         names.append([[n.name for n in part.nodes] for part in found])
     fused = partitioner.fuse_partitions([part for part in found if part.size()])
     after = fused(x, y)
-    same = [t.equal(a, b) for a, b in zip(before, after, strict=True)] if (
-        isinstance(before, tuple)) else t.equal(before, after)  # fmt: skip
+    same = (
+        [t.equal(a, b) for a, b in zip(before, after, strict=True)]
+        if (isinstance(before, tuple))
+        else t.equal(before, after)
+    )
     submodules = [m.code for m in fused.children()]
     return names, kept, same, fused.code, submodules, [(n.op, n.name) for n in fused.graph.nodes]
 
@@ -205,10 +208,15 @@ def splitter(t, limit):
     )
     result = found.generate_split_results()
     made = result.split_module
-    shapes = {name: [tuple(v.shape) for v in given] for name, given in
-              result.submodule_inputs.items()}  # fmt: skip
-    return made.code, {n: m.code for n, m in made.named_children()}, shapes, t.equal(
-        made(x), module(x))  # fmt: skip
+    shapes = {
+        name: [tuple(v.shape) for v in given] for name, given in result.submodule_inputs.items()
+    }
+    return (
+        made.code,
+        {n: m.code for n, m in made.named_children()},
+        shapes,
+        t.equal(made(x), module(x)),
+    )
 
 
 @pytest.mark.parametrize("limit", [1, 2])

@@ -113,10 +113,17 @@ def sources(t):
     found = m.get_source_partitions(g.graph, [t.nn.Linear, t.nn.ReLU])
     parts = found[t.nn.Linear]
     connected = m.check_subgraphs_connected(*parts), m.check_subgraphs_connected(*parts[::-1])
-    return len(found), connected, [
-        [sorted(n.name for n in nodes)
-         for nodes in (p.nodes, p.input_nodes, p.output_nodes, p.params)] for p in parts
-    ]  # fmt: skip
+    return (
+        len(found),
+        connected,
+        [
+            [
+                sorted(n.name for n in nodes)
+                for nodes in (p.nodes, p.input_nodes, p.output_nodes, p.params)
+            ]
+            for p in parts
+        ],
+    )
 
 
 def passes(t, *names, steps=1, wrap=True, constraints=()):
@@ -158,10 +165,17 @@ def wrong_check(t):
 @pytest.mark.parametrize(
     "case",
     [
-        folded, not_folded, common, rewritten, annotated_twice, sources, ordered, in_a_circle,
+        folded,
+        not_folded,
+        common,
+        rewritten,
+        annotated_twice,
+        sources,
+        ordered,
+        in_a_circle,
         wrong_check,
     ],
-)  # fmt: skip
+)
 def test_as_by_pytorch(case):
     compare(case)
 
@@ -258,8 +272,14 @@ def named_trees(t):
 
 @pytest.mark.parametrize(
     "case",
-    [long_message, defaults_are_known, a_way_out_and_back, fused_of_two_dtypes, trees_of_modules,
-     named_trees],
-)  # fmt: skip
+    [
+        long_message,
+        defaults_are_known,
+        a_way_out_and_back,
+        fused_of_two_dtypes,
+        trees_of_modules,
+        named_trees,
+    ],
+)
 def test_found_as_by_pytorch(case):
     compare(case)

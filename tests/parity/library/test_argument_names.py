@@ -14,9 +14,18 @@ torch = pytest.importorskip("torch")
 #: Names that are no argument of a public function: the first one is given by position or as
 #: `input`, the others are options that all functions share and other tests call.
 NOT_COMPARED = {
-    "device", "dimname", "dtype", "generator", "layout", "memory_format", "names", "out",
-    "pin_memory", "requires_grad", "self",
-}  # fmt: skip
+    "device",
+    "dimname",
+    "dtype",
+    "generator",
+    "layout",
+    "memory_format",
+    "names",
+    "out",
+    "pin_memory",
+    "requires_grad",
+    "self",
+}
 
 _SYNONYM = "the argument has the schema's name as a second one: see CALLS"
 _ONE = "dims_self and dims_other are one argument of the public function, dims"
@@ -24,18 +33,33 @@ _CUDA = "out_dtype, which PyTorch's CPU has no kernel for"
 _BY_POSITION = "two forms of a call, told apart by position"
 #: Functions with an argument that is not among their parameters, and why.
 KNOWN = {
-    "addmm": _CUDA, "baddbmm": _CUDA, "bmm": _CUDA, "mm": _CUDA,
-    "copy_": _SYNONYM, "dot": _SYNONYM, "dsplit": _SYNONYM, "hsplit": _SYNONYM, "isin": _SYNONYM,
-    "ormqr": _SYNONYM, "resize_as_": _SYNONYM, "result_type": _SYNONYM, "swapaxes": _SYNONYM,
-    "split": _SYNONYM, "tensor_split": _SYNONYM, "tensordot": _ONE, "vsplit": _SYNONYM,
-    "gru": _BY_POSITION, "lstm": _BY_POSITION, "rnn_relu": _BY_POSITION,
+    "addmm": _CUDA,
+    "baddbmm": _CUDA,
+    "bmm": _CUDA,
+    "mm": _CUDA,
+    "copy_": _SYNONYM,
+    "dot": _SYNONYM,
+    "dsplit": _SYNONYM,
+    "hsplit": _SYNONYM,
+    "isin": _SYNONYM,
+    "ormqr": _SYNONYM,
+    "resize_as_": _SYNONYM,
+    "result_type": _SYNONYM,
+    "swapaxes": _SYNONYM,
+    "split": _SYNONYM,
+    "tensor_split": _SYNONYM,
+    "tensordot": _ONE,
+    "vsplit": _SYNONYM,
+    "gru": _BY_POSITION,
+    "lstm": _BY_POSITION,
+    "rnn_relu": _BY_POSITION,
     "rnn_tanh": _BY_POSITION,
     "einsum": "PyTorch's Python function takes the tensors as *operands, too",
     "record_stream": "refused, whatever it is given",
     "resize": "refused, whatever it is given",
     "resize_as": "PyTorch's Python method calls it tensor, too",
     "_has_compatible_shallow_copy_type": "by position: `from` is a keyword of Python's",
-}  # fmt: skip
+}
 
 
 def taken(function):

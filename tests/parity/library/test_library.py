@@ -149,8 +149,9 @@ def bad_op(t, which, called):
     if which == "view":
         return custom_op(called, lambda x: x[:1], mutates_args=(), schema="(Tensor x) -> Tensor")
     if which == "twice":
-        return custom_op(called, lambda x: [x + 1] * 2, mutates_args=(),
-                         schema="(Tensor x) -> Tensor[]")  # fmt: skip
+        return custom_op(
+            called, lambda x: [x + 1] * 2, mutates_args=(), schema="(Tensor x) -> Tensor[]"
+        )
     if which == "number":
         return custom_op(called, lambda x: 3, mutates_args=(), schema="(Tensor x) -> Tensor")
     if which == "int":
@@ -187,6 +188,12 @@ def test_operators_that_write():
 
         x = t.ones(2)
         result = op(x, t.full((2,), 3.0))
-        answers.append((result, x.tolist(), str(op.__class__.__name__),
-                        said(lambda op=op: op.register_autograd(lambda ctx, g: g))))  # fmt: skip
+        answers.append(
+            (
+                result,
+                x.tolist(),
+                str(op.__class__.__name__),
+                said(lambda op=op: op.register_autograd(lambda ctx, g: g)),
+            )
+        )
     assert answers[0] == answers[1]

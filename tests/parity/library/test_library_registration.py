@@ -156,8 +156,12 @@ def test_operators_that_cannot_be_and_the_older_define():
 
         given.append(said(lambda make=make, f=keyword: make(f, "a")))
         given.append(said(lambda make=make: make(None, "b", schema="(Tensor(a!) x) -> ()")(abs)))
-        made = make(lambda device, t=t: t.ones(3), "c", device_types="cpu",
-                    schema="(Device device) -> Tensor")  # fmt: skip
+        made = make(
+            lambda device, t=t: t.ones(3),
+            "c",
+            device_types="cpu",
+            schema="(Device device) -> Tensor",
+        )
         given += [made("cpu").tolist(), said(lambda made=made: made("cuda"))]
         made = make(defaults, "d")._opoverload
         given += [str(made._schema), [str(a.default_value) for a in made._schema.arguments]]

@@ -17,16 +17,30 @@ def functions(t):
     tensor = t.Tensor
 
     def every(
-        x: tensor, y: tensor | None, z: Sequence[tensor], a: int, b: float = 1.5, c: str = "x",
-        d: bool = True, *, e: Sequence[int], f: float | None = None, g: t.dtype | None = None,
-        h: t.device | None = None, i: int | float | bool = 1,
-    ) -> tuple[tensor, int]:  # fmt: skip
+        x: tensor,
+        y: tensor | None,
+        z: Sequence[tensor],
+        a: int,
+        b: float = 1.5,
+        c: str = "x",
+        d: bool = True,
+        *,
+        e: Sequence[int],
+        f: float | None = None,
+        g: t.dtype | None = None,
+        h: t.device | None = None,
+        i: int | float | bool = 1,
+    ) -> tuple[tensor, int]:
         raise AssertionError
 
     def lists(
-        x: list[tensor], y: list[tensor | None], z: list[float], w: list[bool] | None = None,
-        v: "int | None" = None, dtype: t.dtype = t.float32,
-    ) -> list[tensor]:  # fmt: skip
+        x: list[tensor],
+        y: list[tensor | None],
+        z: list[float],
+        w: list[bool] | None = None,
+        v: "int | None" = None,
+        dtype: t.dtype = t.float32,
+    ) -> list[tensor]:
         raise AssertionError
 
     def nothing(x: tensor) -> None:
@@ -44,10 +58,13 @@ def functions(t):
 @pytest.mark.parametrize("options", [{}, {"op_name": "ns::op"}])
 def test_inferred_schemas(function, mutates, options):
     mine, theirs = (
-        said(lambda t=t: t.library.infer_schema(
-            functions(t)[function], mutates_args=mutates, **options))
+        said(
+            lambda t=t: t.library.infer_schema(
+                functions(t)[function], mutates_args=mutates, **options
+            )
+        )
         for t in BOTH
-    )  # fmt: skip
+    )
     if isinstance(theirs, tuple):  # the signatures they name are of two frameworks
         mine, theirs = ((kind, text.split(" Got func")[0]) for kind, text in (mine, theirs))
     assert mine == theirs
@@ -58,10 +75,11 @@ def test_inferred_schemas(function, mutates, options):
     [
         "(Tensor x, float s=2., *, int[] k=[1, 2]) -> Tensor",
         "(Tensor(a!) x, Tensor? y=None) -> ()",
-        "(Tensor[] x, bool f=False, str s=\"a\") -> (Tensor, Tensor[])", "(int[2] x) -> int",
+        '(Tensor[] x, bool f=False, str s="a") -> (Tensor, Tensor[])',
+        "(int[2] x) -> int",
         "(Scalar x=1, ScalarType? d=None) -> Tensor",
     ],
-)  # fmt: skip
+)
 def test_schemas_are_written_as_they_are_read(schema):
     texts = []
     for t in BOTH:

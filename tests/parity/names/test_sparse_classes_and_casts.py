@@ -51,9 +51,15 @@ SPARSE = [
     lambda t: t.sparse.FloatTensor(parts(t)[0]),
     lambda t: t.sparse.FloatTensor,
     lambda t: (t.sparse.FloatTensor.__name__, t.sparse.FloatTensor.dtype),
-    lambda t: sorted(n for n in dir(t.sparse) if n.endswith("Tensor") and n[0] in "BCDFHILS"
-                     and hasattr(getattr(t.sparse, n), "dtype") and not n.startswith("Sparse")),
-]  # fmt: skip
+    lambda t: sorted(
+        n
+        for n in dir(t.sparse)
+        if n.endswith("Tensor")
+        and n[0] in "BCDFHILS"
+        and hasattr(getattr(t.sparse, n), "dtype")
+        and not n.startswith("Sparse")
+    ),
+]
 
 
 @pytest.mark.parametrize("call", SPARSE)
@@ -95,9 +101,12 @@ def test_casts(name, jitted):
         y = (torchlike.jit(cast) if jitted and t is torchlike else cast)(x)
         if y.requires_grad:
             (y * y).sum().backward()
-        return y.tolist(), str(y.dtype).split(".")[1], y.requires_grad, x.grad is None or (
-            x.grad.tolist()
-        )  # fmt: skip
+        return (
+            y.tolist(),
+            str(y.dtype).split(".")[1],
+            y.requires_grad,
+            x.grad is None or (x.grad.tolist()),
+        )
 
     assert told(torchlike) == told(torch)
     for t in (torchlike, torch):

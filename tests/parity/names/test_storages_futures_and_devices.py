@@ -71,15 +71,20 @@ def test_the_storage_of_another_memory_order():
 
 
 NAMES = {
-    **{f"dense {n}": (lambda t, n=n: getattr(matrix(t), n)())
-       for n in ("coalesce", "indices", "values", "is_coalesced", "sparse_dim", "dense_dim")},
+    **{
+        f"dense {n}": (lambda t, n=n: getattr(matrix(t), n)())
+        for n in ("coalesce", "indices", "values", "is_coalesced", "sparse_dim", "dense_dim")
+    },
     "to_sparse_coo": lambda t: matrix(t).to_sparse_coo(),
     "reinforce": lambda t: matrix(t).reinforce(1),
-    **{f"norm_except_dim {dim}": (lambda t, dim=dim: t.norm_except_dim(matrix(t), 2, dim).tolist())
-       for dim in (0, 1, -1)},
+    **{
+        f"norm_except_dim {dim}": (lambda t, dim=dim: t.norm_except_dim(matrix(t), 2, dim).tolist())
+        for dim in (0, 1, -1)
+    },
     "norm_except_dim of a vector": lambda t: t.norm_except_dim(matrix(t)[1]),
     "affine_grid_generator": lambda t: t.affine_grid_generator(
-        matrix(t)[None] / 4, (1, 1, 2, 3), False),
+        matrix(t)[None] / 4, (1, 1, 2, 3), False
+    ),
     "spmm": lambda t: t.spmm(matrix(t).to_sparse(), t.ones(3, 2)),
     "spmm of dense": lambda t: t.spmm(matrix(t), t.ones(3, 2)),
     "reset": lambda t: t.compiler.reset(),
@@ -88,31 +93,73 @@ NAMES = {
     "device module of cuda": lambda t: t.get_device_module("cuda:1") is t.cuda,
     "device module of a device": lambda t: t.get_device_module(t.device("cpu")) is t.cpu,
     "no device module": lambda t: t.get_device_module("zz"),
-    "cpu": lambda t: (t.cpu.current_device(), t.cpu.device_count(), t.cpu.is_available(),
-                      t.cpu.synchronize()),
+    "cpu": lambda t: (
+        t.cpu.current_device(),
+        t.cpu.device_count(),
+        t.cpu.is_available(),
+        t.cpu.synchronize(),
+    ),
     "macos": lambda t: t.backends.mps.is_macos_or_newer(13, 0),
     "scatter to cpu": lambda t: t.nn.parallel.scatter(matrix(t), ["cpu"]),
     "gather on cpu": lambda t: t.nn.parallel.gather([matrix(t)], 0),
     "restore": lambda t: t.serialization.default_restore_location(
-        matrix(t).untyped_storage(), "cpu").nbytes(),
+        matrix(t).untyped_storage(), "cpu"
+    ).nbytes(),
     "restore to cuda": lambda t: t.serialization.default_restore_location(
-        matrix(t).untyped_storage(), "cuda:0"),
+        matrix(t).untyped_storage(), "cuda:0"
+    ),
     "restore to nowhere": lambda t: t.serialization.default_restore_location(
-        matrix(t).untyped_storage(), "zz"),
-    **{f"mps {n}": (lambda t, n=n: getattr(t.mps, n)()) for n in (
-        "empty_cache", "current_allocated_memory", "driver_allocated_memory", "synchronize",
-        "device_count", "get_rng_state", "recommended_max_memory", "seed", "is_available")},
-    **{f"xpu {n}": (lambda t, n=n: getattr(t.xpu, n)()) for n in (
-        "get_device_properties", "memory_allocated", "get_device_name", "memory_reserved",
-        "get_device_capability", "max_memory_allocated", "memory_stats", "get_rng_state_all",
-        "current_stream", "get_rng_state", "seed", "seed_all", "initial_seed", "init",
-        "mem_get_info", "get_arch_list", "get_gencode_flags", "memory_stats_as_nested_dict",
-        "current_device", "synchronize", "is_tf32_supported", "empty_cache", "is_bf16_supported",
-        "is_initialized", "device_count", "is_available")},
+        matrix(t).untyped_storage(), "zz"
+    ),
+    **{
+        f"mps {n}": (lambda t, n=n: getattr(t.mps, n)())
+        for n in (
+            "empty_cache",
+            "current_allocated_memory",
+            "driver_allocated_memory",
+            "synchronize",
+            "device_count",
+            "get_rng_state",
+            "recommended_max_memory",
+            "seed",
+            "is_available",
+        )
+    },
+    **{
+        f"xpu {n}": (lambda t, n=n: getattr(t.xpu, n)())
+        for n in (
+            "get_device_properties",
+            "memory_allocated",
+            "get_device_name",
+            "memory_reserved",
+            "get_device_capability",
+            "max_memory_allocated",
+            "memory_stats",
+            "get_rng_state_all",
+            "current_stream",
+            "get_rng_state",
+            "seed",
+            "seed_all",
+            "initial_seed",
+            "init",
+            "mem_get_info",
+            "get_arch_list",
+            "get_gencode_flags",
+            "memory_stats_as_nested_dict",
+            "current_device",
+            "synchronize",
+            "is_tf32_supported",
+            "empty_cache",
+            "is_bf16_supported",
+            "is_initialized",
+            "device_count",
+            "is_available",
+        )
+    },
     "xpu set": lambda t: t.xpu.set_device(0),
     "xpu device": lambda t: t.xpu.device(0).__enter__(),
     "xpu peers": lambda t: t.xpu.can_device_access_peer(0, 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,12 +176,14 @@ NUMBERS = {
     "ite of two types": lambda t: t.sym_ite(True, 1, 2.0),
     "not": lambda t: (t.sym_not(True), t.sym_not(0), t.sym_not(3)),
     "sum": lambda t: (t.sym_sum([1, 2, 3]), t.sym_sum((1, 2)), t.sym_sum(1, 2), t.sym_sqrt(4)),
-    **{f"{n}({v})": (lambda t, n=n, v=v: getattr(t.fx.experimental.symbolic_shapes, n)(v))
-       for n in ("guard_or_false", "guard_or_true", "statically_known_true")
-       for v in (True, False)},
+    **{
+        f"{n}({v})": (lambda t, n=n, v=v: getattr(t.fx.experimental.symbolic_shapes, n)(v))
+        for n in ("guard_or_false", "guard_or_true", "statically_known_true")
+        for v in (True, False)
+    },
     "guard of a number": lambda t: t.fx.experimental.symbolic_shapes.guard_or_false(1),
     "symbols": lambda t: t.fx.experimental.symbolic_shapes.is_symbolic(3),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -144,21 +193,42 @@ def test_numbers_in_place_of_symbols(name):
 
 def types(t):
     return {
-        "list": typing.List[int], "lists": typing.List[typing.List[int]],
-        "dict": typing.Dict[str, t.Tensor], "tuple": typing.Tuple[int, str],
-        "optional": typing.Optional[int], "union": typing.Union[int, str],
-        "new list": list[int], "new union": int | None,
-        "several": (typing.List[str], typing.List[int]), "tensor": t.Tensor,
-        "optionals": typing.List[typing.Optional[int]], "bare list": typing.List,
-        "bare dict": typing.Dict, "bare tuple": typing.Tuple, "int": int,
-    }  # fmt: skip
+        "list": typing.List[int],
+        "lists": typing.List[typing.List[int]],
+        "dict": typing.Dict[str, t.Tensor],
+        "tuple": typing.Tuple[int, str],
+        "optional": typing.Optional[int],
+        "union": typing.Union[int, str],
+        "new list": list[int],
+        "new union": int | None,
+        "several": (typing.List[str], typing.List[int]),
+        "tensor": t.Tensor,
+        "optionals": typing.List[typing.Optional[int]],
+        "bare list": typing.List,
+        "bare dict": typing.Dict,
+        "bare tuple": typing.Tuple,
+        "int": int,
+    }
 
 
 @pytest.mark.parametrize("kind", types(torchlike))
 def test_jit_isinstance(kind):
     def ask(t):
-        values = ([1, 2], [1, "a"], {"a": t.ones(1)}, {"a": 1}, (1, "a"), (1,), None, 1, True, "a",
-                  t.ones(1), [None, 1], [[1]])  # fmt: skip
+        values = (
+            [1, 2],
+            [1, "a"],
+            {"a": t.ones(1)},
+            {"a": 1},
+            (1, "a"),
+            (1,),
+            None,
+            1,
+            True,
+            "a",
+            t.ones(1),
+            [None, 1],
+            [[1]],
+        )
         # PyTorch takes None to be of every Union.
         asked = [v for v in values if v is not None or kind != "union"]
         return [t.jit.isinstance(v, types(t)[kind]) for v in asked]
@@ -240,8 +310,16 @@ def test_swapped_tensors():
         (p * 3).sum().backward()
         t.utils.swap_tensors(p, x)
         x.square().sum().backward()
-        return (type(p) is t.Tensor, type(x) is t.nn.Parameter, p.tolist(), x.tolist(),
-                hasattr(p, "name_of_mine"), x.name_of_mine, p.grad, x.grad.tolist())  # fmt: skip
+        return (
+            type(p) is t.Tensor,
+            type(x) is t.nn.Parameter,
+            p.tolist(),
+            x.tolist(),
+            hasattr(p, "name_of_mine"),
+            x.name_of_mine,
+            p.grad,
+            x.grad.tolist(),
+        )
 
     compare(ask)
     assert typing.get_origin(torchlike.futures.Future[int]) is torchlike.futures.Future

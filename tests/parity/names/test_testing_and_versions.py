@@ -17,11 +17,29 @@ import torch.nn.attention.bias  # noqa: E402, F811
 import torch.utils.benchmark  # noqa: E402
 
 DTYPES = [
-    "float32", "float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32",
-    "int8", "uint8", "uint16", "bool", "float8_e4m3fn",
-]  # fmt: skip
-ARGUMENTS = [{}, {"noncontiguous": True}, {"exclude_zero": True}, {"low": -3, "high": 2.5},
-             {"low": -1e9, "high": 1e40}, {"low": float("nan")}, {"low": 3, "high": 1}]  # fmt: skip
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "complex64",
+    "complex128",
+    "int64",
+    "int32",
+    "int8",
+    "uint8",
+    "uint16",
+    "bool",
+    "float8_e4m3fn",
+]
+ARGUMENTS = [
+    {},
+    {"noncontiguous": True},
+    {"exclude_zero": True},
+    {"low": -3, "high": 2.5},
+    {"low": -1e9, "high": 1e40},
+    {"low": float("nan")},
+    {"low": 3, "high": 1},
+]
 
 
 def _made(module, dtype, shape, arguments):
@@ -53,8 +71,20 @@ def test_assert_allclose():
             module.testing.assert_allclose(x, x + 1e-2)
 
 
-VERSIONS = ["1.10.0a", "1.10", "1.10.0", "2.13.0+cu1", "2.13.0", "parrot", "1.2.dev3", "1.2a1.dev3",
-            "1.2.post1", "1.2rc1", (1, 2), (1, 2, 1)]  # fmt: skip
+VERSIONS = [
+    "1.10.0a",
+    "1.10",
+    "1.10.0",
+    "2.13.0+cu1",
+    "2.13.0",
+    "parrot",
+    "1.2.dev3",
+    "1.2a1.dev3",
+    "1.2.post1",
+    "1.2rc1",
+    (1, 2),
+    (1, 2, 1),
+]
 
 
 @pytest.mark.parametrize("op", ["__gt__", "__lt__", "__eq__", "__ge__", "__le__"])
@@ -123,9 +153,18 @@ def test_stores(tmp_path):
         d = m.distributed
         s = d.HashStore()
         s.set("a", "1")
-        got = [s.get("a"), s.add("n", 3), s.add("n", 2), s.get("n"), s.check(["a", "z"]),
-               s.compare_set("a", "1", "2"), s.compare_set("q", "1", "2"),
-               s.compare_set("q", "", "2"), s.delete_key("a"), s.delete_key("a")]  # fmt: skip
+        got = [
+            s.get("a"),
+            s.add("n", 3),
+            s.add("n", 2),
+            s.get("n"),
+            s.check(["a", "z"]),
+            s.compare_set("a", "1", "2"),
+            s.compare_set("q", "1", "2"),
+            s.compare_set("q", "", "2"),
+            s.delete_key("a"),
+            s.delete_key("a"),
+        ]
         got.append(s.num_keys())
         d.PrefixStore("p", s).set("a", "3")
         s.append("p/a", "x")

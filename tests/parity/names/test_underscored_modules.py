@@ -17,9 +17,13 @@ def said(call, t):
 
 
 PARSED = [
-    lambda t: ("cpu", t.float64), lambda t: (t.ones(1, dtype=t.float16),), lambda t: (t.float32,),
-    lambda t: ("cpu",), lambda t: (t.device("cpu"), None, True), lambda t: (),
-]  # fmt: skip
+    lambda t: ("cpu", t.float64),
+    lambda t: (t.ones(1, dtype=t.float16),),
+    lambda t: (t.float32,),
+    lambda t: ("cpu",),
+    lambda t: (t.device("cpu"), None, True),
+    lambda t: (),
+]
 
 
 @pytest.mark.parametrize("arguments", PARSED)
@@ -31,47 +35,66 @@ def test_arguments_of_to(arguments):
 def test_arguments_of_to_by_name():
     for kwargs in ({"dtype": "float32", "non_blocking": True}, {"memory_format": "channels_last"}):
         ours, theirs = (
-            t._C._nn._parse_to(**{k: getattr(t, v) if isinstance(v, str) else v
-                                  for k, v in kwargs.items()})
+            t._C._nn._parse_to(
+                **{k: getattr(t, v) if isinstance(v, str) else v for k, v in kwargs.items()}
+            )
             for t in (torchlike, torch)
-        )  # fmt: skip
+        )
         assert repr(ours) == repr(theirs)
 
 
-@pytest.mark.parametrize("call", [
-    lambda t: t._C._log_api_usage_once("a"),
-    lambda t: t._C._get_tracing_state(),
-    lambda t: t._C._get_default_device(),
-    lambda t: t._C._get_privateuse1_backend_name(),
-    lambda t: t._C._is_torch_function_mode_enabled(),
-    lambda t: t._C._are_functorch_transforms_active(),
-    lambda t: t._C._functorch.is_batchedtensor(t.ones(1)),
-    lambda t: t._C._functorch.is_functorch_wrapped_tensor(t.ones(1)),
-    lambda t: isinstance(t.Tensor, t._C._TensorMeta),
-    lambda t: isinstance(t.ones(1), t._C.TensorBase),
-    lambda t: t._shape_as_tensor(t.ones(2, 3)),
-    lambda t: t.torch.Tensor is t.Tensor,
-    lambda t: t.ops.aten.index(t.arange(6).reshape(2, 3), [None, t.tensor([0, 2])]),
-    lambda t: t.ops.aten._to_copy(t.ones(2), dtype=t.float64),
-    lambda t: t.nn.modules.transformer._get_activation_fn("tanh"),
-    lambda t: [t.nn.functional._Reduction.get_enum(r) for r in ("none", "mean", "sum")],
-    lambda t: [x.untyped_storage()._cdata == y.untyped_storage()._cdata
-               for a in [t.ones(3)] for x, y in [(a, a[1:]), (a, a.clone())]],
-    lambda t: [getattr(importlib.import_module(t.__name__ + ".nn.attention.bias"), make)(2, 3)
-               ._materialize() for make in ("causal_upper_left", "causal_lower_right")],
-    lambda t: t.nn.functional._Reduction.get_enum("max"),
-    lambda t: [t.nn._reduction.legacy_get_enum(a, b, False)
-               for a in (None, True, False) for b in (None, True, False)],
-    lambda t: (t.nn.common_types._size_2_t, t.nn.common_types._ratio_any_t),
-    lambda t: t.nn.functional._none_or_dtype(t.ones(1)),
-    lambda t: t.nn.functional._canonical_mask(
-        t.tensor([True, False]), "mask", None, "", t.float64, check_other=False),
-    lambda t: t.nn.functional._mha_shape_check(*[t.ones(3, 2, 4)] * 3, None, None, 2),
-    lambda t: t.nn.functional._in_projection_packed(*[t.ones(3, 2)] * 3, t.ones(6, 2), t.ones(6)),
-    lambda t: t.nn.functional._in_projection(*[t.ones(3, 2)] * 3, *[t.ones(2, 2)] * 3, t.ones(2)),
-    lambda t: t.utils.data._utils.collate.collate_tensor_fn([t.ones(2), t.zeros(2)]),
-    lambda t: t.utils.data._utils.collate.collate_float_fn([1.0, 2.0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t._C._log_api_usage_once("a"),
+        lambda t: t._C._get_tracing_state(),
+        lambda t: t._C._get_default_device(),
+        lambda t: t._C._get_privateuse1_backend_name(),
+        lambda t: t._C._is_torch_function_mode_enabled(),
+        lambda t: t._C._are_functorch_transforms_active(),
+        lambda t: t._C._functorch.is_batchedtensor(t.ones(1)),
+        lambda t: t._C._functorch.is_functorch_wrapped_tensor(t.ones(1)),
+        lambda t: isinstance(t.Tensor, t._C._TensorMeta),
+        lambda t: isinstance(t.ones(1), t._C.TensorBase),
+        lambda t: t._shape_as_tensor(t.ones(2, 3)),
+        lambda t: t.torch.Tensor is t.Tensor,
+        lambda t: t.ops.aten.index(t.arange(6).reshape(2, 3), [None, t.tensor([0, 2])]),
+        lambda t: t.ops.aten._to_copy(t.ones(2), dtype=t.float64),
+        lambda t: t.nn.modules.transformer._get_activation_fn("tanh"),
+        lambda t: [t.nn.functional._Reduction.get_enum(r) for r in ("none", "mean", "sum")],
+        lambda t: [
+            x.untyped_storage()._cdata == y.untyped_storage()._cdata
+            for a in [t.ones(3)]
+            for x, y in [(a, a[1:]), (a, a.clone())]
+        ],
+        lambda t: [
+            getattr(importlib.import_module(t.__name__ + ".nn.attention.bias"), make)(
+                2, 3
+            )._materialize()
+            for make in ("causal_upper_left", "causal_lower_right")
+        ],
+        lambda t: t.nn.functional._Reduction.get_enum("max"),
+        lambda t: [
+            t.nn._reduction.legacy_get_enum(a, b, False)
+            for a in (None, True, False)
+            for b in (None, True, False)
+        ],
+        lambda t: (t.nn.common_types._size_2_t, t.nn.common_types._ratio_any_t),
+        lambda t: t.nn.functional._none_or_dtype(t.ones(1)),
+        lambda t: t.nn.functional._canonical_mask(
+            t.tensor([True, False]), "mask", None, "", t.float64, check_other=False
+        ),
+        lambda t: t.nn.functional._mha_shape_check(*[t.ones(3, 2, 4)] * 3, None, None, 2),
+        lambda t: t.nn.functional._in_projection_packed(
+            *[t.ones(3, 2)] * 3, t.ones(6, 2), t.ones(6)
+        ),
+        lambda t: t.nn.functional._in_projection(
+            *[t.ones(3, 2)] * 3, *[t.ones(2, 2)] * 3, t.ones(2)
+        ),
+        lambda t: t.utils.data._utils.collate.collate_tensor_fn([t.ones(2), t.zeros(2)]),
+        lambda t: t.utils.data._utils.collate.collate_float_fn([1.0, 2.0]),
+    ],
+)
 def test_answers(call):
     assert said(call, torchlike) == said(call, torch)
 
@@ -89,31 +112,52 @@ def test_inside_transforms():
 
         def look(x, t=t, seen=seen):
             functorch = t._C._functorch
-            seen.append((functorch.is_batchedtensor(x), functorch.get_unwrapped(x).shape,
-                         t._C._are_functorch_transforms_active()))  # fmt: skip
+            seen.append(
+                (
+                    functorch.is_batchedtensor(x),
+                    functorch.get_unwrapped(x).shape,
+                    t._C._are_functorch_transforms_active(),
+                )
+            )
             return x.sum()
 
         t.func.vmap(look)(t.ones(2, 3))
         assert seen == [(True, t.Size([2, 3]), True)]
 
 
-@pytest.mark.parametrize("name", [
-    "torch.serialization:MAP_LOCATION", "torch.distributions.utils:_standard_normal",
-    "torch.distributions.utils:_sum_rightmost", "torch._jit_internal:_copy_to_script_wrapper",
-    "torch.jit:_overload", "torch.jit:_overload_method", "torch.autograd.profiler:EventList",
-    "torch.autograd.profiler:emit_nvtx", "torch.profiler:kineto_available",
-    "torch.utils.data._utils.collate:default_collate", "torch._subclasses.fake_tensor:is_fake",
-    "torch.utils.data.dataloader:_BaseDataLoaderIter", "torch.utils._pytree:_get_node_type",
-    "torch.utils.data.dataloader:_MultiProcessingDataLoaderIter",
-    "torch.utils.data.dataloader:_collate_fn_t", "torch.optim.optimizer:_get_value",
-    "torch.fx.experimental.proxy_tensor:get_proxy_mode", "torch._C._distributed_c10d:ProcessGroup",
-    "torch._C._distributed_rpc:_is_current_rpc_agent_set", "torch.__config__:show",
-    "torch.distributed._tensor:DTensor", "torch.distributed.fsdp.api:StateDictType",
-    "torch.distributed._composable.fsdp:FSDPModule",
-    "torch.optim.optimizer:_use_grad_for_differentiable", "torch._tensor_str:PRINT_OPTS",
-    "torch.distributed.constants:default_pg_timeout", "torch.utils.flop_counter:FlopCounterMode",
-    "torch:PyTorchFileReader",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.serialization:MAP_LOCATION",
+        "torch.distributions.utils:_standard_normal",
+        "torch.distributions.utils:_sum_rightmost",
+        "torch._jit_internal:_copy_to_script_wrapper",
+        "torch.jit:_overload",
+        "torch.jit:_overload_method",
+        "torch.autograd.profiler:EventList",
+        "torch.autograd.profiler:emit_nvtx",
+        "torch.profiler:kineto_available",
+        "torch.utils.data._utils.collate:default_collate",
+        "torch._subclasses.fake_tensor:is_fake",
+        "torch.utils.data.dataloader:_BaseDataLoaderIter",
+        "torch.utils._pytree:_get_node_type",
+        "torch.utils.data.dataloader:_MultiProcessingDataLoaderIter",
+        "torch.utils.data.dataloader:_collate_fn_t",
+        "torch.optim.optimizer:_get_value",
+        "torch.fx.experimental.proxy_tensor:get_proxy_mode",
+        "torch._C._distributed_c10d:ProcessGroup",
+        "torch._C._distributed_rpc:_is_current_rpc_agent_set",
+        "torch.__config__:show",
+        "torch.distributed._tensor:DTensor",
+        "torch.distributed.fsdp.api:StateDictType",
+        "torch.distributed._composable.fsdp:FSDPModule",
+        "torch.optim.optimizer:_use_grad_for_differentiable",
+        "torch._tensor_str:PRINT_OPTS",
+        "torch.distributed.constants:default_pg_timeout",
+        "torch.utils.flop_counter:FlopCounterMode",
+        "torch:PyTorchFileReader",
+    ],
+)
 def test_names_have_their_places(name):
     place, _, attribute = name.partition(":")
     for root in ("torch", "torchlike"):

@@ -14,13 +14,39 @@ pytestmark = [
 CUDA = {
     name: (lambda t, name=name: getattr(t.cuda, name)())
     for name in (
-        "is_available", "device_count", "is_initialized", "init", "current_device",
-        "get_device_capability", "get_device_properties", "get_device_name", "current_stream",
-        "default_stream", "Stream", "Event", "synchronize", "empty_cache", "mem_get_info",
-        "memory_stats", "memory_stats_as_nested_dict", "memory_allocated", "memory_reserved",
-        "max_memory_allocated", "max_memory_reserved", "get_rng_state", "get_rng_state_all",
-        "seed", "seed_all", "initial_seed", "CUDAGraph", "FloatTensor", "graph_pool_handle",
-        "is_bf16_supported", "is_tf32_supported", "ipc_collect", "get_arch_list",
+        "is_available",
+        "device_count",
+        "is_initialized",
+        "init",
+        "current_device",
+        "get_device_capability",
+        "get_device_properties",
+        "get_device_name",
+        "current_stream",
+        "default_stream",
+        "Stream",
+        "Event",
+        "synchronize",
+        "empty_cache",
+        "mem_get_info",
+        "memory_stats",
+        "memory_stats_as_nested_dict",
+        "memory_allocated",
+        "memory_reserved",
+        "max_memory_allocated",
+        "max_memory_reserved",
+        "get_rng_state",
+        "get_rng_state_all",
+        "seed",
+        "seed_all",
+        "initial_seed",
+        "CUDAGraph",
+        "FloatTensor",
+        "graph_pool_handle",
+        "is_bf16_supported",
+        "is_tf32_supported",
+        "ipc_collect",
+        "get_arch_list",
         "get_gencode_flags",
     )
 } | {
@@ -42,10 +68,12 @@ CUDA = {
     "stream of the cpu": lambda t: t.Stream(),
     "event of the cpu": lambda t: t.Event(),
     "memory error": lambda t: issubclass(t.OutOfMemoryError, RuntimeError),
-    "strategies": lambda t: (sorted(t.multiprocessing.get_all_sharing_strategies()),
-                             t.multiprocessing.get_sharing_strategy()),
+    "strategies": lambda t: (
+        sorted(t.multiprocessing.get_all_sharing_strategies()),
+        t.multiprocessing.get_sharing_strategy(),
+    ),
     "start method": lambda t: t.multiprocessing.get_context("spawn").get_start_method(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.skipif(

@@ -7,9 +7,11 @@ import warnings
 
 def described(result):
     """A nested tensor as its kind, size and parts; anything else as it is."""
-    if isinstance(result, (tuple, list)) and not hasattr(result, "_fields") and (
-        type(result).__name__ != "Size"
-    ):  # fmt: skip
+    if (
+        isinstance(result, (tuple, list))
+        and not hasattr(result, "_fields")
+        and (type(result).__name__ != "Size")
+    ):
         return [described(r) for r in result]
     if isinstance(result, tuple) and type(result).__name__ != "Size":
         return [described(r) for r in result]
@@ -21,10 +23,16 @@ def described(result):
         return ["strided", *(part.detach() for part in result.unbind())]
     lengths = result.lengths()
     return [
-        "jagged", _sizes(result.shape), result.values().detach(), result.offsets(), lengths,
-        _sizes(result.stride()), result.storage_offset(), result.is_contiguous(),
+        "jagged",
+        _sizes(result.shape),
+        result.values().detach(),
+        result.offsets(),
+        lengths,
+        _sizes(result.stride()),
+        result.storage_offset(),
+        result.is_contiguous(),
         result.requires_grad,
-    ]  # fmt: skip
+    ]
 
 
 def _sizes(sizes):

@@ -11,10 +11,16 @@ from tests.parity.oracle import compare  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 MOVED = [
-    "n", "n.transpose(1, 2)", "n.transpose(2, 3)", "n.transpose(1, 3)", "n.transpose(1, 2) * 1",
-    "n.transpose(1, 2).transpose(2, 3)", "n.transpose(1, 2).transpose(1, 2)",
-    "n.transpose(1, 2).contiguous()", "n.transpose(1, 2).clone()",
-]  # fmt: skip
+    "n",
+    "n.transpose(1, 2)",
+    "n.transpose(2, 3)",
+    "n.transpose(1, 3)",
+    "n.transpose(1, 2) * 1",
+    "n.transpose(1, 2).transpose(2, 3)",
+    "n.transpose(1, 2).transpose(1, 2)",
+    "n.transpose(1, 2).contiguous()",
+    "n.transpose(1, 2).clone()",
+]
 
 
 def _nested(t: Any, **options: Any) -> Any:

@@ -13,15 +13,26 @@ from tests.parity.sampling import sampled
 
 #: Expressions of a ragged leaf (2, j, 3), of its values and of dense tensors.
 LOSSES = [
-    "(nt.sin() * other).sum()", "(nt * x(2, 1, 3)).mean()", "(nt @ m).square().sum()",
-    "F.linear(nt, w, bias).tanh().sum()", "F.layer_norm(nt, (3,), g, h).square().sum()",
-    "(F.softmax(nt, -1) * other).sum()", "nt.amax(1).sum()", "nt.unbind()[1].square().sum()",
-    "nt[0].sum()", "nt.values().square().sum()", "nt.to_padded_tensor(0.0).square().sum()",
-    "nt.transpose(1, 2).square().sum()", "t.cat([nt, nt], -1).square().sum()",
-    "nt.chunk(3, -1)[1].square().sum()", "(nt + leaf).square().sum()",
-    "(nt @ each).square().sum()", "(nt.transpose(1, 2) @ nt).sum()",
-    "nt.unsqueeze(-1).square().sum()", "t.where(nt > 0, nt, other).square().sum()",
-]  # fmt: skip
+    "(nt.sin() * other).sum()",
+    "(nt * x(2, 1, 3)).mean()",
+    "(nt @ m).square().sum()",
+    "F.linear(nt, w, bias).tanh().sum()",
+    "F.layer_norm(nt, (3,), g, h).square().sum()",
+    "(F.softmax(nt, -1) * other).sum()",
+    "nt.amax(1).sum()",
+    "nt.unbind()[1].square().sum()",
+    "nt[0].sum()",
+    "nt.values().square().sum()",
+    "nt.to_padded_tensor(0.0).square().sum()",
+    "nt.transpose(1, 2).square().sum()",
+    "t.cat([nt, nt], -1).square().sum()",
+    "nt.chunk(3, -1)[1].square().sum()",
+    "(nt + leaf).square().sum()",
+    "(nt @ each).square().sum()",
+    "(nt.transpose(1, 2) @ nt).sum()",
+    "nt.unsqueeze(-1).square().sum()",
+    "t.where(nt > 0, nt, other).square().sum()",
+]
 
 
 def gradients(text):
@@ -32,9 +43,18 @@ def gradients(text):
         own = nested.nested_tensor(
             [t.randn(2, 3), t.randn(4, 3)], layout=t.jagged, requires_grad=True
         )
-        leaves = {n: t.randn(*s, requires_grad=True) for n, s in (
-            ("m", (3, 4)), ("w", (5, 3)), ("bias", (5,)), ("g", (3,)), ("h", (3,)), ("leaf", (3,)),
-            ("each", (2, 3, 4)))}  # fmt: skip
+        leaves = {
+            n: t.randn(*s, requires_grad=True)
+            for n, s in (
+                ("m", (3, 4)),
+                ("w", (5, 3)),
+                ("bias", (5,)),
+                ("g", (3,)),
+                ("h", (3,)),
+                ("leaf", (3,)),
+                ("each", (2, 3, 4)),
+            )
+        }
         found = []
         for nt in (nested.nested_tensor_from_jagged(values, offsets), own):
             other = nested.nested_tensor_from_jagged(t.arange(18.0).view(6, 3) / 9, nt.offsets())
@@ -59,14 +79,17 @@ BY_PARTS = [
     ("nt.mean(1).square().sum()", "sum(p.mean(0).square().sum() for p in parts)"),
     ("nt.sum(-1).square().sum()", "sum(p.sum(-1).square().sum() for p in parts)"),
     ("nt.amin(1).square().sum()", "sum(p.amin(0).square().sum() for p in parts)"),
-    ("(F.softmax(nt, 1) * nt.detach()).square().sum()",
-     "sum((F.softmax(p, 0) * p.detach()).square().sum() for p in parts)"),
-    ("(F.layer_norm(nt, (nt.size(1), 3)) ** 3).sum()",
-     "sum((F.layer_norm(p, p.shape) ** 3).sum() for p in parts)"),
+    (
+        "(F.softmax(nt, 1) * nt.detach()).square().sum()",
+        "sum((F.softmax(p, 0) * p.detach()).square().sum() for p in parts)",
+    ),
+    (
+        "(F.layer_norm(nt, (nt.size(1), 3)) ** 3).sum()",
+        "sum((F.layer_norm(p, p.shape) ** 3).sum() for p in parts)",
+    ),
     ("(nt.sum() + nt.prod(1).sum())", "sum(p.sum() + p.prod(0).sum() for p in parts)"),
-    ("nt.square().mean((0, 1)).sum()",
-     "torch.cat(parts).square().mean(0).sum()"),
-]  # fmt: skip
+    ("nt.square().mean((0, 1)).sum()", "torch.cat(parts).square().mean(0).sum()"),
+]
 
 
 @pytest.mark.parametrize(("text", "by_parts"), sampled(BY_PARTS, 4))
@@ -152,16 +175,26 @@ def second_derivatives(t, *, causal=False, gqa=False, dtype="float64"):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    "how", [{"causal": True}, *(pytest.param(h, marks=pytest.mark.full)
-            for h in ({}, {"gqa": True}, {"causal": True, "gqa": True}))])  # fmt: skip
+    "how",
+    [
+        {"causal": True},
+        *(
+            pytest.param(h, marks=pytest.mark.full)
+            for h in ({}, {"gqa": True}, {"causal": True, "gqa": True})
+        ),
+    ],
+)
 def test_second_derivatives_of_attention(how):
     oracle.compare(lambda t: second_derivatives(t, **how))
 
 
 BAD_ATTENTION = [
-    "sdpa(q, q.values(), q)", "sdpa(q, q.double(), q)", "sdpa(flat, flat, flat)",
-    "sdpa(q, q.transpose(1, 2), q)", "sdpa(q, q, q, attn_mask=q)",
-]  # fmt: skip
+    "sdpa(q, q.values(), q)",
+    "sdpa(q, q.double(), q)",
+    "sdpa(flat, flat, flat)",
+    "sdpa(q, q.transpose(1, 2), q)",
+    "sdpa(q, q, q, attn_mask=q)",
+]
 
 
 @pytest.mark.parametrize("text", sampled(BAD_ATTENTION, 3))
@@ -179,9 +212,15 @@ def modules(t):
     t.manual_seed(5)
     words = t.nested.nested_tensor([t.tensor([1, 2, 0]), t.tensor([3])], layout=t.jagged)
     model = t.nn.Sequential(
-        t.nn.Embedding(5, 8), t.nn.LayerNorm(8), t.nn.Linear(8, 16), t.nn.GELU(), t.nn.Dropout(0.0),
-        t.nn.RMSNorm(16), t.nn.Linear(16, 4), t.nn.Softmax(-1),
-    )  # fmt: skip
+        t.nn.Embedding(5, 8),
+        t.nn.LayerNorm(8),
+        t.nn.Linear(8, 16),
+        t.nn.GELU(),
+        t.nn.Dropout(0.0),
+        t.nn.RMSNorm(16),
+        t.nn.Linear(16, 4),
+        t.nn.Softmax(-1),
+    )
     optimizer = t.optim.SGD(model.parameters(), 0.1)
     losses = []
     for _ in range(3):
@@ -223,8 +262,9 @@ def test_a_block():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             block = Block(t)
-            nt = t.nested.nested_tensor([t.randn(3, 16), t.randn(5, 16)], layout=t.jagged,
-                                        requires_grad=True)  # fmt: skip
+            nt = t.nested.nested_tensor(
+                [t.randn(3, 16), t.randn(5, 16)], layout=t.jagged, requires_grad=True
+            )
             if t is torch:  # whose attention takes no views of packed projections on the CPU
                 out = t.cat([block(part) for part in nt.unbind()])
             else:
@@ -244,23 +284,29 @@ def test_multihead_attention_is_refused():
 
 
 AUTOGRAD = [
-    "t.autograd.grad((nt * nt).sum(), nt)", "t.autograd.grad((nt * 2).sum(), nt.values())",
+    "t.autograd.grad((nt * nt).sum(), nt)",
+    "t.autograd.grad((nt * 2).sum(), nt.values())",
     "(nt * 2).backward(t.ones_like(nt)), nt.grad",
     "nt.register_hook(lambda g: g * 3), (nt * 2).sum().backward(), nt.grad",
     "(nt * 2).grad_fn is not None, nt.is_leaf, (nt * 2).is_leaf",
-    "nt.requires_grad, nt.detach().requires_grad", "nt.values().is_leaf",
-    "t.autograd.backward([(nt * nt).sum()]), nt.grad", "nt.backward()", "nt.grad",
+    "nt.requires_grad, nt.detach().requires_grad",
+    "nt.values().is_leaf",
+    "t.autograd.backward([(nt * nt).sum()]), nt.grad",
+    "nt.backward()",
+    "nt.grad",
     "t.autograd.grad(nt.sin(), nt, t.ones_like(nt))",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", sampled(AUTOGRAD, 6))
 def test_autograd(text):
     def run(t):
-        nt = t.nested.nested_tensor([t.arange(6.0).view(2, 3), t.ones(1, 3)], layout=t.jagged,
-                                    requires_grad=True)  # fmt: skip
+        nt = t.nested.nested_tensor(
+            [t.arange(6.0).view(2, 3), t.ones(1, 3)], layout=t.jagged, requires_grad=True
+        )
         found = eval(text, {"t": t, "nt": nt})
-        return described([f for f in found if not hasattr(f, "remove")] if isinstance(found, tuple)
-                         else found)  # fmt: skip
+        return described(
+            [f for f in found if not hasattr(f, "remove")] if isinstance(found, tuple) else found
+        )
 
     oracle.compare(run)

@@ -15,10 +15,15 @@ import torchlike  # noqa: E402
 @pytest.mark.parametrize(
     "options",
     [
-        {"size": (4, 7)}, {"size": (14, 23)}, {"size": (10, 5)}, {"size": (1, 31)},
-        {"scale_factor": 1.7}, {"scale_factor": 0.45}, {"size": (6, 15), "align_corners": True},
+        {"size": (4, 7)},
+        {"size": (14, 23)},
+        {"size": (10, 5)},
+        {"size": (1, 31)},
+        {"scale_factor": 1.7},
+        {"scale_factor": 0.45},
+        {"size": (6, 15), "align_corners": True},
     ],
-)  # fmt: skip
+)
 def test_to_the_last_unit(channels, antialias, mode, options):
     def run(m):
         x = (m.arange(2 * channels * 120) * 37 % 251).reshape(2, channels, 10, 12).to(m.uint8)

@@ -183,9 +183,18 @@ def test_gradients_lie_like_their_leaves(leaf):
 
 
 OPTIMIZERS = {
-    "SGD": {"momentum": 0.9}, "Adam": {"amsgrad": True}, "AdamW": {}, "RMSprop": {"momentum": 0.5},
-    "Adagrad": {}, "Adadelta": {}, "Rprop": {}, "NAdam": {}, "RAdam": {}, "Adamax": {}, "ASGD": {},
-}  # fmt: skip
+    "SGD": {"momentum": 0.9},
+    "Adam": {"amsgrad": True},
+    "AdamW": {},
+    "RMSprop": {"momentum": 0.5},
+    "Adagrad": {},
+    "Adadelta": {},
+    "Rprop": {},
+    "NAdam": {},
+    "RAdam": {},
+    "Adamax": {},
+    "ASGD": {},
+}
 
 
 @pytest.mark.sampled(every=6, rest="full")

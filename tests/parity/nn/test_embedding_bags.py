@@ -85,32 +85,41 @@ def test_bags_with_numbered_modes(tensors, mode):
     compare(function, exact=True)
 
 
-@pytest.mark.parametrize("line", [
-    *(f"t.embedding_bag(w, i, o, False, {mode}, False, None, {last}, {padding})"
-      for mode in (0, 1, 2) for last in (False, True) for padding in (None, 1, -5)
-      if mode or not last),
-    # How many sizes there are for sums depends in PyTorch on whether the weight requires grad.
-    "t.embedding_bag(w, i, o, include_last_offset=True)[0]",
-    "t.embedding_bag(w, i, o, per_sample_weights=w.flatten()[:6])",
-    "t.embedding_bag(w, i, o, per_sample_weights=t.ones(12)[::2])",
-    "t.embedding_bag(w, i, o, per_sample_weights=t.ones(6).double())",
-    "t.embedding_bag(w, i, o, mode=1, per_sample_weights=t.ones(6))",
-    "t.embedding_bag(w, i, o, False, 0, False, None, False, 7)",
-    "t.embedding_bag(w, i + 3, o)",
-    "t.embedding_bag(w, i, o, mode=3)",
-    "t.embedding_bag(w, i, o, mode='sum')",
-    "t.embedding_bag(w, i, o, mode=True)",
-    "t.embedding_bag(w, i[None, None], o)",
-    "t.embedding_bag(w, i, none, include_last_offset=True)",
-    "[x.shape for x in t.embedding_bag(*(x.to('meta') for x in (w, i, o)), mode=2)]",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            f"t.embedding_bag(w, i, o, False, {mode}, False, None, {last}, {padding})"
+            for mode in (0, 1, 2)
+            for last in (False, True)
+            for padding in (None, 1, -5)
+            if mode or not last
+        ),
+        # How many sizes there are for sums depends in PyTorch on whether the weight requires grad.
+        "t.embedding_bag(w, i, o, include_last_offset=True)[0]",
+        "t.embedding_bag(w, i, o, per_sample_weights=w.flatten()[:6])",
+        "t.embedding_bag(w, i, o, per_sample_weights=t.ones(12)[::2])",
+        "t.embedding_bag(w, i, o, per_sample_weights=t.ones(6).double())",
+        "t.embedding_bag(w, i, o, mode=1, per_sample_weights=t.ones(6))",
+        "t.embedding_bag(w, i, o, False, 0, False, None, False, 7)",
+        "t.embedding_bag(w, i + 3, o)",
+        "t.embedding_bag(w, i, o, mode=3)",
+        "t.embedding_bag(w, i, o, mode='sum')",
+        "t.embedding_bag(w, i, o, mode=True)",
+        "t.embedding_bag(w, i[None, None], o)",
+        "t.embedding_bag(w, i, none, include_last_offset=True)",
+        "[x.shape for x in t.embedding_bag(*(x.to('meta') for x in (w, i, o)), mode=2)]",
+    ],
+)
 def test_options_of_numbered_bags(line):
     function = source(f"{WEIGHT}{NUMBERED}{line}")
     compare(function, exact=True)
 
 
-@pytest.mark.parametrize("options", ["mode=0", "mode=1", "mode=2", "mode=0, sparse=True",
-                                     "mode=2, scale_grad_by_freq=True"])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    ["mode=0", "mode=1", "mode=2", "mode=0, sparse=True", "mode=2, scale_grad_by_freq=True"],
+)
 def test_gradients_of_numbered_bags(options):
     function = source(
         f"{WEIGHT}{NUMBERED}w.requires_grad_(); b = t.embedding_bag(w, i, o, {options}); "

@@ -121,10 +121,14 @@ def test_batch_norm_of_nothing_moves_no_statistics(size, dtype, training, jit):
 @pytest.mark.parametrize(
     ("name", "size"),
     [
-        ("dropout2d", (2, 3)), ("dropout2d", (2, 3, 4)), ("dropout2d", (2, 3, 4, 5)),
-        ("dropout3d", (2, 3, 4)), ("dropout3d", (1, 2, 3, 4)), ("dropout3d", (1, 1, 2, 3, 4, 5)),
+        ("dropout2d", (2, 3)),
+        ("dropout2d", (2, 3, 4)),
+        ("dropout2d", (2, 3, 4, 5)),
+        ("dropout3d", (2, 3, 4)),
+        ("dropout3d", (1, 2, 3, 4)),
+        ("dropout3d", (1, 1, 2, 3, 4, 5)),
     ],
-)  # fmt: skip
+)
 def test_dropout_of_channels_warns_of_other_dimensions(name, size):
     def warned(t):
         with warnings.catch_warnings(record=True) as caught:
@@ -189,7 +193,7 @@ def test_names_that_are_taken(old, new):
 
 @pytest.mark.parametrize(
     "name", ["byte", "char", "short", "int", "long", "half", "float", "double"]
-)  # fmt: skip
+)
 def test_packed_sequences_are_converted(name):
     def run(t):
         packed = t.nn.utils.rnn.pack_sequence([t.ones(2), t.ones(1)])

@@ -196,8 +196,7 @@ def test_working_precision(dtype):
     def capped(s, b, h, q, k):
         return s * 0.5 + h
 
-    found, aux = mine.flex_attention(*made(torchlike), capped,
-                                     return_aux=mine.AuxRequest(lse=True))  # fmt: skip
+    found, aux = mine.flex_attention(*made(torchlike), capped, return_aux=mine.AuxRequest(lse=True))
     wanted, lse = reference(*made(torch), capped, None, None, False)
     tolerance = {"float16": 1e-3, "bfloat16": 8e-3, "float64": 1e-12}[dtype]  # one last bit
     close(found.double(), wanted.double(), tolerance)
@@ -208,27 +207,36 @@ def test_working_precision(dtype):
 def test_max_scores_are_those_of_the_reference():
     arrays = given(np.float32)
     block_mask = theirs.create_block_mask(causal(torch, None), 2, 4, 7, 9, "cpu")
-    *_, greatest = math_attention(*map(torch.tensor, arrays), theirs._identity,
-                                  block_mask.as_tuple(), 1 / math.sqrt(8), {})  # fmt: skip
+    *_, greatest = math_attention(
+        *map(torch.tensor, arrays), theirs._identity, block_mask.as_tuple(), 1 / math.sqrt(8), {}
+    )
     block_mask = mine.create_block_mask(causal(torchlike, None), 2, 4, 7, 9, "cpu")
-    _, aux = mine.flex_attention(*map(torchlike.tensor, arrays), block_mask=block_mask,
-                                 return_aux=mine.AuxRequest(max_scores=True))  # fmt: skip
+    _, aux = mine.flex_attention(
+        *map(torchlike.tensor, arrays),
+        block_mask=block_mask,
+        return_aux=mine.AuxRequest(max_scores=True),
+    )
     assert aux.lse is None
     close(aux.max_scores, greatest * math.log(2), 1e-5)
 
 
 def described(t, place, mask, sizes, **options):
     block_mask = place.create_block_mask(mask(t, t.tensor(DOCUMENT)), *sizes, "cpu", **options)
-    return block_mask, [x.tolist() if isinstance(x, t.Tensor) else x
-                        for x in block_mask.as_tuple()[:-1]]  # fmt: skip
+    return block_mask, [
+        x.tolist() if isinstance(x, t.Tensor) else x for x in block_mask.as_tuple()[:-1]
+    ]
 
 
 @pytest.mark.parametrize("mask", MASKS[1:])
 @pytest.mark.parametrize(
     "options",
-    [{"BLOCK_SIZE": 2}, {"BLOCK_SIZE": (4, 2)}, {"BLOCK_SIZE": 4, "separate_full_blocks": False},
-     {}],
-)  # fmt: skip
+    [
+        {"BLOCK_SIZE": 2},
+        {"BLOCK_SIZE": (4, 2)},
+        {"BLOCK_SIZE": 4, "separate_full_blocks": False},
+        {},
+    ],
+)
 def test_block_masks(mask, options):
     sizes = (2, 3, 7, 9)
     a, tuple_a = described(torchlike, mine, mask, sizes, **options)
@@ -245,8 +253,9 @@ def test_block_masks(mask, options):
         assert part.kv_indices.tolist() == other.kv_indices.tolist()
         assert part.kv_num_blocks.tolist() == other.kv_num_blocks.tolist()
         assert part.q_indices.tolist() == other.q_indices.tolist()
-    picked = [m[:, :, t.tensor([1])] for t, m in ((torchlike, a), (torch, b))
-              if m.kv_indices.shape[2] > 1]  # fmt: skip
+    picked = [
+        m[:, :, t.tensor([1])] for t, m in ((torchlike, a), (torch, b)) if m.kv_indices.shape[2] > 1
+    ]
     if picked:
         assert picked[0].kv_indices.tolist() == picked[1].kv_indices.tolist()
 
@@ -290,15 +299,19 @@ def test_from_kv_blocks(full, compute_q_blocks):
 def test_joined_masks(join):
     def made(t, place):
         mods = [m(t, t.tensor(DOCUMENT)) for m in (causal, documents, window)]
-        return [place.create_mask(getattr(place, join)(*mods[:n]), None, 2, 7, 9, "cpu").tolist()
-                for n in range(4)]  # fmt: skip
+        return [
+            place.create_mask(getattr(place, join)(*mods[:n]), None, 2, 7, 9, "cpu").tolist()
+            for n in range(4)
+        ]
 
     assert made(torchlike, mine) == made(torch, theirs)
 
 
 def test_a_mask_from_a_function_of_scores():
-    masks = [p.create_mask(causal_by_score(t, None), None, None, 4, 5, "cpu")
-             for t, p in ((torchlike, mine), (torch, theirs))]  # fmt: skip
+    masks = [
+        p.create_mask(causal_by_score(t, None), None, None, 4, 5, "cpu")
+        for t, p in ((torchlike, mine), (torch, theirs))
+    ]
     assert masks[0].tolist() == masks[1].tolist()
 
 

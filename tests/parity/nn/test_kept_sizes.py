@@ -14,12 +14,21 @@ from tests.parity.oracle import compare  # noqa: E402
 
 LINES, IMAGES, VOLUMES = (1, 2, 3), (1, 2, 2, 3), (1, 2, 2, 3, 2)
 MODES = [
-    ("nearest", LINES), ("nearest-exact", LINES), ("linear", LINES),
-    ("nearest", IMAGES), ("nearest-exact", IMAGES), ("bilinear", IMAGES), ("bicubic", IMAGES),
-    ("nearest", VOLUMES), ("nearest-exact", VOLUMES), ("trilinear", VOLUMES),
-    ("nearest", (1, 3, 60, 70)), ("nearest-exact", (1, 3, 60, 70)),
-    ("nearest", (1, 4, 60, 70)), ("nearest", (1, 4, 2, 3, 2)),
-]  # fmt: skip
+    ("nearest", LINES),
+    ("nearest-exact", LINES),
+    ("linear", LINES),
+    ("nearest", IMAGES),
+    ("nearest-exact", IMAGES),
+    ("bilinear", IMAGES),
+    ("bicubic", IMAGES),
+    ("nearest", VOLUMES),
+    ("nearest-exact", VOLUMES),
+    ("trilinear", VOLUMES),
+    ("nearest", (1, 3, 60, 70)),
+    ("nearest-exact", (1, 3, 60, 70)),
+    ("nearest", (1, 4, 60, 70)),
+    ("nearest", (1, 4, 2, 3, 2)),
+]
 
 
 def _input(t: Any, shape: tuple[int, ...], last: bool) -> Any:
@@ -50,10 +59,16 @@ def test_a_factor(mode: str, shape: tuple[int, ...], factor: float, last: bool) 
 
 
 @pytest.mark.sampled(every=5)
-@pytest.mark.parametrize("options", [
-    {"recompute_scale_factor": True}, {"align_corners": True}, {"antialias": True},
-    {"antialias": True, "align_corners": True},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"recompute_scale_factor": True},
+        {"align_corners": True},
+        {"antialias": True},
+        {"antialias": True, "align_corners": True},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("factor", [1.2, (1.4, 1.5), (1.7, 1.2)])
 def test_options(mode: str, factor: Any, options: dict[str, Any]) -> None:
@@ -73,8 +88,10 @@ def test_under_other_names() -> None:
             warnings.simplefilter("ignore")
             older = t.nn.functional.upsample(x, scale_factor=1.3)
         return (
-            older, t.nn.Upsample(scale_factor=2.3)(x), t.nn.UpsamplingNearest2d(scale_factor=1.3)(x)
-        )  # fmt: skip
+            older,
+            t.nn.Upsample(scale_factor=2.3)(x),
+            t.nn.UpsamplingNearest2d(scale_factor=1.3)(x),
+        )
 
     compare(f)
 
@@ -98,8 +115,13 @@ def test_forward_mode_and_the_second_derivative() -> None:
 
 def test_the_numbers() -> None:
     def f(t: Any) -> Any:
-        return t.nn.functional.interpolate(t.arange(3.0).reshape(1, 1, 3), scale_factor=1.3,
-                                           mode="linear").flatten().tolist()  # fmt: skip
+        return (
+            t.nn.functional.interpolate(
+                t.arange(3.0).reshape(1, 1, 3), scale_factor=1.3, mode="linear"
+            )
+            .flatten()
+            .tolist()
+        )
 
     compare(f)
     assert f(torch) == [0.0, 1.0, 2.0]

@@ -35,14 +35,17 @@ def matrix(m, *rows):
 REFUSED = {
     "offsets that begin later": lambda m: bag(m, m.tensor([1, 2])),
     "offsets beyond the input": lambda m: bag(m, m.tensor([0, 5]), mode="sum"),
-    "offsets of an empty input": lambda m: bag(m, m.tensor([0, 1]), indices=[0])
-    and bag(m, m.tensor([0, 2]), indices=[1]),
+    "offsets of an empty input": lambda m: (
+        bag(m, m.tensor([0, 1]), indices=[0]) and bag(m, m.tensor([0, 2]), indices=[1])
+    ),
     "last offset beyond the input": lambda m: bag(m, m.tensor([0, 5]), include_last_offset=True),
     "offsets that are floats": lambda m: bag(m, m.tensor([0.0, 1.0])),
     "weights of another dtype": lambda m: bag(
-        m, m.tensor([0, 1]), mode="sum", per_sample_weights=m.ones(4).double()),
+        m, m.tensor([0, 1]), mode="sum", per_sample_weights=m.ones(4).double()
+    ),
     "weights of another shape": lambda m: bag(
-        m, m.tensor([0, 1]), mode="sum", per_sample_weights=m.ones(3)),
+        m, m.tensor([0, 1]), mode="sum", per_sample_weights=m.ones(3)
+    ),
     "bilinear batches": lambda m: m.nn.Bilinear(2, 3, 4)(m.ones(5, 2), m.ones(6, 3)),
     "bilinear dimensions": lambda m: m.nn.Bilinear(2, 3, 4)(m.ones(5, 2), m.ones(5, 2, 3)),
     "bilinear features": lambda m: m.nn.Bilinear(2, 3, 4)(m.ones(5, 2), m.ones(5, 4)),
@@ -59,17 +62,22 @@ REFUSED = {
     "an RNN's projection": lambda m: m.nn.RNN(2, 3, proj_size=0),
     "an unknown argument": lambda m: m.nn.GRU(2, 3, foo=1),
     "lengths as a matrix": lambda m: m.nn.utils.rnn.pack_padded_sequence(
-        m.ones(2, 3, 2), m.tensor([[3, 2]]), batch_first=True),
+        m.ones(2, 3, 2), m.tensor([[3, 2]]), batch_first=True
+    ),
     "an indefinite covariance": lambda m: m.distributions.MultivariateNormal(
-        m.zeros(2), matrix(m, (1, 2), (2, 1))),
+        m.zeros(2), matrix(m, (1, 2), (2, 1))
+    ),
     "an indefinite precision": lambda m: m.distributions.MultivariateNormal(
-        m.zeros(2), precision_matrix=matrix(m, (1, 2), (2, 1))),
+        m.zeros(2), precision_matrix=matrix(m, (1, 2), (2, 1))
+    ),
     "an unsymmetric covariance": lambda m: m.distributions.MultivariateNormal(
-        m.zeros(2), matrix(m, (1, 2), (0, 1))),
+        m.zeros(2), matrix(m, (1, 2), (0, 1))
+    ),
     "an indefinite Wishart": lambda m: m.distributions.Wishart(
-        m.tensor(3.0), matrix(m, (1, 2), (2, 1))),
+        m.tensor(3.0), matrix(m, (1, 2), (2, 1))
+    ),
     "CrossMapLRN2d of three dimensions": lambda m: m.nn.CrossMapLRN2d(3)(m.ones(4, 2, 2)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -141,8 +149,11 @@ def checkpointed(m, last, early_stop=True):
         "two norms": lambda: nn.Sequential(nn.BatchNorm1d(3), nn.BatchNorm1d(3)),
         "instance norm": lambda: nn.InstanceNorm1d(3, track_running_stats=True),
     }[last]()
-    x = (m.arange(30.0) % 7).view(5, 3, 2) if last == "instance norm" else (
-        m.arange(15.0) % 7).view(5, 3)  # fmt: skip
+    x = (
+        (m.arange(30.0) % 7).view(5, 3, 2)
+        if last == "instance norm"
+        else (m.arange(15.0) % 7).view(5, 3)
+    )
     x.requires_grad_()
     region = import_module(f"{m.__name__}.utils.checkpoint").checkpoint
     y = region(layers, x, use_reentrant=False, early_stop=early_stop)

@@ -37,8 +37,9 @@ def _run(library: Any, module: Any, inputs: list[np.ndarray], weights: list[np.n
     if not weights:
         rng = np.random.default_rng(1)
         weights += [rng.standard_normal(tuple(o.shape)).astype(np.float32) for o in outputs]
-    roots = [(o, library.from_numpy(w)) for o, w in zip(outputs, weights, strict=True)
-             if o.requires_grad]  # fmt: skip
+    roots = [
+        (o, library.from_numpy(w)) for o, w in zip(outputs, weights, strict=True) if o.requires_grad
+    ]
     if roots:
         library.autograd.backward([o for o, _ in roots], [w for _, w in roots])
     leaves = {f"input {i}": t for i, t in enumerate(given)} | dict(module.named_parameters())
@@ -86,15 +87,23 @@ def test_module(name):
 @pytest.mark.parametrize(
     "case",
     [
-        ("uniform_", (3, 4), (-1.0, 2.0)), ("normal_", (5, 7), (1.0, 0.5)),
-        ("constant_", (3,), (0.3,)), ("ones_", (2, 3), ()), ("zeros_", (2, 3), ()),
-        ("eye_", (2, 3), ()), ("dirac_", (4, 3, 3), (2,)), ("xavier_uniform_", (3, 4, 2), (1.5,)),
-        ("xavier_normal_", (6, 4), ()), ("kaiming_uniform_", (3, 4), (0.1, "fan_out")),
-        ("kaiming_normal_", (3, 4), (0, "fan_in", "relu")), ("sparse_", (6, 3), (0.4,)),
-        ("trunc_normal_", (5, 5), ()), ("trunc_normal_", (4, 6), (0.0, 1.0, 2.0, 2.5)),
+        ("uniform_", (3, 4), (-1.0, 2.0)),
+        ("normal_", (5, 7), (1.0, 0.5)),
+        ("constant_", (3,), (0.3,)),
+        ("ones_", (2, 3), ()),
+        ("zeros_", (2, 3), ()),
+        ("eye_", (2, 3), ()),
+        ("dirac_", (4, 3, 3), (2,)),
+        ("xavier_uniform_", (3, 4, 2), (1.5,)),
+        ("xavier_normal_", (6, 4), ()),
+        ("kaiming_uniform_", (3, 4), (0.1, "fan_out")),
+        ("kaiming_normal_", (3, 4), (0, "fan_in", "relu")),
+        ("sparse_", (6, 3), (0.4,)),
+        ("trunc_normal_", (5, 5), ()),
+        ("trunc_normal_", (4, 6), (0.0, 1.0, 2.0, 2.5)),
     ],
     ids=lambda c: c[0],
-)  # fmt: skip
+)
 def test_init_bit_for_bit(case):
     name, shape, args = case
     torch.manual_seed(3)
@@ -130,12 +139,18 @@ def test_packed_sequences(kind):
         padded, sizes = rnn.pad_packed_sequence(output, batch_first=True, padding_value=-1.0)
         assert sizes.tolist() == lengths
         (padded * padded).sum().backward()
-        results.append([
-            packed.data.detach().numpy(), packed.batch_sizes.numpy(),
-            packed.sorted_indices.numpy(), packed.unsorted_indices.numpy(),
-            padded.detach().numpy(), *(s.detach().numpy() for s in _leaves(state)),
-            x.grad.numpy(), *(p.grad.numpy() for p in layer.parameters()),
-        ])  # fmt: skip
+        results.append(
+            [
+                packed.data.detach().numpy(),
+                packed.batch_sizes.numpy(),
+                packed.sorted_indices.numpy(),
+                packed.unsorted_indices.numpy(),
+                padded.detach().numpy(),
+                *(s.detach().numpy() for s in _leaves(state)),
+                x.grad.numpy(),
+                *(p.grad.numpy() for p in layer.parameters()),
+            ]
+        )
     for theirs, ours in zip(*results, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=2e-6)
 

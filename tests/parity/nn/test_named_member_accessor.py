@@ -39,8 +39,12 @@ def test_tensors_come_and_go():
         own.del_tensors(["0.bias"])
         inner = own.swap_submodule("0", t.nn.Linear(2, 1))
         new = lib(t).NamedMemberAccessor(net).get_tensor("0.weight")
-        return [*said, [n for n, _ in own.named_tensors()], tuple(new.shape),
-                tuple(inner.weight.shape)]  # fmt: skip
+        return [
+            *said,
+            [n for n, _ in own.named_tensors()],
+            tuple(new.shape),
+            tuple(inner.weight.shape),
+        ]
 
     compare(run)
 
@@ -93,8 +97,13 @@ def test_a_buffer_of_a_parameter():
         held.register_buffer("b", t.zeros(2))
         held.b = t.nn.Buffer(p)
         made = t.nn.Buffer(p)
-        return ([n for n, _ in held.named_buffers()], [n for n, _ in held.named_parameters()],
-                isinstance(made, t.nn.Parameter), made.requires_grad, made is p)  # fmt: skip
+        return (
+            [n for n, _ in held.named_buffers()],
+            [n for n, _ in held.named_parameters()],
+            isinstance(made, t.nn.Parameter),
+            made.requires_grad,
+            made is p,
+        )
 
     compare(run)
 

@@ -84,10 +84,14 @@ def test_padding_and_unpadding(lengths, batch_first):
         packed = rnn.pack_padded_sequence(x, lengths, batch_first, enforce_sorted=False)
         sorted_ = rnn.PackedSequence(packed.data, packed.batch_sizes)
         return [
-            *(rnn.pad_packed_sequence(p, batch_first, total_length=n)[0]
-              for p in (packed, sorted_) for n in (None, 7)),
-            *rnn.unpad_sequence(x, m.tensor(lengths), batch_first), *rnn.unpack_sequence(packed),
-        ]  # fmt: skip
+            *(
+                rnn.pad_packed_sequence(p, batch_first, total_length=n)[0]
+                for p in (packed, sorted_)
+                for n in (None, 7)
+            ),
+            *rnn.unpad_sequence(x, m.tensor(lengths), batch_first),
+            *rnn.unpack_sequence(packed),
+        ]
 
     for a, b in zip(made(torch), made(torchlike), strict=True):
         alike(a, b)
@@ -115,9 +119,8 @@ CASES = {
     "other heads": lambda m, q, k: (q, k[:, :1], k[:, :1]),
     "3-D": lambda m, q, k: (q[0], k[0], k[0]),
     "repeated heads": lambda m, q, k: (q[:, :1].expand(2, 3, 5, 4), k, k),
-    "every second column": lambda m, q, k: (
-        permuted(m, (0, 2, 1, 3), 2, 3, 5, 8)[..., ::2], k, k),
-}  # fmt: skip
+    "every second column": lambda m, q, k: (permuted(m, (0, 2, 1, 3), 2, 3, 5, 8)[..., ::2], k, k),
+}
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -162,11 +165,16 @@ def test_pooling_rows(order, size):
         x = permuted(m, order, *size)
         recorded = x.detach().requires_grad_()
         return [
-            F.avg_pool1d(x, 1), F.avg_pool1d(x, 2, 1, 1), F.adaptive_avg_pool1d(x, 2),
-            F.adaptive_avg_pool1d(x, 1), *F.adaptive_max_pool1d(x, 2, return_indices=True),
-            F.max_pool1d(x, 1), F.max_pool1d(recorded, 1),
-            *F.max_pool1d(x, 1, return_indices=True), F.avg_pool1d(x[0], 1),
-        ]  # fmt: skip
+            F.avg_pool1d(x, 1),
+            F.avg_pool1d(x, 2, 1, 1),
+            F.adaptive_avg_pool1d(x, 2),
+            F.adaptive_avg_pool1d(x, 1),
+            *F.adaptive_max_pool1d(x, 2, return_indices=True),
+            F.max_pool1d(x, 1),
+            F.max_pool1d(recorded, 1),
+            *F.max_pool1d(x, 1, return_indices=True),
+            F.avg_pool1d(x[0], 1),
+        ]
 
     for a, b in zip(made(torch), made(torchlike), strict=True):
         alike(a, b)
@@ -197,8 +205,9 @@ DRAWS = {
     "trunc_normal_ off the middle": lambda m: m.nn.init.trunc_normal_(m.empty(5, 8).t(), a=1, b=3),
     "trunc_normal_ into columns": lambda m: m.nn.init.trunc_normal_(m.zeros(6, 10)[::2, ::2]),
     "trunc_normal_ of images": lambda m: m.nn.init.trunc_normal_(
-        m.empty(2, 3, 4, 4).to(memory_format=m.channels_last)),
-}  # fmt: skip
+        m.empty(2, 3, 4, 4).to(memory_format=m.channels_last)
+    ),
+}
 
 
 @pytest.mark.parametrize("name", DRAWS)

@@ -52,27 +52,44 @@ CHANGES = {
     "p.weight_norm-all": (conv, lambda u, m: u.parametrizations.weight_norm(m, dim=None)),
     "p.spectral_norm": (conv, lambda u, m: u.parametrizations.spectral_norm(m)),
     "p.spectral_norm-transposed": (
-        transposed, lambda u, m: u.parametrizations.spectral_norm(m, n_power_iterations=2)),
+        transposed,
+        lambda u, m: u.parametrizations.spectral_norm(m, n_power_iterations=2),
+    ),
     "p.spectral_norm-vector": (linear, lambda u, m: u.parametrizations.spectral_norm(m, "bias")),
     "p.orthogonal": (square, lambda u, m: u.parametrizations.orthogonal(m)),
     "p.orthogonal-tall": (linear, lambda u, m: u.parametrizations.orthogonal(m)),
     "p.orthogonal-wide": (wide, lambda u, m: u.parametrizations.orthogonal(m)),
     "p.orthogonal-cayley": (
-        square, lambda u, m: u.parametrizations.orthogonal(m, orthogonal_map="cayley")),
+        square,
+        lambda u, m: u.parametrizations.orthogonal(m, orthogonal_map="cayley"),
+    ),
     "p.orthogonal-exp-wide": (
-        wide, lambda u, m: u.parametrizations.orthogonal(m, orthogonal_map="matrix_exp")),
+        wide,
+        lambda u, m: u.parametrizations.orthogonal(m, orthogonal_map="matrix_exp"),
+    ),
     "p.orthogonal-householder-plain": (
-        square, lambda u, m: u.parametrizations.orthogonal(
-            m, orthogonal_map="householder", use_trivialization=False)),
+        square,
+        lambda u, m: u.parametrizations.orthogonal(
+            m, orthogonal_map="householder", use_trivialization=False
+        ),
+    ),
     "l1_unstructured": (linear, lambda u, m: u.prune.l1_unstructured(m, "weight", 0.4)),
     "random_unstructured": (linear, lambda u, m: u.prune.random_unstructured(m, "weight", 5)),
     "random_structured": (conv, lambda u, m: u.prune.random_structured(m, "weight", 1, dim=0)),
     "ln_structured": (conv, lambda u, m: u.prune.ln_structured(m, "weight", 1, n=2, dim=1)),
-    "prune-twice": (linear, lambda u, m: u.prune.ln_structured(
-        u.prune.l1_unstructured(m, "weight", 3), "weight", 1, n=1, dim=0)),
-    "prune-structured-then-random": (linear, lambda u, m: u.prune.random_unstructured(
-        u.prune.random_structured(m, "weight", 1, dim=0), "weight", 0.5)),
-}  # fmt: skip
+    "prune-twice": (
+        linear,
+        lambda u, m: u.prune.ln_structured(
+            u.prune.l1_unstructured(m, "weight", 3), "weight", 1, n=1, dim=0
+        ),
+    ),
+    "prune-structured-then-random": (
+        linear,
+        lambda u, m: u.prune.random_unstructured(
+            u.prune.random_structured(m, "weight", 1, dim=0), "weight", 0.5
+        ),
+    ),
+}
 each = pytest.mark.parametrize("name", CHANGES)
 
 
@@ -141,12 +158,14 @@ def test_state_from_pytorch_loads(name):
         ("spectral_norm", lambda u, m: u.remove_spectral_norm(m)),
         ("p.weight_norm", lambda u, m: u.parametrize.remove_parametrizations(m, "weight")),
         ("p.orthogonal", lambda u, m: u.parametrize.remove_parametrizations(m, "weight")),
-        ("p.orthogonal-wide",
-         lambda u, m: u.parametrize.remove_parametrizations(m, "weight", False)),
+        (
+            "p.orthogonal-wide",
+            lambda u, m: u.parametrize.remove_parametrizations(m, "weight", False),
+        ),
         ("p.spectral_norm", lambda u, m: u.parametrize.remove_parametrizations(m, "weight")),
         ("prune-twice", lambda u, m: u.prune.remove(m, "weight")),
     ],
-)  # fmt: skip
+)
 def test_undone(name, undo):
     (mine, _), (theirs, _) = made(torchlike, name), made(torch, name)
     undo(torchlike.nn.utils, mine)
@@ -186,8 +205,11 @@ def test_parametrizations_of_ones_own():
     def run(t):
         parametrize = t.nn.utils.parametrize
         Symmetric = type("Symmetric", (_Symmetric, t.nn.Module), {})
-        Doubled = type("Doubled", (t.nn.Module,), {
-            "forward": lambda self, x: 2 * x, "right_inverse": lambda self, x: x / 2})  # fmt: skip
+        Doubled = type(
+            "Doubled",
+            (t.nn.Module,),
+            {"forward": lambda self, x: 2 * x, "right_inverse": lambda self, x: x / 2},
+        )
         t.manual_seed(1)
         m = t.nn.Linear(3, 3)
         parametrize.register_parametrization(m, "weight", Symmetric())
@@ -204,8 +226,7 @@ def test_parametrizations_of_ones_own():
 
     mine, theirs = run(torchlike), run(torch)
     same(mine.weight, theirs.weight)
-    same(mine.parametrizations.weight.original.grad,
-            theirs.parametrizations.weight.original.grad)  # fmt: skip
+    same(mine.parametrizations.weight.original.grad, theirs.parametrizations.weight.original.grad)
     assert repr(mine) == repr(theirs)
 
 
@@ -217,14 +238,17 @@ def _error(function):
 
 ERRORS = {
     "not parametrized": lambda t: t.nn.utils.parametrize.remove_parametrizations(
-        t.nn.Linear(2, 2), "weight"),
+        t.nn.Linear(2, 2), "weight"
+    ),
     "no such tensor": lambda t: t.nn.utils.parametrizations.orthogonal(t.nn.Linear(2, 2), "w"),
     "a vector": lambda t: t.nn.utils.parametrizations.orthogonal(t.nn.Linear(2, 2), "bias"),
     "a map": lambda t: t.nn.utils.parametrizations.orthogonal(
-        t.nn.Linear(2, 2), orthogonal_map="x"),
+        t.nn.Linear(2, 2), orthogonal_map="x"
+    ),
     "iterations": lambda t: t.nn.utils.spectral_norm(t.nn.Linear(2, 2), n_power_iterations=0),
     "shape": lambda t: t.nn.utils.parametrize.register_parametrization(
-        t.nn.Linear(2, 3), "weight", t.nn.Flatten(0)),
+        t.nn.Linear(2, 3), "weight", t.nn.Flatten(0)
+    ),
     "amount": lambda t: t.nn.utils.prune.l1_unstructured(t.nn.Linear(2, 3), "weight", 1.5),
     "too many": lambda t: t.nn.utils.prune.l1_unstructured(t.nn.Linear(2, 3), "weight", 7),
     "one dim": lambda t: t.nn.utils.prune.ln_structured(t.nn.Linear(2, 3), "bias", 1, 2, 0),
@@ -234,7 +258,7 @@ ERRORS = {
     "one dim by itself": lambda t: t.nn.utils.prune._validate_structured_pruning(t.ones(3)),
     "dim by itself": lambda t: t.nn.utils.prune._validate_pruning_dim(t.ones(3, 4), 2),
     "no weight norm": lambda t: t.nn.utils.remove_weight_norm(t.nn.Linear(2, 3)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ERRORS)
@@ -250,8 +274,10 @@ def test_how_many_an_amount_prunes(amount):
 
 def test_norms_of_slices():
     for n, dim in ((2, 0), (1, -1), (float("inf"), 1)):
-        mine, theirs = (t.nn.utils.prune._compute_norm(t.arange(12.0).view(3, 4) - 5, n, dim)
-                        for t in (torchlike, torch))  # fmt: skip
+        mine, theirs = (
+            t.nn.utils.prune._compute_norm(t.arange(12.0).view(3, 4) - 5, n, dim)
+            for t in (torchlike, torch)
+        )
         same(mine, theirs)
 
 

@@ -36,23 +36,39 @@ OTHERS = [
     "T.ops.aten.smooth_l1_loss(a, b, 2, 0.5)",
     "T.ops.aten.nll_loss(a, classes, b[0], 2, 1)",
     "T.ops.aten.cross_entropy_loss(a, classes, None, 1, -100, 0.3)",
-    *(f"T.{name}(a, 0.5, {train})"
-      for name in ("alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "dropout",
-                   "feature_alpha_dropout_", "feature_dropout_", "feature_dropout", "dropout_")
-      for train in (True, False)),
-]  # fmt: skip
+    *(
+        f"T.{name}(a, 0.5, {train})"
+        for name in (
+            "alpha_dropout",
+            "alpha_dropout_",
+            "feature_alpha_dropout",
+            "dropout",
+            "feature_alpha_dropout_",
+            "feature_dropout_",
+            "feature_dropout",
+            "dropout_",
+        )
+        for train in (True, False)
+    ),
+]
 CALLS = OTHERS + [
     loss.format(f", {number}" if number else "", named=f", reduction={number}" if number else "")
-    for loss in LOSSES for number in ("", "0", "1", "2")
-]  # fmt: skip
+    for loss in LOSSES
+    for number in ("", "0", "1", "2")
+]
 
 
 def called(T, call):
     a = T.tensor(np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4) ** 3)
     names = {
-        "T": T, "a": a, "b": T.rand(3, 4), "y": T.tensor([1.0, -1.0, 1.0]), "signs": T.sign(a),
-        "long": a.reshape(3, 1, 4).log_softmax(2), "classes": T.tensor([1, 0, 3]),
-    }  # fmt: skip
+        "T": T,
+        "a": a,
+        "b": T.rand(3, 4),
+        "y": T.tensor([1.0, -1.0, 1.0]),
+        "signs": T.sign(a),
+        "long": a.reshape(3, 1, 4).log_softmax(2),
+        "classes": T.tensor([1, 0, 3]),
+    }
     return eval(call, names)
 
 

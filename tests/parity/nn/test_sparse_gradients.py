@@ -28,8 +28,14 @@ def told(g):
     """All that a gradient shows."""
     if g is None or not g.is_sparse:
         return None if g is None else g.detach().numpy()
-    return (g.is_coalesced(), tuple(g.shape), str(g.layout), g.type(), g._indices().clone().numpy(),
-            g._values().detach().clone().numpy())  # fmt: skip
+    return (
+        g.is_coalesced(),
+        tuple(g.shape),
+        str(g.layout),
+        g.type(),
+        g._indices().clone().numpy(),
+        g._values().detach().clone().numpy(),
+    )
 
 
 def of_several_passes(t):
@@ -71,15 +77,20 @@ def of_one_index_and_none(t):
 
 def of_bags(t):
     said = []
-    for options in ({"mode": "sum"}, {"mode": "mean"}, {"mode": "sum", "padding_idx": 2},
-                    {"mode": "mean", "padding_idx": 2}):  # fmt: skip
+    for options in (
+        {"mode": "sum"},
+        {"mode": "mean"},
+        {"mode": "sum", "padding_idx": 2},
+        {"mode": "mean", "padding_idx": 2},
+    ):
         e = t.nn.EmbeddingBag(5, 3, sparse=True, _weight=table(t).weight.detach(), **options)
         out = e(t.tensor(AT))
         out.pow(2).sum().backward()
         said += [out.detach().numpy(), told(e.weight.grad)]
     w = t.tensor([0.5, 2.0, -1.0, 3.0], requires_grad=True)
-    e = t.nn.EmbeddingBag(5, 3, sparse=True, _weight=table(t).weight.detach(), mode="sum",
-                          include_last_offset=True)  # fmt: skip
+    e = t.nn.EmbeddingBag(
+        5, 3, sparse=True, _weight=table(t).weight.detach(), mode="sum", include_last_offset=True
+    )
     e(t.tensor([0, 2, 2, 4]), t.tensor([0, 0, 4]), w).pow(2).sum().backward()
     return [*said, told(e.weight.grad), told(w.grad)]
 
@@ -189,8 +200,9 @@ def of_another_dtype(t):
 def of_a_tied_weight(t):
     e, last = table(t), t.nn.Linear(3, 5, bias=False)
     last.weight = e.weight
-    t.nn.functional.cross_entropy(last(e(t.tensor(AT))).flatten(0, 1), t.tensor(AT).flatten()
-                                  ).backward()  # fmt: skip
+    t.nn.functional.cross_entropy(
+        last(e(t.tensor(AT))).flatten(0, 1), t.tensor(AT).flatten()
+    ).backward()
     return told(e.weight.grad)
 
 
@@ -213,24 +225,45 @@ def of_an_anomaly_watch(t):
     return told(e.weight.grad)
 
 
-@pytest.mark.parametrize("run", [
-    of_several_passes, of_several_uses, of_padding, of_one_index_and_none, of_bags, of_hooks,
-    of_autograd_grad, of_a_weight_that_is_no_leaf, of_a_checkpoint, of_zeros, of_writes, of_copies,
-    of_a_scaler, of_a_function, of_another_dtype, of_a_tied_weight, of_an_anomaly_watch,
-    of_dense_and_recorded_passes,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "run",
+    [
+        of_several_passes,
+        of_several_uses,
+        of_padding,
+        of_one_index_and_none,
+        of_bags,
+        of_hooks,
+        of_autograd_grad,
+        of_a_weight_that_is_no_leaf,
+        of_a_checkpoint,
+        of_zeros,
+        of_writes,
+        of_copies,
+        of_a_scaler,
+        of_a_function,
+        of_another_dtype,
+        of_a_tied_weight,
+        of_an_anomaly_watch,
+        of_dense_and_recorded_passes,
+    ],
+)
 def test_gradients(run):
     compare(run)
 
 
 STEPS = [
-    ("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "dampening": 0.3}),
+    ("SGD", {}),
+    ("SGD", {"momentum": 0.9}),
+    ("SGD", {"momentum": 0.9, "dampening": 0.3}),
     ("SGD", {"momentum": 0.9, "nesterov": True, "maximize": True}),
-    ("SGD", {"momentum": 0.9, "foreach": True}), ("Adagrad", {}),
+    ("SGD", {"momentum": 0.9, "foreach": True}),
+    ("Adagrad", {}),
     ("Adagrad", {"maximize": True, "lr_decay": 0.1, "initial_accumulator_value": 0.2}),
-    ("SparseAdam", {}), ("SparseAdam", {"maximize": True}),
+    ("SparseAdam", {}),
+    ("SparseAdam", {"maximize": True}),
     ("SparseAdam", {"betas": (0.5, 0.7), "eps": 1e-3}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "options"), STEPS)
@@ -245,18 +278,30 @@ def test_optimizers_take_them(name, options):
             o.step()
             said.append(e.weight.detach().clone().numpy())
         state = o.state_dict()["state"].get(0, {})
-        return said, {k: v if isinstance(v, int) else v.to_dense().numpy() for k, v in
-                      state.items()}  # fmt: skip
+        return said, {
+            k: v if isinstance(v, int) else v.to_dense().numpy() for k, v in state.items()
+        }
 
     compare(run)
 
 
 REFUSED = [
-    ("SGD", {"weight_decay": 0.1}), ("SGD", {"fused": True}), ("Adagrad", {"weight_decay": 0.1}),
-    ("Adagrad", {"fused": True}), ("Adam", {}), ("AdamW", {}), ("NAdam", {}), ("RAdam", {}),
-    ("Adamax", {}), ("RMSprop", {}), ("Rprop", {}), ("Adadelta", {}), ("Adafactor", {}),
-    ("ASGD", {}), ("Muon", {}),
-]  # fmt: skip
+    ("SGD", {"weight_decay": 0.1}),
+    ("SGD", {"fused": True}),
+    ("Adagrad", {"weight_decay": 0.1}),
+    ("Adagrad", {"fused": True}),
+    ("Adam", {}),
+    ("AdamW", {}),
+    ("NAdam", {}),
+    ("RAdam", {}),
+    ("Adamax", {}),
+    ("RMSprop", {}),
+    ("Rprop", {}),
+    ("Adadelta", {}),
+    ("Adafactor", {}),
+    ("ASGD", {}),
+    ("Muon", {}),
+]
 
 
 @pytest.mark.parametrize(("name", "options"), REFUSED)
@@ -284,8 +329,9 @@ def test_refusals():
         e(i).sum().backward()
         for op in ("exp", "max", "argmax", "clamp_min", "log", "cumsum", "view"):
             with pytest.raises(NotImplementedError):
-                getattr(e.weight.grad, op)(*{"clamp_min": (0,), "cumsum": (0,), "view": (-1,)}.get(
-                    op, ()))  # fmt: skip
+                getattr(e.weight.grad, op)(
+                    *{"clamp_min": (0,), "cumsum": (0,), "view": (-1,)}.get(op, ())
+                )
 
 
 def test_refusals_in_backward():
@@ -321,8 +367,10 @@ def test_clipping():
     dense.sparse = False
     e(torchlike.tensor(AT)).pow(2).sum().backward()
     dense(torch.tensor(AT)).pow(2).sum().backward()
-    norms = torchlike.nn.utils.clip_grad_norm_(e.parameters(), 1.0), torch.nn.utils.clip_grad_norm_(
-        dense.parameters(), 1.0)  # fmt: skip
+    norms = (
+        torchlike.nn.utils.clip_grad_norm_(e.parameters(), 1.0),
+        torch.nn.utils.clip_grad_norm_(dense.parameters(), 1.0),
+    )
     same(*norms, rtol=1e-6)
     assert e.weight.grad.is_sparse
     same(e.weight.grad.to_dense().numpy(), dense.weight.grad.numpy())

@@ -27,15 +27,23 @@ def test_a_step():
 
 def of_a_conversion(t):
     inner = t.nn.Sequential(t.nn.BatchNorm1d(4, momentum=0.3))
-    m = t.nn.Sequential(t.nn.Conv2d(3, 4, 1), t.nn.BatchNorm2d(4, affine=False), inner,
-                        t.nn.InstanceNorm2d(3)).eval()  # fmt: skip
+    m = t.nn.Sequential(
+        t.nn.Conv2d(3, 4, 1), t.nn.BatchNorm2d(4, affine=False), inner, t.nn.InstanceNorm2d(3)
+    ).eval()
     converted = t.nn.SyncBatchNorm.convert_sync_batchnorm(m, "all")
     alone = t.nn.BatchNorm2d(4)
     made = t.nn.SyncBatchNorm.convert_sync_batchnorm(alone)
-    return (repr(converted), converted is m, converted[1].training, converted[1].process_group,
-            list(converted.state_dict()), made.weight is alone.weight,
-            made.running_mean is alone.running_mean, isinstance(made, t.nn.SyncBatchNorm),
-            isinstance(alone, t.nn.SyncBatchNorm))  # fmt: skip
+    return (
+        repr(converted),
+        converted is m,
+        converted[1].training,
+        converted[1].process_group,
+        list(converted.state_dict()),
+        made.weight is alone.weight,
+        made.running_mean is alone.running_mean,
+        isinstance(made, t.nn.SyncBatchNorm),
+        isinstance(alone, t.nn.SyncBatchNorm),
+    )
 
 
 def test_a_conversion():

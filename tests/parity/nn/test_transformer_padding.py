@@ -52,8 +52,10 @@ def outputs(library: Any, name: str) -> np.ndarray:
         nn.TransformerEncoderLayer(
             **given, dropout=0.0, activation=activations.get(activation, activation)
         ),
-        2, nn.LayerNorm(8), **encoder,
-    )  # fmt: skip
+        2,
+        nn.LayerNorm(8),
+        **encoder,
+    )
     library.nn.init.uniform_(module.norm.bias)  # what zeros come out as
     module.train(how == "training")
     if how == "frozen":

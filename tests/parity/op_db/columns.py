@@ -400,8 +400,11 @@ def _first_gradients(entry: Entry, pair: Pair) -> tuple[Any, Any, list[Any], lis
     if error is not None:
         raise NotApplicable(f"PyTorch's backward raises {type(error).__name__}")
     return (
-        _gradients(torchlike, found, our_leaves, mine), theirs, our_leaves, their_leaves,
-    )  # fmt: skip
+        _gradients(torchlike, found, our_leaves, mine),
+        theirs,
+        our_leaves,
+        their_leaves,
+    )
 
 
 def gradient(entry: Entry, dtype: torch.dtype, limit: int | None) -> int:
@@ -424,9 +427,10 @@ def second_gradient(entry: Entry, dtype: torch.dtype, limit: int | None) -> int:
     def compare(pair: Pair, _: Any) -> None:
         found, expected, our_leaves, their_leaves = _first_gradients(entry, pair)
         pairs = [
-            (a, b) for a, b in zip(found, expected, strict=True)
+            (a, b)
+            for a, b in zip(found, expected, strict=True)
             if b is not None and b.requires_grad and a is not None and a.requires_grad
-        ]  # fmt: skip
+        ]
         if not pairs:
             raise NotApplicable("the gradient is constant")
         cotangents = [_cotangent(b.shape, b.dtype, 10 + i) for i, (_, b) in enumerate(pairs)]
@@ -436,9 +440,11 @@ def second_gradient(entry: Entry, dtype: torch.dtype, limit: int | None) -> int:
         if error is not None:
             raise NotApplicable(f"PyTorch's second backward raises {type(error).__name__}")
         mine = torchlike.autograd.grad(
-            [a for a, _ in pairs], our_leaves, [Converter()(c) for c in cotangents],
+            [a for a, _ in pairs],
+            our_leaves,
+            [Converter()(c) for c in cotangents],
             allow_unused=True,
-        )  # fmt: skip
+        )
         _same_gradients(entry, mine, second, their_leaves, "second gradient")
 
     return run(entry, entry.samples(dtype, limit, requires_grad=True), compare)

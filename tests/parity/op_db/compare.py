@@ -109,6 +109,11 @@ def _close(ours: torch.Tensor, theirs: torch.Tensor, info: Any, where: str) -> N
         floats = [d for d in (theirs.dtype, *_at_least) if d.is_floating_point or d.is_complex]
         atol = max(atol, steps * max(torch.finfo(d).eps for d in floats) * size)
     torch.testing.assert_close(
-        ours, theirs, rtol=rtol, atol=atol, equal_nan=True, check_stride=False,
+        ours,
+        theirs,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=True,
+        check_stride=False,
         msg=lambda m: f"{where}: {m}",
-    )  # fmt: skip
+    )

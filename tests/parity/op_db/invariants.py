@@ -7,9 +7,17 @@ from typing import Any
 
 #: Entries whose result is whatever memory held; shapes and dtypes are compared.
 UNINITIALISED = frozenset(
-    ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
-     "resize_", "resize_as_")
-)  # fmt: skip
+    (
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "resize_",
+        "resize_as_",
+    )
+)
 
 
 def _diag(values: Any) -> Any:

@@ -54,7 +54,9 @@ def cell(entry: Entry, column: str, dtype: Any, limit: int | None) -> dict[str, 
             detail = str(differences)
             lacks = re.search(r"MissingName: (\S+)", detail) or re.search(
                 r"AttributeError: (?:module 'torchlike|type object 'Tensor|'Tensor' object)"
-                r".*has no attribute '(\w+)'", detail)  # fmt: skip
+                r".*has no attribute '(\w+)'",
+                detail,
+            )
             if lacks:
                 return {"status": "missing", "samples": 0, "detail": lacks.group(1)}
             return {"status": "fail", "samples": 0, "detail": detail}
@@ -100,9 +102,11 @@ def sweep(options: argparse.Namespace) -> None:
                     found = cell(entry, column, dtype, options.samples or None)
                     signal.alarm(0)
                     found.update(
-                        entry=entry.name, column=column, dtype=str(dtype).removeprefix("torch."),
+                        entry=entry.name,
+                        column=column,
+                        dtype=str(dtype).removeprefix("torch."),
                         seconds=round(time.perf_counter() - started, 2),
-                    )  # fmt: skip
+                    )
                     rows.append(json.dumps(found) + "\n")
                     if crowded():
                         clear()
@@ -147,10 +151,14 @@ def show(path: Path) -> None:
         deviate = sum("deviation" in k and not k & {"fail", "missing"} for k in counted.values())
         lacking = sum("missing" in k for k in counted.values())
         fail = len(counted) - agree - deviate - lacking
-        print(f"{column:<18}{len(counted):>8}{agree:>8}{100 * agree / len(counted):>7.1f}"
-              f"{deviate:>9}{fail:>6}{lacking:>9}")  # fmt: skip
-    print(f"out of scope: {len(OUT_OF_SCOPE)}; lines of deviations: "
-          f"{sum(len(d) for d in DEVIATIONS.values())}")  # fmt: skip
+        print(
+            f"{column:<18}{len(counted):>8}{agree:>8}{100 * agree / len(counted):>7.1f}"
+            f"{deviate:>9}{fail:>6}{lacking:>9}"
+        )
+    print(
+        f"out of scope: {len(OUT_OF_SCOPE)}; lines of deviations: "
+        f"{sum(len(d) for d in DEVIATIONS.values())}"
+    )
     if missing:
         print(f"missing names ({len(missing)}):", ", ".join(sorted(missing)))
 

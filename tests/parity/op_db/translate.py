@@ -28,8 +28,17 @@ class MissingName(Exception):
     """torchlike has no function or method of this name."""
 
 
-_SPACES = ("", "Tensor", "nn.functional", "linalg", "special", "fft", "masked", "signal.windows",
-           "sparse")  # fmt: skip
+_SPACES = (
+    "",
+    "Tensor",
+    "nn.functional",
+    "linalg",
+    "special",
+    "fft",
+    "masked",
+    "signal.windows",
+    "sparse",
+)
 #: Modules of PyTorch's tables whose functions are rebuilt rather than looked up.
 _TABLES = "torch.testing._internal"
 

@@ -41,8 +41,11 @@ def test_gradients(name):
     assert of(torchlike) == pytest.approx(of(torch), rel=1e-12, abs=1e-14)
 
 
-EDGES = [complex(a, b) for a in (float("nan"), float("inf"), -float("inf"), 1.0, 0.0)
-         for b in (float("nan"), float("inf"), -float("inf"), -2.0, 0.0)]  # fmt: skip
+EDGES = [
+    complex(a, b)
+    for a in (float("nan"), float("inf"), -float("inf"), 1.0, 0.0)
+    for b in (float("nan"), float("inf"), -float("inf"), -2.0, 0.0)
+]
 
 
 @pytest.mark.parametrize("jitted", [False, True])

@@ -17,9 +17,30 @@ POINTS = [complex(a, b) for a, b in itertools.product(PARTS, PARTS)]
 #: The side that PyTorch's own kernels of one and two words do not agree on.
 SIGNS_OF_ZEROS_ARE_OPEN = ("acos", "sinc")
 NAMES = (
-    "exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan",
-    "asinh", "acosh", "atanh", "log", "log2", "log10", "log1p", "sqrt", "sgn", "sinc", "sigmoid",
-)  # fmt: skip
+    "exp",
+    "exp2",
+    "expm1",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asin",
+    "acos",
+    "atan",
+    "asinh",
+    "acosh",
+    "atanh",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "sgn",
+    "sinc",
+    "sigmoid",
+)
 #: Where PyTorch has NaN of inf * 0, or of a quotient by an infinity, and here a number stands.
 BEYOND = {
     "expm1": lambda z: z.imag == 0 and not math.isfinite(z.real) and z.real != -math.inf,
@@ -83,10 +104,15 @@ def test_gradients_on_axes_and_cuts(name):
     assert of(torchlike, points) == pytest.approx(theirs, rel=1e-11, abs=1e-11)
 
 
-@pytest.mark.parametrize("call", [
-    lambda m, z: z.abs_(), lambda m, z: z.absolute_(), lambda m, z: m._foreach_abs_([z]),
-    lambda m, z: m.abs_(z),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, z: z.abs_(),
+        lambda m, z: z.absolute_(),
+        lambda m, z: m._foreach_abs_([z]),
+        lambda m, z: m.abs_(z),
+    ],
+)
 def test_the_modulus_is_no_complex_number(call):
     def said(m):
         z = m.tensor([3 + 4j])

@@ -12,10 +12,21 @@ from tests.parity.oracle import compare  # noqa: E402
 
 INF, NAN = math.inf, math.nan
 NUMBERS = [
-    0j, 1 + 0j, -1 + 2j, complex(INF, 0), complex(-INF, 0), complex(INF, 1), complex(-INF, 1),
-    complex(0, INF), complex(0, -INF), complex(NAN, 0), complex(0, NAN), complex(INF, INF),
-    complex(-INF, -INF), complex(NAN, NAN),
-]  # fmt: skip
+    0j,
+    1 + 0j,
+    -1 + 2j,
+    complex(INF, 0),
+    complex(-INF, 0),
+    complex(INF, 1),
+    complex(-INF, 1),
+    complex(0, INF),
+    complex(0, -INF),
+    complex(NAN, 0),
+    complex(0, NAN),
+    complex(INF, INF),
+    complex(-INF, -INF),
+    complex(NAN, NAN),
+]
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

@@ -37,10 +37,21 @@ def test_by_zero(name):
         if not name.endswith(("=", "_")):  # PyTorch looks for room for the result first
             dividends += [bools, 7, []]
         divisors = [
-            0, False, 0.0, 2, -2, 2.0, lib.tensor([1, 0, 3]), lib.tensor(0), lib.tensor([2, -2, 3]),
-            lib.tensor([1.0, 0.0, 3.0]), lib.tensor([True, False, True]), lib.tensor([0, 0]),
-            lib.tensor([0], dtype=lib.uint8), lib.tensor([], dtype=lib.int64),
-        ]  # fmt: skip
+            0,
+            False,
+            0.0,
+            2,
+            -2,
+            2.0,
+            lib.tensor([1, 0, 3]),
+            lib.tensor(0),
+            lib.tensor([2, -2, 3]),
+            lib.tensor([1.0, 0.0, 3.0]),
+            lib.tensor([True, False, True]),
+            lib.tensor([0, 0]),
+            lib.tensor([0], dtype=lib.uint8),
+            lib.tensor([], dtype=lib.int64),
+        ]
         dtypes = [lib.int64 if x == [] else None for x in dividends]
         return [
             outcome(lambda lib, x=x, y=y, d=d: divide(lib.tensor(x, dtype=d), y), lib)
@@ -76,8 +87,12 @@ def test_the_number_zero_under_jit(name):
 def test_gradients_and_outputs():
     for lib in LIBRARIES:
         x = lib.tensor([7.0, -7.0], requires_grad=True)
-        for y, expected in ((lib.div(x, 2), 0.5), (lib.remainder(x, 3), 1.0), (lib.fmod(x, 3), 1.0),
-                            (lib.div(x, 2, rounding_mode="floor"), 0.0)):  # fmt: skip
+        for y, expected in (
+            (lib.div(x, 2), 0.5),
+            (lib.remainder(x, 3), 1.0),
+            (lib.fmod(x, 3), 1.0),
+            (lib.div(x, 2, rounding_mode="floor"), 0.0),
+        ):
             assert lib.autograd.grad(y.sum(), x)[0].tolist() == [expected] * 2
         out = lib.zeros(2, dtype=lib.int64)
         assert lib.fmod(lib.tensor([7, -7]), 4, out=out) is out

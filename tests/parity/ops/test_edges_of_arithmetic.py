@@ -39,8 +39,11 @@ def test_divisors_of_the_smallest_integer(name, dtype):
     own = {low, low + 1, -2, -3, -6, -64, -100} if low else set()
     values = sorted({high, high // 2 + 1, 0, 1, 2, 3, 6, 12, 60, 100} | own)
     # An integer divided by -1 may end PyTorch's process: no place for minus the smallest.
-    pairs = [(a, b) for a, b in itertools.product(values, values) if math.gcd(a, b) > 1 or not low
-             or low not in (a, b)]  # fmt: skip
+    pairs = [
+        (a, b)
+        for a, b in itertools.product(values, values)
+        if math.gcd(a, b) > 1 or not low or low not in (a, b)
+    ]
     pairs += [(low, 3), (3, low)] if low else []
     first, second = ([pair[i] for pair in pairs] for i in (0, 1))
     alike(lambda t, a, b: getattr(t, name)(a, b), first, second, dtype=dtype)
@@ -104,10 +107,14 @@ def test_rounded_quotients_by_large_divisors(divisor, dtype):
         return tuple(
             found
             for given, other in ((x, y), (x, by), (x, y.expand(len(big))), (wide, y.expand(2)))
-            for found in (t.div(given, other, rounding_mode="floor"), t.floor_divide(given, other),
-                          t.div(given, other, rounding_mode="trunc"), given / other,
-                          t.addcdiv(given * 0, given, t.as_tensor(other, dtype=given.dtype)))
-        )  # fmt: skip
+            for found in (
+                t.div(given, other, rounding_mode="floor"),
+                t.floor_divide(given, other),
+                t.div(given, other, rounding_mode="trunc"),
+                given / other,
+                t.addcdiv(given * 0, given, t.as_tensor(other, dtype=given.dtype)),
+            )
+        )
 
     alike(each, big, [by], dtype=dtype, gradients=False)
 
@@ -196,8 +203,12 @@ def test_the_slope_of_logit_at_minus_zero():
 
 def test_slopes_of_angles_far_from_one():
     for dtype, size in (("float32", 1e18), ("float32", 1e-18), ("float64", 1e150)):
-        alike(lambda t, y, x: t.atan2(y, x), [size, -size, 2 * size], [size, 3 * size, -size],
-              dtype=dtype)  # fmt: skip
+        alike(
+            lambda t, y, x: t.atan2(y, x),
+            [size, -size, 2 * size],
+            [size, 3 * size, -size],
+            dtype=dtype,
+        )
     # PyTorch's are 0 and inf here: its sums of squares are.
     for size in (1e25, 1e-25):
         y, x = (torchlike.tensor([size], requires_grad=True) for _ in range(2))
@@ -246,8 +257,9 @@ def test_halves_are_rounded_to_decimal_places_in_float32(dtype):
 def test_hypotenuses_of_halves_are_computed_in_float32(dtype):
     rng = np.random.default_rng(1)
     x, y = (rng.standard_normal(256) * 300 for _ in range(2))
-    alike(lambda t, x, y: t.hypot(x, y), x.tolist(), y.tolist(), dtype=dtype, gradients=False,
-          rtol=0)  # fmt: skip
+    alike(
+        lambda t, x, y: t.hypot(x, y), x.tolist(), y.tolist(), dtype=dtype, gradients=False, rtol=0
+    )
 
 
 @pytest.mark.parametrize("alpha", [3, 0.1, 1 / 3])
@@ -258,8 +270,14 @@ def test_multiples_of_halves_are_rounded_once(dtype, alpha):
     rng = np.random.default_rng(2)
     x, y = (rng.standard_normal(256) * 3 for _ in range(2))
     for name in ("add", "sub", "rsub"):
-        alike(lambda t, x, y: getattr(t, name)(x, y, alpha=alpha), x.tolist(), y.tolist(),  # noqa: B023
-              dtype=dtype, gradients=False, rtol=0)  # fmt: skip
+        alike(
+            lambda t, x, y, name=name: getattr(t, name)(x, y, alpha=alpha),
+            x.tolist(),
+            y.tolist(),
+            dtype=dtype,
+            gradients=False,
+            rtol=0,
+        )
 
 
 @pytest.mark.sampled(every=3)
@@ -273,10 +291,15 @@ def test_ldexp_of_mixed_dtypes(exponent, own):
 def test_no_complex_numbers_of_16_bits():
     x = torchlike.tensor([1.0, 2.0], dtype=torchlike.float16)
     for function in (
-        lambda x: x * 1j, lambda x: 1j / x, lambda x: x + torchlike.tensor(1j), lambda x: x**1j,
-        lambda x: torchlike.where(x > 0, x, 1j), lambda x: torchlike.result_type(x, 1j),
-        lambda x: torchlike.view_as_complex(x), torchlike.jit(lambda x: x * 1j),
-    ):  # fmt: skip
+        lambda x: x * 1j,
+        lambda x: 1j / x,
+        lambda x: x + torchlike.tensor(1j),
+        lambda x: x**1j,
+        lambda x: torchlike.where(x > 0, x, 1j),
+        lambda x: torchlike.result_type(x, 1j),
+        lambda x: torchlike.view_as_complex(x),
+        torchlike.jit(lambda x: x * 1j),
+    ):
         with pytest.raises(NotImplementedError, match="complex32"):
             function(x)
     assert (x == 1j).tolist() == [False, False]

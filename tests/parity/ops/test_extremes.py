@@ -31,11 +31,18 @@ HALF = np.array([-300.0, -30.0, -17.0, -5.0, -0.3, 0.0, 0.4, 6.0, 12.0, 17.0, 25
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("silu", {}), ("mish", {}), ("softplus", {}), ("softplus", {"beta": 3, "threshold": 30}),
-        ("elu", {"alpha": 2.0}), ("selu", {}), ("celu", {"alpha": 0.5}),
-        ("logsigmoid", {}), ("hardsigmoid", {}), ("hardswish", {}),
+        ("silu", {}),
+        ("mish", {}),
+        ("softplus", {}),
+        ("softplus", {"beta": 3, "threshold": 30}),
+        ("elu", {"alpha": 2.0}),
+        ("selu", {}),
+        ("celu", {"alpha": 0.5}),
+        ("logsigmoid", {}),
+        ("hardsigmoid", {}),
+        ("hardswish", {}),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize(("dtype", "rtol"), [("float16", TWO_BITS), ("bfloat16", 1.6e-2)])
 def test_activations_of_16_bits_are_computed_in_float32(name, options, dtype, rtol):
     both(lambda m, x: getattr(m.nn.functional, name)(x, **options), HALF, dtype=dtype, rtol=rtol)
@@ -65,8 +72,13 @@ def test_hardswish_at_infinity_is_pytorchs():
 def test_norms_of_float16_do_not_overflow(order):
     x = np.linspace(-900.0, 1000.0, 24).reshape(4, 6)
     grad = order != 3  # PyTorch's own gradient multiplies squares in float16
-    both(lambda m, x: m.linalg.vector_norm(x, order, dim=1), x, dtype="float16", rtol=TWO_BITS,
-         grad=grad)  # fmt: skip
+    both(
+        lambda m, x: m.linalg.vector_norm(x, order, dim=1),
+        x,
+        dtype="float16",
+        rtol=TWO_BITS,
+        grad=grad,
+    )
     both(lambda m, x: m.norm(x, order), x, dtype="float16", rtol=TWO_BITS, grad=grad)
 
 
@@ -86,8 +98,12 @@ def test_distances_of_float16_do_not_overflow():
             lambda m, x, y, name=name, rest=rest: getattr(m.nn.functional, name)(
                 x, y, *(x.detach() + r for r in rest)
             ),
-            x, y, dtype="float16", rtol=TWO_BITS, atol=1e-4,
-        )  # fmt: skip
+            x,
+            y,
+            dtype="float16",
+            rtol=TWO_BITS,
+            atol=1e-4,
+        )
 
 
 def test_renorm_of_float16_does_not_overflow():

@@ -11,13 +11,48 @@ torch = pytest.importorskip("torch")
 #: Eager and jitted.
 WAYS = (False, True)
 UNARY = sorted(
-    n for n in dir(torch)
-    if n.startswith("_foreach_") and not n.endswith("_") and n.removeprefix("_foreach_") in {
-        "abs", "acos", "asin", "atan", "ceil", "clone", "cos", "cosh", "erf", "erfc", "exp",
-        "expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "max", "neg", "norm",
-        "powsum", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan",
-        "tanh", "trunc"}
-)  # fmt: skip
+    n
+    for n in dir(torch)
+    if n.startswith("_foreach_")
+    and not n.endswith("_")
+    and n.removeprefix("_foreach_")
+    in {
+        "abs",
+        "acos",
+        "asin",
+        "atan",
+        "ceil",
+        "clone",
+        "cos",
+        "cosh",
+        "erf",
+        "erfc",
+        "exp",
+        "expm1",
+        "floor",
+        "frac",
+        "lgamma",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "max",
+        "neg",
+        "norm",
+        "powsum",
+        "reciprocal",
+        "round",
+        "rsqrt",
+        "sigmoid",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+        "trunc",
+    }
+)
 
 
 def lists(t, n=3):
@@ -98,20 +133,23 @@ def test_gradients():
     compare(run, jitted=WAYS)
 
 
-@pytest.mark.parametrize("call", [
-    lambda t: t._foreach_add(lists(t)[0], [1.0]),
-    lambda t: t._foreach_add(lists(t)[0], lists(t)[1][:1]),
-    lambda t: t._foreach_add([], 1),
-    lambda t: t._foreach_abs([]),
-    lambda t: t._foreach_add(lists(t)[0], t.ones(2)),
-    lambda t: t._foreach_addcdiv(lists(t)[0], lists(t)[1], lists(t)[2][:1]),
-    lambda t: t._foreach_lerp_(lists(t)[0], lists(t)[1][:1], 0.5),
-    lambda t: t._foreach_add([3], 1),
-    lambda t: t._foreach_abs(t.ones(2)),
-    lambda t: t._foreach_add_([t.tensor([1])], 1.5),
-    lambda t: t._foreach_norm([t.zeros(0)], float("inf")),
-    lambda t: t._foreach_zero_([t.ones(1, requires_grad=True)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t._foreach_add(lists(t)[0], [1.0]),
+        lambda t: t._foreach_add(lists(t)[0], lists(t)[1][:1]),
+        lambda t: t._foreach_add([], 1),
+        lambda t: t._foreach_abs([]),
+        lambda t: t._foreach_add(lists(t)[0], t.ones(2)),
+        lambda t: t._foreach_addcdiv(lists(t)[0], lists(t)[1], lists(t)[2][:1]),
+        lambda t: t._foreach_lerp_(lists(t)[0], lists(t)[1][:1], 0.5),
+        lambda t: t._foreach_add([3], 1),
+        lambda t: t._foreach_abs(t.ones(2)),
+        lambda t: t._foreach_add_([t.tensor([1])], 1.5),
+        lambda t: t._foreach_norm([t.zeros(0)], float("inf")),
+        lambda t: t._foreach_zero_([t.ones(1, requires_grad=True)]),
+    ],
+)
 def test_refusals(call):
     said = []
     for t in (torch, torchlike):
@@ -135,11 +173,17 @@ def test_groups_by_device_and_dtype():
         answer = []
         for lists_, asked in (([[a, b, c]], True), ([[a, b], [None, c]], False), ([[a], []], True)):
             found = util._group_tensors_by_device_and_dtype(lists_, with_indices=asked)
-            answer.append(sorted(
-                (str(device), str(dtype), [[None if x is None else x.tolist() for x in row]
-                                           for row in rows], indices)
-                for (device, dtype), (rows, indices) in found.items()
-            ))  # fmt: skip
+            answer.append(
+                sorted(
+                    (
+                        str(device),
+                        str(dtype),
+                        [[None if x is None else x.tolist() for x in row] for row in rows],
+                        indices,
+                    )
+                    for (device, dtype), (rows, indices) in found.items()
+                )
+            )
         with pytest.raises(RuntimeError):
             util._group_tensors_by_device_and_dtype([[a, b], [c]])
         return answer

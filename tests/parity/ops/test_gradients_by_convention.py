@@ -91,15 +91,20 @@ ODD = {
     "fold stride": lambda m: m.nn.functional.fold(m.ones(1, 4, 9), (4, 4), 2, stride=0),
     "fold padding": lambda m: m.nn.functional.fold(m.ones(1, 4, 9), (4, 4), 2, padding=-1),
     "ctc_loss of nothing": lambda m: m.nn.functional.ctc_loss(
-        m.zeros(4, 0, 3), m.zeros(0, 2, dtype=m.int64), m.zeros(0, dtype=m.int64),
+        m.zeros(4, 0, 3),
+        m.zeros(0, 2, dtype=m.int64),
+        m.zeros(0, dtype=m.int64),
         m.zeros(0, dtype=m.int64),
     ),
     "few strides": lambda m: m.empty_strided((2, 3), (1,)),
     "many strides": lambda m: m.empty_strided((2,), (1, 2)),
     "negative strides": lambda m: m.empty_strided((2, 3), (-1, 1)),
     "negative sizes": lambda m: m.empty_strided((2, -3), (1, 1)),
-    "zeros": lambda m: m.zeros(), "ones": lambda m: m.ones(), "empty": lambda m: m.empty(),
-    "randn": lambda m: m.randn(dtype=m.float32), "new_zeros": lambda m: m.ones(2).new_zeros(),
+    "zeros": lambda m: m.zeros(),
+    "ones": lambda m: m.ones(),
+    "empty": lambda m: m.empty(),
+    "randn": lambda m: m.randn(dtype=m.float32),
+    "new_zeros": lambda m: m.ones(2).new_zeros(),
     "module to int": lambda m: m.nn.Linear(2, 2).to(int),
     "version": lambda m: inference(m)._version,
     "covariance of bools": lambda m: m.cov(m.ones(2, 3, dtype=m.bool)),
@@ -110,7 +115,7 @@ ODD = {
     "irfftn of a number": lambda m: m.fft.irfftn(m.tensor(2.0)),
     "ihfftn of a number": lambda m: m.fft.ihfftn(m.tensor(2.0)),
     "reflectors": lambda m: m.ormqr(m.ones(4, 3), m.ones(2), m.ones(4, 2)),
-}  # fmt: skip
+}
 
 
 def inference(m):
@@ -168,21 +173,27 @@ def test_convolved_volumes_in_memory(batch, dtype):
         x = m.ones(*batch, 2, 5, 5, 5, dtype=getattr(m, dtype))
         w = m.ones(4, 2, 3, 3, 3, dtype=x.dtype)
         last = x.to(memory_format=m.channels_last_3d) if batch else x
-        found = [m.conv3d(last, w), m.conv3d(x, w.to(memory_format=m.channels_last_3d)),
-                 m.conv_transpose3d(last, w.transpose(0, 1).contiguous())]  # fmt: skip
+        found = [
+            m.conv3d(last, w),
+            m.conv3d(x, w.to(memory_format=m.channels_last_3d)),
+            m.conv_transpose3d(last, w.transpose(0, 1).contiguous()),
+        ]
         return [tuple(y.stride()) for y in found]
 
     assert strides(torchlike) == strides(torch)
 
 
 PACKED = {
-    "mul": lambda m, a, b, c: a * b, "div": lambda m, a, b, c: a / b,
-    "mm": lambda m, a, b, c: a @ b, "addmm": lambda m, a, b, c: m.addmm(a, b, c),
-    "maximum": lambda m, a, b, c: m.maximum(a, b), "lerp": lambda m, a, b, c: m.lerp(a, b, c),
+    "mul": lambda m, a, b, c: a * b,
+    "div": lambda m, a, b, c: a / b,
+    "mm": lambda m, a, b, c: a @ b,
+    "addmm": lambda m, a, b, c: m.addmm(a, b, c),
+    "maximum": lambda m, a, b, c: m.maximum(a, b),
+    "lerp": lambda m, a, b, c: m.lerp(a, b, c),
     "addcmul": lambda m, a, b, c: m.addcmul(a, b, c),
     "mse": lambda m, a, b, c: m.nn.functional.mse_loss(a, b),
     "linear": lambda m, a, b, c: m.nn.functional.linear(a, b, c[0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -207,10 +218,19 @@ def test_views_in_inference_mode():
         outside = m.ones(2, 2)
         with m.inference_mode():
             inside = m.ones(2, 2)
-            made = [f(x) for x in (outside, inside) for f in (
-                lambda x: x[0], lambda x: x.detach(), lambda x: x.t(), lambda x: x.clone(),
-                lambda x: x.data, m.nn.Parameter, lambda x: x.detach().requires_grad_(),
-            )]  # fmt: skip
+            made = [
+                f(x)
+                for x in (outside, inside)
+                for f in (
+                    lambda x: x[0],
+                    lambda x: x.detach(),
+                    lambda x: x.t(),
+                    lambda x: x.clone(),
+                    lambda x: x.data,
+                    m.nn.Parameter,
+                    lambda x: x.detach().requires_grad_(),
+                )
+            ]
         return [t.is_inference() for t in made]
 
     assert kinds(torchlike) == kinds(torch)
@@ -328,8 +348,9 @@ def test_a_nan_gives_no_gradient_to_other_segments(compiled):
         def product(x):
             return m.segment_reduce(x, "prod", lengths=m.tensor([1, 2, 2, 0, 1]))
 
-        x = m.tensor([[1.0, 2], [math.nan, 3], [3, 0], [4, math.nan], [5, 2], [6, 0]],
-                     requires_grad=True)  # fmt: skip
+        x = m.tensor(
+            [[1.0, 2], [math.nan, 3], [3, 0], [4, math.nan], [5, 2], [6, 0]], requires_grad=True
+        )
         out = (m.jit(product) if compiled and m is torchlike else product)(x)
         out.sum().backward()
         return out, x.grad

@@ -37,13 +37,11 @@ WITH_NUMBER: dict[str, Any] = {
     "leaky_relu": lambda T, x, s: T.nn.functional.leaky_relu(x, s),
     "softshrink": lambda T, x, s: T.nn.functional.softshrink(x, s),
     "where": lambda T, x, s: T.where(x > 0, x, s),
-}  # fmt: skip
+}
 
 
 def _both(dtype: str) -> list[tuple[Any, Any]]:
-    return [
-        (T, T.from_numpy(VALUES.copy()).to(getattr(T, dtype))) for T in (torch, torchlike)
-    ]  # fmt: skip
+    return [(T, T.from_numpy(VALUES.copy()).to(getattr(T, dtype))) for T in (torch, torchlike)]
 
 
 @pytest.mark.parametrize("number", [0.1, 3.3, 1 / 3, 1e-5])
@@ -78,8 +76,9 @@ LONG: dict[str, Any] = {
     "norm": lambda T, x: x.norm(),
     "sum": lambda T, x: x.sum() if x.dtype == T.bfloat16 else (x / 100).sum(),
     "scatter_add": lambda T, x: T.zeros(1, dtype=x.dtype).scatter_add(
-        0, T.zeros(len(x), dtype=T.int64), x / 100),
-}  # fmt: skip
+        0, T.zeros(len(x), dtype=T.int64), x / 100
+    ),
+}
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -100,7 +99,7 @@ REPEATED: dict[str, Any] = {
     "expand": lambda T, t: t.expand(20_000, 2) * 0.3,
     "quotient": lambda T, t: T.full((20_000, 1), 0.3, dtype=t.dtype) / t,
     "maximum": lambda T, t: T.maximum(t, T.full((20_000, 1), 1.5, dtype=t.dtype)) * 0.3,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -132,9 +131,11 @@ def test_points_without_a_derivative(dtype: str) -> None:
         assert grads[1] == pytest.approx(grads[0], rel=TOLERANCES["float16"].rtol)
     for name in ("sign", "sgn"):
         a, b = (
-            getattr(T.tensor([float("nan"), -0.0, -2.0, float("inf")], dtype=getattr(T, dtype)),
-                    name)() for T in (torch, torchlike)
-        )  # fmt: skip
+            getattr(
+                T.tensor([float("nan"), -0.0, -2.0, float("inf")], dtype=getattr(T, dtype)), name
+            )()
+            for T in (torch, torchlike)
+        )
         assert [str(v) for v in b.tolist()] == [str(v) for v in a.tolist()]
 
 

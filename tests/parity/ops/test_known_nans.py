@@ -109,8 +109,9 @@ def test_vmap_and_loops(name):
         return tl.func.vmap(lambda row: function(tl, row * NAN))(x)
 
     def turns(x):
-        return tl.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, function(tl, x + NAN)),
-                             (tl.tensor(0), x))[1]  # fmt: skip
+        return tl.while_loop(
+            lambda i, x: i < 2, lambda i, x: (i + 1, function(tl, x + NAN)), (tl.tensor(0), x)
+        )[1]
 
     def chosen(x):
         return tl.cond(x.sum() > 0, lambda x: function(tl, x * NAN), lambda x: x + 0, (x,))

@@ -13,10 +13,18 @@ from tests.parity.oracle import compare  # noqa: E402
 
 INF, NAN = math.inf, math.nan
 NUMBERS = [
-    complex(-INF, 0), complex(-INF, 1), complex(INF, 0), complex(INF, 1), complex(-INF, NAN),
-    complex(NAN, 0), complex(1, NAN), complex(-INF, INF), complex(1, INF),
-    complex(INF, -INF), 1 + 2j,
-]  # fmt: skip
+    complex(-INF, 0),
+    complex(-INF, 1),
+    complex(INF, 0),
+    complex(INF, 1),
+    complex(-INF, NAN),
+    complex(NAN, 0),
+    complex(1, NAN),
+    complex(-INF, INF),
+    complex(1, INF),
+    complex(INF, -INF),
+    1 + 2j,
+]
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
@@ -31,11 +39,18 @@ def test_of_many() -> None:
     compare(lambda t: t.logcumsumexp(t.tensor(row[:3]), 0))
 
 
-@pytest.mark.parametrize("row", [
-    [1 + 2j, complex(-INF, 0), 3j], [complex(-INF, 0), 1 + 2j],
-    [complex(INF, 0), 1], [2j, complex(INF, 1), 1],
-    [complex(-INF, INF), 1], [1j, 2, -3 + 1j],
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "row",
+    [
+        [1 + 2j, complex(-INF, 0), 3j],
+        [complex(-INF, 0), 1 + 2j],
+        [complex(INF, 0), 1],
+        [2j, complex(INF, 1), 1],
+        [complex(-INF, INF), 1],
+        [1j, 2, -3 + 1j],
+    ],
+    ids=str,
+)
 def test_gradients(row: list[complex]) -> None:
     def gradient(t):
         x = t.tensor(row, dtype=t.complex128, requires_grad=True)

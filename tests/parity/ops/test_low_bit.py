@@ -29,27 +29,33 @@ def _int4(rows, dtype="t.float32", group=32):
 
 
 VALUES = [
-    *(f"t._scaled_mm({_F8}, {_B8}, {_ONE}, {_ONE}, out_dtype={d}).float()"
-      for d in ("None", "t.float32", "t.bfloat16", "t.float16", "t.float8_e4m3fn")),
+    *(
+        f"t._scaled_mm({_F8}, {_B8}, {_ONE}, {_ONE}, out_dtype={d}).float()"
+        for d in ("None", "t.float32", "t.bfloat16", "t.float16", "t.float8_e4m3fn")
+    ),
     f"t._scaled_mm({_F8}, {_B8}, t.linspace(1, 2, 4)[:, None], t.linspace(0, 1, 16)[None], "
     "out_dtype=t.float32)",
     f"t._scaled_mm({_F8}, {_B8}, {_ONE}, {_ONE}, bias=t.arange(16.), out_dtype=t.float32)",
-    *(f"t._scaled_mm({_F8}, {_B8}, {_ONE}, {_ONE}, None, t.tensor(2.), {d}).float()"
-      for d in ("None", "t.float32", "t.float8_e4m3fn")),
+    *(
+        f"t._scaled_mm({_F8}, {_B8}, {_ONE}, {_ONE}, None, t.tensor(2.), {d}).float()"
+        for d in ("None", "t.float32", "t.float8_e4m3fn")
+    ),
     f"t._scaled_mm({_F8}.to(t.float8_e5m2), {_B8}, {_ONE}, {_ONE}, out_dtype=t.float32)",
     f"t.nn.functional.scaled_mm({_F8}, {_B8}, {_ONE}, t.nn.functional.ScalingType.TensorWise, "
     f"{_ONE}, t.nn.functional.ScalingType.TensorWise)",
     f"t.nn.functional.scaled_mm({_F8}, {_B8}, t.linspace(1, 2, 4)[:, None], "
     "t.nn.functional.ScalingType.RowWise, t.linspace(0, 1, 16)[None], "
     "t.nn.functional.ScalingType.RowWise, output_dtype=t.float32)",
-    *(f"t._weight_int8pack_mm({_FLOATS}.to({d}), {_W8}, t.linspace(0, 1, 16).to({d}))"
-      for d in ("t.float32", "t.bfloat16", "t.float16")),
+    *(
+        f"t._weight_int8pack_mm({_FLOATS}.to({d}), {_W8}, t.linspace(0, 1, 16).to({d}))"
+        for d in ("t.float32", "t.bfloat16", "t.float16")
+    ),
     *(_int4(rows) for rows in (16, 32, 48, 64, 80, 96, 128)),
     _int4(64, "t.bfloat16"),
     _int4(64, "t.float16"),
     _int4(32, group=64),
     f"t._convert_weight_to_int4pack_for_cpu({_levels(32)}, 8).shape",
-]  # fmt: skip
+]
 
 REFUSED = [
     f"t._scaled_mm({_F8}, {_B8}[:16], {_ONE}, {_ONE})",
@@ -91,11 +97,14 @@ def test_words_of_refusals_are_pytorchs(line):
 
 
 @pytest.mark.skipif(_BY_ONEDNN, reason="PyTorch's _scaled_mm is oneDNN's on this processor")
-@pytest.mark.parametrize("line", [
-    f"t._scaled_mm({_F8}.float(), {_B8}.float(), {_ONE}, {_ONE})",
-    f"t._scaled_mm({_F8}, {_B8}, {_ONE}.double(), {_ONE})",
-    f"t._scaled_mm({_F8}, {_B8}, t.ones(3, 1), t.ones(1, 16))",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"t._scaled_mm({_F8}.float(), {_B8}.float(), {_ONE}, {_ONE})",
+        f"t._scaled_mm({_F8}, {_B8}, {_ONE}.double(), {_ONE})",
+        f"t._scaled_mm({_F8}, {_B8}, t.ones(3, 1), t.ones(1, 16))",
+    ],
+)
 def test_scales_that_do_not_fit_are_refused(line):
     ours, theirs = (outcome(source(line), t) for t in (torchlike, torch))
     assert ours.type == theirs.type == "ValueError"

@@ -17,8 +17,16 @@ from torchlike.porting.plan.topologies import missing
 SUBJECTS = lowerings.subjects()
 #: Of each kind: pointwise, reduction, product, convolution, sorting, factorization, scatter, and a
 #: module.
-SAMPLE = ["tanh", "logsumexp", "matmul", "nn.functional.conv2d", "sort", "linalg.cholesky",
-          "index_add", "nn.LayerNorm"]  # fmt: skip
+SAMPLE = [
+    "tanh",
+    "logsumexp",
+    "matmul",
+    "nn.functional.conv2d",
+    "sort",
+    "linalg.cholesky",
+    "index_add",
+    "nn.LayerNorm",
+]
 #: What may become of an op: it is compiled, or an error says why not.
 CLEAR = (COMPILED, NONE, ABSENT, "needs ", "refused: NotImplementedError: ")
 

@@ -39,7 +39,7 @@ ITEMS: dict[str, Any] = {
     "two masks": lambda T: (T.from_numpy(ROWS), T.from_numpy(PLANE[0])),
     "too short": lambda T: T.from_numpy(LAST),
     "too many": lambda T: (0, T.from_numpy(WHOLE)),
-}  # fmt: skip
+}
 
 VALUES: dict[str, Any] = {
     "number": lambda T: 7.5,

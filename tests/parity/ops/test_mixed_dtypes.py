@@ -83,12 +83,15 @@ EXACT = [
     for b in ("int64", "int8")
     for x, n in (([1.0, 3.0], [1, -2]), ([1e-3, 1.0], [20, -15]), ([1e-4, 1.0], [15, 100]))
 ] + [
-    "t.ldexp(t.ones(2) * 1e-20, t.tensor([130, -90]))", "t.ldexp(t.ones(2), t.tensor([130, -90]))",
+    "t.ldexp(t.ones(2) * 1e-20, t.tensor([130, -90]))",
+    "t.ldexp(t.ones(2), t.tensor([130, -90]))",
     "t.ldexp(t.ones(2, dtype=t.float64), t.tensor([500, -1000]))",
-    "t.ldexp(t.ones(2), t.tensor([0.5, 2]))", "t.ldexp(t.ones(2, dtype=t.int64), t.tensor([1, 2]))",
-    "t.ldexp(t.ones(2).half(), t.tensor(3))", "t.ldexp(t.ones(2).half(), t.tensor(3.))",
+    "t.ldexp(t.ones(2), t.tensor([0.5, 2]))",
+    "t.ldexp(t.ones(2, dtype=t.int64), t.tensor([1, 2]))",
+    "t.ldexp(t.ones(2).half(), t.tensor(3))",
+    "t.ldexp(t.ones(2).half(), t.tensor(3.))",
     "t.ldexp(t.tensor([float('inf'), float('nan')]), t.tensor([-3, 3]))",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("line", EXACT)
@@ -115,9 +118,11 @@ REFUSED = [
     for a, b in itertools.product(("float32", "int64", "bool"), repeat=2)
 ] + [
     "t.add(t.ones(1, dtype=t.int8), t.ones(1, dtype=t.int8), alpha=True)",
-    "t.sub(t.ones(2), t.ones(2), alpha=True)", "t.rsub(t.ones(2), t.ones(2), alpha=True)",
-    "t.ones(2).add_(1, alpha=True)", "t.add(t.tensor([True]), t.tensor([False]), alpha=True)",
-]  # fmt: skip
+    "t.sub(t.ones(2), t.ones(2), alpha=True)",
+    "t.rsub(t.ones(2), t.ones(2), alpha=True)",
+    "t.ones(2).add_(1, alpha=True)",
+    "t.add(t.tensor([True]), t.tensor([False]), alpha=True)",
+]
 
 
 @pytest.mark.parametrize("line", REFUSED)
@@ -126,8 +131,20 @@ def test_refusals(line):
     compare(function, exact=True)
 
 
-INFINITE = [(0, 1), (1, 0), ("inf", 1), (1, "inf"), ("inf", "inf"), ("nan", 1), (1, "nan"),
-            (-1, 1), (1, -1), (0, "inf"), ("inf", 0), ("inf", -1)]  # fmt: skip
+INFINITE = [
+    (0, 1),
+    (1, 0),
+    ("inf", 1),
+    (1, "inf"),
+    ("inf", "inf"),
+    ("nan", 1),
+    (1, "nan"),
+    (-1, 1),
+    (1, -1),
+    (0, "inf"),
+    ("inf", 0),
+    ("inf", -1),
+]
 
 
 @pytest.mark.parametrize("name", ["igamma", "igammac"])

@@ -72,12 +72,14 @@ def test_matrix_exp_under_transforms():
     for library in LIBRARIES:
         x = library.tensor(MATRIX, dtype=library.float64)
         f, several = library.func, library.stack([x, x / 9])
-        results.append([
-            f.hessian(summed(library))(x),
-            f.jacfwd(library.matrix_exp)(x),
-            f.vmap(f.jacrev(library.matrix_exp))(several),
-            f.grad(lambda u, lib=library: lib.vmap(lib.matrix_exp)(u).sum())(several),
-        ])  # fmt: skip
+        results.append(
+            [
+                f.hessian(summed(library))(x),
+                f.jacfwd(library.matrix_exp)(x),
+                f.vmap(f.jacrev(library.matrix_exp))(several),
+                f.grad(lambda u, lib=library: lib.vmap(lib.matrix_exp)(u).sum())(several),
+            ]
+        )
     for theirs, mine in zip(*results, strict=True):
         same(mine, theirs, rtol=1e-11)
 
@@ -115,9 +117,23 @@ def test_figures_of_integer_powers():
 
 EDGES = [NAN, INF, -INF, 0.0, -0.0, 3.0, -3.0, 0.5, -0.5, 6.0, 1.0, -1.0, 20.0, -40.0]
 ACTIVATIONS = [
-    "hardswish", "hardsigmoid", "hardtanh", "relu6", "softshrink", "hardshrink", "celu", "elu",
-    "silu", "mish", "softsign", "logsigmoid", "gelu", "selu", "leaky_relu", "rrelu",
-]  # fmt: skip
+    "hardswish",
+    "hardsigmoid",
+    "hardtanh",
+    "relu6",
+    "softshrink",
+    "hardshrink",
+    "celu",
+    "elu",
+    "silu",
+    "mish",
+    "softsign",
+    "logsigmoid",
+    "gelu",
+    "selu",
+    "leaky_relu",
+    "rrelu",
+]
 
 
 @pytest.mark.sampled(every=3)
@@ -175,19 +191,34 @@ def test_angle_at_zero_and_nan():
 
 
 def test_atan2_at_the_origin():
-    both(lambda library, y, x: library.atan2(y, x), [0.0, 0.0, -0.0, 1.0, 0.0, 2.0],
-         [0.0, -0.0, -0.0, 0.0, 1.0, -3.0], rtol=1e-6)  # fmt: skip
+    both(
+        lambda library, y, x: library.atan2(y, x),
+        [0.0, 0.0, -0.0, 1.0, 0.0, 2.0],
+        [0.0, -0.0, -0.0, 0.0, 1.0, -3.0],
+        rtol=1e-6,
+    )
 
 
 @pytest.mark.sampled(every=3)
-@pytest.mark.parametrize("values", [
-    [2.0, 2.0, NAN], [2.0, NAN, NAN], [2.0, 2.0, 1.0], [1.0, 1.0, 2.0], [INF, 1.0, INF],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2.0, 2.0, NAN],
+        [2.0, NAN, NAN],
+        [2.0, 2.0, 1.0],
+        [1.0, 1.0, 2.0],
+        [INF, 1.0, INF],
+    ],
+)
 @pytest.mark.parametrize("name", ["max", "min", "amax", "amin"])
 def test_extrema_with_nan(name, values):
     both(lambda library, x: getattr(library, name)(x), values)
-    both(lambda library, x: getattr(library, name)(x, 0)
-         if name[0] == "a" else getattr(library, name)(x, 0)[0], values)  # fmt: skip
+    both(
+        lambda library, x: (
+            getattr(library, name)(x, 0) if name[0] == "a" else getattr(library, name)(x, 0)[0]
+        ),
+        values,
+    )
     both(lambda library, x: getattr(library.aminmax(x), name.removeprefix("a")), values)
 
 
@@ -195,8 +226,15 @@ def test_zero_to_a_complex_power():
     powers = [1 + 1j, 2 + 0j, 0.5 - 3j]
     for library in LIBRARIES:
         zero, y = library.zeros(3, dtype=library.complex64), library.tensor(powers)
-        for found in (zero**y, 0**y, 0.0**y, library.pow(0, y), zero ** (1 + 1j),
-                      library.zeros(3) ** (1 + 1j), library.float_power(zero, y)):  # fmt: skip
+        for found in (
+            zero**y,
+            0**y,
+            0.0**y,
+            library.pow(0, y),
+            zero ** (1 + 1j),
+            library.zeros(3) ** (1 + 1j),
+            library.float_power(zero, y),
+        ):
             assert found.is_complex()
             assert found.tolist() == [0, 0, 0]
 
@@ -211,10 +249,15 @@ def test_reductions_over_no_dimension(name):
         for library in LIBRARIES:
             x = library.tensor([[1, 0, 2], [0, 0, 3]], dtype=getattr(library, dtype))
             reduce = getattr(library, name)
-            results.append((
-                reduce(x, ()), reduce(x, dim=(), keepdim=True), reduce(x, dim=None),
-                getattr(x, name)(dim=()), reduce(x[0, 0], ()),
-            ))  # fmt: skip
+            results.append(
+                (
+                    reduce(x, ()),
+                    reduce(x, dim=(), keepdim=True),
+                    reduce(x, dim=None),
+                    getattr(x, name)(dim=()),
+                    reduce(x[0, 0], ()),
+                )
+            )
         for theirs, mine in zip(*results, strict=True):
             same(mine, theirs)
             assert mine.shape == tuple(theirs.shape)
@@ -223,9 +266,15 @@ def test_reductions_over_no_dimension(name):
 # -- random fills of what is in a graph ------------------------------------------------------------
 
 FILLS = {
-    "normal_": (), "uniform_": (), "exponential_": (), "bernoulli_": (), "random_": (),
-    "geometric_": (0.5,), "cauchy_": (), "log_normal_": (),
-}  # fmt: skip
+    "normal_": (),
+    "uniform_": (),
+    "exponential_": (),
+    "bernoulli_": (),
+    "random_": (),
+    "geometric_": (0.5,),
+    "cauchy_": (),
+    "log_normal_": (),
+}
 
 
 @pytest.mark.parametrize("name", FILLS)
@@ -250,9 +299,10 @@ def test_a_random_fill_stays_in_the_graph(name):
     for made in (filled, part):
         results = []
         for library, function in (
-            (torch, made(torch)), (torchlike, made(torchlike)),
+            (torch, made(torch)),
+            (torchlike, made(torchlike)),
             (torchlike, torchlike.jit(made(torchlike))),
-        ):  # fmt: skip
+        ):
             x = library.ones(3, requires_grad=True)
             y = function(x)
             assert y.requires_grad

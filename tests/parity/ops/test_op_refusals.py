@@ -16,9 +16,26 @@ CALLS = {
     **{
         name: lambda m, x, name=name: getattr(m, name)(x, x)
         for name in (
-            "maximum", "minimum", "fmax", "fmin", "atan2", "hypot", "logaddexp2", "copysign",
-            "nextafter", "heaviside", "gcd", "lcm", "xlogy", "remainder", "fmod", "floor_divide",
-            "polar", "complex", "igamma", "igammac",
+            "maximum",
+            "minimum",
+            "fmax",
+            "fmin",
+            "atan2",
+            "hypot",
+            "logaddexp2",
+            "copysign",
+            "nextafter",
+            "heaviside",
+            "gcd",
+            "lcm",
+            "xlogy",
+            "remainder",
+            "fmod",
+            "floor_divide",
+            "polar",
+            "complex",
+            "igamma",
+            "igammac",
         )
     },
     "max of two": lambda m, x: m.max(x, x),
@@ -28,10 +45,36 @@ CALLS = {
     **{
         name: lambda m, x, name=name: getattr(x, name)()
         for name in (
-            "erf", "erfc", "erfinv", "lgamma", "digamma", "i0", "deg2rad", "rad2deg", "logit",
-            "sign", "signbit", "floor", "ceil", "trunc", "round", "frac", "isposinf", "isneginf",
-            "max", "min", "amax", "amin", "aminmax", "argmax", "argmin", "median", "nanmedian",
-            "mode", "nansum", "nanmean",
+            "erf",
+            "erfc",
+            "erfinv",
+            "lgamma",
+            "digamma",
+            "i0",
+            "deg2rad",
+            "rad2deg",
+            "logit",
+            "sign",
+            "signbit",
+            "floor",
+            "ceil",
+            "trunc",
+            "round",
+            "frac",
+            "isposinf",
+            "isneginf",
+            "max",
+            "min",
+            "amax",
+            "amin",
+            "aminmax",
+            "argmax",
+            "argmin",
+            "median",
+            "nanmedian",
+            "mode",
+            "nansum",
+            "nanmean",
         )
     },
     **{
@@ -53,7 +96,7 @@ CALLS = {
     "hardtanh": lambda m, x: m.nn.functional.hardtanh(x),
     "threshold": lambda m, x: m.nn.functional.threshold(x, 0.0, 1.0),
     "kl_div": lambda m, x: m.nn.functional.kl_div(x, x, reduction="sum"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -57,22 +57,28 @@ t.gradient(t.arange(4.), spacing=[t.tensor([0, 1, 3, 4]) + 0j])[0].dtype
 t.gradient(t.arange(4.), spacing=1 + 1j, edge_order=2)[0].dtype
 """.strip().splitlines()
 WORDS = [
-    "t.histogram(t.tensor(3), 1)", "t.histogram(t.zeros(2), -1)",
+    "t.histogram(t.tensor(3), 1)",
+    "t.histogram(t.zeros(2), -1)",
     "t.histogram(t.tensor(3.), t.tensor(1., dtype=t.float64))",
     "t.histogram(t.tensor(3.), 1, weight=t.tensor(1., dtype=t.float64))",
-    "t.histogram(t.zeros(2, 2), t.zeros(2, 2))", "t.histogram(t.zeros(2), t.tensor(1.))",
-    "t.histogram(t.zeros(0), t.zeros(0))", "t.histogram(t.zeros(3), t.zeros(1))",
+    "t.histogram(t.zeros(2, 2), t.zeros(2, 2))",
+    "t.histogram(t.zeros(2), t.tensor(1.))",
+    "t.histogram(t.zeros(0), t.zeros(0))",
+    "t.histogram(t.zeros(3), t.zeros(1))",
     "t.histogram(t.zeros(2, 2), 1, weight=t.zeros(1))",
     "t.histogram(t.zeros(2), 4, range=(0, float('inf')))",
-    "t.histogram(t.zeros(2), 4, range=(1, 0))", "t.histogram(t.zeros(2), 4, range=(1, 2, 3))",
-    "t.histogram(t.tensor([1., float('inf')]), 4)", "t.histc(t.tensor([1., float('inf')]), 4)",
+    "t.histogram(t.zeros(2), 4, range=(1, 0))",
+    "t.histogram(t.zeros(2), 4, range=(1, 2, 3))",
+    "t.histogram(t.tensor([1., float('inf')]), 4)",
+    "t.histc(t.tensor([1., float('inf')]), 4)",
     "t.histogramdd(t.zeros(2, 2), 4, range=(1, 0, 0, 1))",
     "t.histogramdd(t.tensor([[1., float('nan')]]), 4)",
     "t.histogramdd(t.zeros(2, 2), [t.zeros(0), t.zeros(2)])",
     "t.histogramdd(t.zeros(2, 2), [t.zeros(2), t.zeros(1, 2)])",
     "t.histogramdd(t.zeros(2, 2), [t.zeros(2, dtype=t.float64), t.zeros(2)])",
-    "t.all(t.ones(2), out=t.empty(0))", "t.any(t.ones(2, 2), 0, out=t.empty(0, dtype=t.int8))",
-]  # fmt: skip
+    "t.all(t.ones(2), out=t.empty(0))",
+    "t.any(t.ones(2, 2), 0, out=t.empty(0, dtype=t.int8))",
+]
 
 
 @pytest.mark.parametrize("line", CASES)
@@ -136,10 +142,16 @@ def test_gradient_of_samples(data, spacing, edge_order, jit):
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
 @pytest.mark.parametrize(
     ("size", "arguments", "warns"),
-    [((3,), {"correction": 3}, True), ((1,), {}, True), ((2, 0), {"dim": 1}, True),
-     ((0, 3), {"dim": 1}, True), ((3,), {}, False), ((1,), {"unbiased": False}, False),
-     ((2, 3), {"dim": 1, "correction": 2}, False)],
-)  # fmt: skip
+    [
+        ((3,), {"correction": 3}, True),
+        ((1,), {}, True),
+        ((2, 0), {"dim": 1}, True),
+        ((0, 3), {"dim": 1}, True),
+        ((3,), {}, False),
+        ((1,), {"unbiased": False}, False),
+        ((2, 3), {"dim": 1, "correction": 2}, False),
+    ],
+)
 def test_no_degrees_of_freedom(name, size, arguments, warns):
     for t in (torchlike, torch):
         with warnings.catch_warnings(record=True) as caught:

@@ -13,9 +13,16 @@ from tests.parity.oracle import compare  # noqa: E402
 @pytest.mark.parametrize("act", ["+a", "t.positive(a)", "a.positive()"])
 @pytest.mark.parametrize(
     "made",
-    ["t.ones(2)", "t.ones(2, requires_grad=True)", "t.tensor([1])", "t.ones(2, 2)[0]",
-     "t.nn.Parameter(t.ones(2))", "t.eye(2).to_sparse()", "t.ones(2).as_subclass(S)"],
-)  # fmt: skip
+    [
+        "t.ones(2)",
+        "t.ones(2, requires_grad=True)",
+        "t.tensor([1])",
+        "t.ones(2, 2)[0]",
+        "t.nn.Parameter(t.ones(2))",
+        "t.eye(2).to_sparse()",
+        "t.ones(2).as_subclass(S)",
+    ],
+)
 def test_it_is_the_tensor_itself(made: str, act: str) -> None:
     def is_same(t: Any) -> bool:
         subclass = type("S", (t.Tensor,), {})

@@ -13,8 +13,27 @@ torch = pytest.importorskip("torch")
 import torchlike  # noqa: E402
 
 INF, NAN = math.inf, math.nan
-ENDS = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.0, -1.5, -2.5, 10.0, -30.5, -1e-30, 100.0,
-        -1e30, INF, -INF, NAN)  # fmt: skip
+ENDS = (
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.0,
+    -1.0,
+    2.0,
+    -2.0,
+    3.0,
+    -1.5,
+    -2.5,
+    10.0,
+    -30.5,
+    -1e-30,
+    100.0,
+    -1e30,
+    INF,
+    -INF,
+    NAN,
+)
 POWERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 9.0, 10.0, 300.0, 1e4, NAN)
 WITHIN = {"float32": 1e-5, "float64": 1e-12}
 

@@ -13,43 +13,59 @@ torch = pytest.importorskip("torch")
 #: name -> options, several for each optimizer.
 CASES = {
     "SGD": [
-        {"lr": 0.1}, {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01, "maximize": True},
+        {"lr": 0.1},
+        {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01, "maximize": True},
         {"lr": 0.05, "momentum": 0.9, "nesterov": True},
         {"lr": 0.05, "momentum": 0.9, "dampening": 0.2},
     ],
     "Adam": [
-        {"lr": 0.05}, {"lr": 0.05, "amsgrad": True, "weight_decay": 0.1},
-        {"betas": (0.8, 0.95), "maximize": True, "decoupled_weight_decay": True,
-         "weight_decay": 0.1, "foreach": True},
+        {"lr": 0.05},
+        {"lr": 0.05, "amsgrad": True, "weight_decay": 0.1},
+        {
+            "betas": (0.8, 0.95),
+            "maximize": True,
+            "decoupled_weight_decay": True,
+            "weight_decay": 0.1,
+            "foreach": True,
+        },
     ],
     "AdamW": [{"lr": 0.05}, {"weight_decay": 0.3, "amsgrad": True, "fused": True}],
     "Adamax": [{}, {"lr": 0.05, "betas": (0.7, 0.99), "weight_decay": 0.1, "maximize": True}],
     "NAdam": [
-        {}, {"lr": 0.05, "weight_decay": 0.1, "momentum_decay": 0.01},
+        {},
+        {"lr": 0.05, "weight_decay": 0.1, "momentum_decay": 0.01},
         {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True},
     ],
     "RAdam": [
-        {"lr": 0.01}, {"lr": 0.05, "betas": (0.9, 0.9), "weight_decay": 0.1},
+        {"lr": 0.01},
+        {"lr": 0.05, "betas": (0.9, 0.9), "weight_decay": 0.1},
         {"weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True},
     ],
     "Adagrad": [
-        {}, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5},
+        {},
+        {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5},
     ],
     "Adadelta": [{}, {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1, "maximize": True}],
     "RMSprop": [
-        {}, {"momentum": 0.9, "weight_decay": 0.01}, {"centered": True, "alpha": 0.9},
+        {},
+        {"momentum": 0.9, "weight_decay": 0.01},
+        {"centered": True, "alpha": 0.9},
         {"centered": True, "momentum": 0.5, "maximize": True},
     ],
     "ASGD": [{}, {"lr": 0.1, "lambd": 0.01, "alpha": 0.5, "t0": 5, "weight_decay": 0.1}],
     "Rprop": [{}, {"lr": 0.1, "etas": (0.3, 1.5), "step_sizes": (1e-3, 0.5), "maximize": True}],
-    "Adafactor": [{}, {"lr": 0.1, "beta2_decay": -0.5, "d": 2.0, "weight_decay": 0.1},
-                  {"eps": (1e-6, 1e-2), "maximize": True}],
+    "Adafactor": [
+        {},
+        {"lr": 0.1, "beta2_decay": -0.5, "d": 2.0, "weight_decay": 0.1},
+        {"eps": (1e-6, 1e-2), "maximize": True},
+    ],
     "Muon": [{}, {"lr": 0.02, "nesterov": False, "adjust_lr_fn": "match_rms_adamw"}],
-}  # fmt: skip
+}
 each = pytest.mark.parametrize(
-    ("name", "options"), [(n, o) for n, table in CASES.items() for o in table],
+    ("name", "options"),
+    [(n, o) for n, table in CASES.items() for o in table],
     ids=[f"{n}-{i}" for n, table in CASES.items() for i in range(len(table))],
-)  # fmt: skip
+)
 STEPS = 20
 
 
@@ -178,9 +194,12 @@ def _rosenbrock(t, options, steps=4):
 
 @pytest.mark.parametrize(
     "options",
-    [{"lr": 0.1}, {"line_search_fn": "strong_wolfe"},
-     {"line_search_fn": "strong_wolfe", "max_iter": 5, "history_size": 3, "max_eval": 7}],
-)  # fmt: skip
+    [
+        {"lr": 0.1},
+        {"line_search_fn": "strong_wolfe"},
+        {"line_search_fn": "strong_wolfe", "max_iter": 5, "history_size": 3, "max_eval": 7},
+    ],
+)
 def test_lbfgs(options):
     losses, p, state = _rosenbrock(torchlike, options)
     expected, q, their_state = _rosenbrock(torch, options)
@@ -193,14 +212,27 @@ def test_lbfgs(options):
 
 
 BAD = [
-    ("SGD", {"lr": -1}), ("SGD", {"nesterov": True}), ("Adam", {"betas": (1.0, 0.9)}),
-    ("Adamax", {"eps": -1}), ("NAdam", {"momentum_decay": -1}), ("RAdam", {"weight_decay": -1}),
-    ("Adagrad", {"lr_decay": -1}), ("Adagrad", {"initial_accumulator_value": -1}),
-    ("Adadelta", {"rho": 1.5}), ("RMSprop", {"alpha": -1}), ("RMSprop", {"momentum": -1}),
-    ("ASGD", {"weight_decay": -1}), ("Rprop", {"etas": (1.1, 1.2)}), ("Adafactor", {"lr": -1}),
-    ("Adafactor", {"d": 0.5}), ("Adafactor", {"eps": (-1, 1)}), ("Muon", {"momentum": -1}),
-    ("Muon", {"adjust_lr_fn": "x"}), ("LBFGS", {"lr": -1}), ("SparseAdam", {"lr": 0}),
-]  # fmt: skip
+    ("SGD", {"lr": -1}),
+    ("SGD", {"nesterov": True}),
+    ("Adam", {"betas": (1.0, 0.9)}),
+    ("Adamax", {"eps": -1}),
+    ("NAdam", {"momentum_decay": -1}),
+    ("RAdam", {"weight_decay": -1}),
+    ("Adagrad", {"lr_decay": -1}),
+    ("Adagrad", {"initial_accumulator_value": -1}),
+    ("Adadelta", {"rho": 1.5}),
+    ("RMSprop", {"alpha": -1}),
+    ("RMSprop", {"momentum": -1}),
+    ("ASGD", {"weight_decay": -1}),
+    ("Rprop", {"etas": (1.1, 1.2)}),
+    ("Adafactor", {"lr": -1}),
+    ("Adafactor", {"d": 0.5}),
+    ("Adafactor", {"eps": (-1, 1)}),
+    ("Muon", {"momentum": -1}),
+    ("Muon", {"adjust_lr_fn": "x"}),
+    ("LBFGS", {"lr": -1}),
+    ("SparseAdam", {"lr": 0}),
+]
 
 
 @pytest.mark.parametrize(("name", "options"), BAD)
@@ -246,8 +278,10 @@ def test_hooks_and_groups():
 
 
 def test_momentum_and_betas_change_without_a_recompile():
-    for name, key, values in (("SGD", "momentum", (0.9, 0.8)),
-                              ("Adam", "betas", ((0.9, 0.99), (0.8, 0.95)))):  # fmt: skip
+    for name, key, values in (
+        ("SGD", "momentum", (0.9, 0.8)),
+        ("Adam", "betas", ((0.9, 0.99), (0.8, 0.95))),
+    ):
         results = []
         for t in (torchlike, torch):
             p = t.ones(3, requires_grad=True)
@@ -275,9 +309,16 @@ def test_warnings_are_errors_here():
 
 
 DIFFERENTIABLE = [
-    ("SGD", {}), ("Adam", {}), ("AdamW", {}), ("NAdam", {}), ("RAdam", {}), ("Adagrad", {}),
-    ("Adadelta", {"lr": 1.0}), ("RMSprop", {}), ("ASGD", {}),
-]  # fmt: skip
+    ("SGD", {}),
+    ("Adam", {}),
+    ("AdamW", {}),
+    ("NAdam", {}),
+    ("RAdam", {}),
+    ("Adagrad", {}),
+    ("Adadelta", {"lr": 1.0}),
+    ("RMSprop", {}),
+    ("ASGD", {}),
+]
 
 
 @pytest.mark.parametrize(("name", "options"), DIFFERENTIABLE)

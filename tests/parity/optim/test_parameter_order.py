@@ -17,11 +17,15 @@ def orders(t):
         return [("b", t.ones(1)), ("a", t.ones(1)), ("c", t.ones(1))]
 
     made = [
-        t.nn.ParameterDict(given) for given in (
-            dict(pairs()), OrderedDict(pairs()), pairs(), MappingProxyType(dict(pairs())),
+        t.nn.ParameterDict(given)
+        for given in (
+            dict(pairs()),
+            OrderedDict(pairs()),
+            pairs(),
+            MappingProxyType(dict(pairs())),
             t.nn.ParameterDict(pairs()),
         )
-    ]  # fmt: skip
+    ]
     made += [made[2] | dict(pairs()[::-1]), made[0].copy(), t.nn.ParameterDict()]
     made[-1].update({"z": t.ones(1), "y": t.ones(1)})
     made[-1] |= {"m": t.ones(1), "l": t.ones(1)}

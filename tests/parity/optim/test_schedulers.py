@@ -34,24 +34,30 @@ CASES = {
     "Restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 5, 2, 0.001),
     "Restarts-1": lambda s, o: s.CosineAnnealingWarmRestarts(o, 7),
     "Cyclic": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 5, 8),
-    "Cyclic-2": lambda s, o: s.CyclicLR(o, [0.01, 0.02], 0.1, 4, mode="triangular2",
-                                        cycle_momentum=False),
+    "Cyclic-2": lambda s, o: s.CyclicLR(
+        o, [0.01, 0.02], 0.1, 4, mode="triangular2", cycle_momentum=False
+    ),
     "Cyclic-exp": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 4, mode="exp_range", gamma=0.98),
     "Cyclic-own": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 4, scale_fn=Halving(2)),
     "OneCycle": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=60),
-    "OneCycle-3": lambda s, o: s.OneCycleLR(o, [0.5, 0.2], epochs=6, steps_per_epoch=10,
-                                            three_phase=True, anneal_strategy="linear"),
+    "OneCycle-3": lambda s, o: s.OneCycleLR(
+        o, [0.5, 0.2], epochs=6, steps_per_epoch=10, three_phase=True, anneal_strategy="linear"
+    ),
     "Sequential": lambda s, o: s.SequentialLR(
-        o, [s.ConstantLR(o, 0.1, 3), s.LinearLR(o, 0.5), s.ExponentialLR(o, 0.9)], [5, 12]),
+        o, [s.ConstantLR(o, 0.1, 3), s.LinearLR(o, 0.5), s.ExponentialLR(o, 0.9)], [5, 12]
+    ),
     "Sequential-warm": lambda s, o: s.SequentialLR(
-        o, [s.LinearLR(o, 0.01, total_iters=10), s.CosineAnnealingLR(o, 40)], [10]),
+        o, [s.LinearLR(o, 0.01, total_iters=10), s.CosineAnnealingLR(o, 40)], [10]
+    ),
     "Chained": lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9)]),
     "SWA": lambda s, o: None,
     "SWA-linear": lambda s, o: None,
-}  # fmt: skip
+}
 each = pytest.mark.parametrize("name", CASES)
-SWA = {"SWA": {"swa_lr": 0.05}, "SWA-linear": {
-    "swa_lr": [0.05, 0.2], "anneal_epochs": 5, "anneal_strategy": "linear"}}  # fmt: skip
+SWA = {
+    "SWA": {"swa_lr": 0.05},
+    "SWA-linear": {"swa_lr": [0.05, 0.2], "anneal_epochs": 5, "anneal_strategy": "linear"},
+}
 
 
 def optimizer(t, kind="SGD"):
@@ -69,8 +75,10 @@ def schedule(t, name, o):
 
 
 def settings(o):
-    return [{k: v for k, v in g.items() if k not in ("params", "foreach", "fused")}
-            for g in o.param_groups]  # fmt: skip
+    return [
+        {k: v for k, v in g.items() if k not in ("params", "foreach", "fused")}
+        for g in o.param_groups
+    ]
 
 
 def run(t, name, kind="SGD", steps=50):
@@ -113,10 +121,12 @@ def test_a_state_continues(name):
 def test_plateau():
     metrics = [5, 4, 4, 4, 4, 3.9999, 3, 3, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2]
     for options in (
-        {"patience": 2}, {"patience": 1, "cooldown": 2, "threshold_mode": "abs"},
-        {"mode": "max", "factor": 0.5, "min_lr": [0.05, 0.1]}, {"patience": 0, "threshold": 0.3},
+        {"patience": 2},
+        {"patience": 1, "cooldown": 2, "threshold_mode": "abs"},
+        {"mode": "max", "factor": 0.5, "min_lr": [0.05, 0.1]},
+        {"patience": 0, "threshold": 0.3},
         {"mode": "max", "threshold_mode": "abs", "patience": 3, "min_lr": 1e-3},
-    ):  # fmt: skip
+    ):
         rates = []
         for t in (torchlike, torch):
             o = optimizer(t)
@@ -183,18 +193,21 @@ COMPLAINTS = {
     "mode": lambda t: t.optim.lr_scheduler.CyclicLR(optimizer(t), 0.1, 1, mode="x"),
     "length": lambda t: t.optim.lr_scheduler.CyclicLR(optimizer(t), [0.1], 1),
     "momentum": lambda t: t.optim.lr_scheduler.CyclicLR(
-        t.optim.Adagrad([t.ones(1, requires_grad=True)]), 0.1, 1),
+        t.optim.Adagrad([t.ones(1, requires_grad=True)]), 0.1, 1
+    ),
     "total": lambda t: t.optim.lr_scheduler.OneCycleLR(optimizer(t), 0.1),
     "strategy": lambda t: t.optim.lr_scheduler.OneCycleLR(
-        optimizer(t), 0.1, 10, anneal_strategy="x"),
+        optimizer(t), 0.1, 10, anneal_strategy="x"
+    ),
     "milestones": lambda t: t.optim.lr_scheduler.SequentialLR(
-        o := optimizer(t), [t.optim.lr_scheduler.StepLR(o, 1)], [1]),
+        o := optimizer(t), [t.optim.lr_scheduler.StepLR(o, 1)], [1]
+    ),
     "factor": lambda t: t.optim.lr_scheduler.ReduceLROnPlateau(optimizer(t), factor=1),
     "plateau-mode": lambda t: t.optim.lr_scheduler.ReduceLROnPlateau(optimizer(t), "x"),
     "none": lambda t: t.optim.lr_scheduler.ChainedScheduler([]),
     "order": lambda t: t.optim.lr_scheduler.StepLR(optimizer(t), 1).step(),
     "get_lr": lambda t: t.optim.lr_scheduler.StepLR(optimizer(t), 1).get_lr(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", COMPLAINTS)
@@ -226,9 +239,11 @@ def test_averaged_models(how):
         t.manual_seed(0)
         model = t.nn.Sequential(t.nn.Linear(3, 4), t.nn.BatchNorm1d(4), t.nn.Linear(4, 1))
         options = {
-            "mean": {}, "ema": {"multi_avg_fn": swa.get_ema_multi_avg_fn(0.9)},
-            "ema-one": {"avg_fn": swa.get_ema_avg_fn(0.9)}, "buffers": {"use_buffers": True},
-        }[how]  # fmt: skip
+            "mean": {},
+            "ema": {"multi_avg_fn": swa.get_ema_multi_avg_fn(0.9)},
+            "ema-one": {"avg_fn": swa.get_ema_avg_fn(0.9)},
+            "buffers": {"use_buffers": True},
+        }[how]
         averaged = swa.AveragedModel(model, **options)
         o = t.optim.SGD(model.parameters(), lr=0.1)
         xs = [t.rand(5, 3) for _ in range(4)]

@@ -157,9 +157,15 @@ def test_a_wrapper_in_a_file(of_parameter, weights_only):
         with t.serialization.safe_globals([SAVED[t]]):
             y = t.load(file, weights_only=weights_only)["x"]
         return (
-            y.note, y.inner, type(y) is SAVED[t], isinstance(y, t.nn.Parameter), y.requires_grad,
-            y.shape, y.stride(), str(y.dtype),
-        )  # fmt: skip
+            y.note,
+            y.inner,
+            type(y) is SAVED[t],
+            isinstance(y, t.nn.Parameter),
+            y.requires_grad,
+            y.shape,
+            y.stride(),
+            str(y.dtype),
+        )
 
     compare(loaded)
 

@@ -58,11 +58,15 @@ SGD, ADAMW = "SGD(model.parameters(), lr=0.1)", "AdamW(model.parameters(), lr=0.
 COMPILED = "train_step = torch.compile(train_step)"
 
 
-@pytest.mark.parametrize(("optimizer", "compile_"), [
-    (SGD, COMPILED), pytest.param(ADAMW, "", marks=pytest.mark.exhaustive),
-    pytest.param(SGD, "", marks=pytest.mark.full),
-    pytest.param(ADAMW, COMPILED, marks=pytest.mark.full),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("optimizer", "compile_"),
+    [
+        (SGD, COMPILED),
+        pytest.param(ADAMW, "", marks=pytest.mark.exhaustive),
+        pytest.param(SGD, "", marks=pytest.mark.full),
+        pytest.param(ADAMW, COMPILED, marks=pytest.mark.full),
+    ],
+)
 def test_steps_and_losses(tmp_path, optimizer, compile_):
     entries, losses = record(tmp_path, optimizer=optimizer, compile=compile_)
     assert entries["losses"] == losses

@@ -10,10 +10,11 @@ torch = pytest.importorskip("torch")
 @pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")
 def test_profiler_schedules():
     for options in (
-        {"wait": 1, "warmup": 1, "active": 2}, {"wait": 0, "warmup": 0, "active": 1, "repeat": 2},
+        {"wait": 1, "warmup": 1, "active": 2},
+        {"wait": 0, "warmup": 0, "active": 1, "repeat": 2},
         {"wait": 2, "warmup": 1, "active": 3, "repeat": 1, "skip_first": 4},
         {"wait": 2, "warmup": 1, "active": 1, "skip_first": 2, "skip_first_wait": 1},
-    ):  # fmt: skip
+    ):
         mine, theirs = (t.profiler.schedule(**options) for t in (torchlike, torch))
         assert [mine(i).name for i in range(30)] == [theirs(i).name for i in range(30)]
 
@@ -31,8 +32,15 @@ def test_the_table_of_averages_has_pytorchs_columns():
         table = averages.table(sort_by="self_cpu_time_total", row_limit=2, header="above")
         lines = table.splitlines()
         (row,) = [e for e in averages if e.key == "a region"]
-        values = [row.count, row.cpu_time * 2 == row.cpu_time_total, row.self_cpu_time_total > 0,
-                  row.device_time_total, row.flops, row.cpu_memory_usage, row.is_async]  # fmt: skip
+        values = [
+            row.count,
+            row.cpu_time * 2 == row.cpu_time_total,
+            row.self_cpu_time_total > 0,
+            row.device_time_total,
+            row.flops,
+            row.cpu_memory_usage,
+            row.is_async,
+        ]
         found.append([lines[1], lines[3].split(), lines[-1].split(":")[0], len(lines), values])
         assert sum(e.self_cpu_time_total for e in averages) == pytest.approx(
             averages.self_cpu_time_total

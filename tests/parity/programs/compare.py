@@ -183,16 +183,20 @@ class Comparison:
         """Which tensors share memory, and where in it each begins."""
         ours = _storages([self.ours.env[n] for n in names])
         theirs = _storages([self.theirs.env[n] for n in names])
-        equal("shared storages", dict(zip(names, ours, strict=True)),
-              dict(zip(names, theirs, strict=True)))  # fmt: skip
+        equal(
+            "shared storages",
+            dict(zip(names, ours, strict=True)),
+            dict(zip(names, theirs, strict=True)),
+        )
 
     # -- gradients ---------------------------------------------------------------------------------
 
     def gradients(self) -> None:
         names = [
-            n for n in self.theirs.names("t")
+            n
+            for n in self.theirs.names("t")
             if self.theirs.env[n].requires_grad and self.theirs.env[n].numel()
-        ]  # fmt: skip
+        ]
         if not names:
             return
         terms = []
@@ -255,9 +259,10 @@ def lost_history(t: Any) -> bool:
     """
     node = t.grad_fn
     return (
-        node is not None and node.name().startswith("AsStridedBackward")
+        node is not None
+        and node.name().startswith("AsStridedBackward")
         and node.next_functions[0][0] is None
-    )  # fmt: skip
+    )
 
 
 def _node_name(t: Any) -> str | None:

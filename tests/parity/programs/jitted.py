@@ -48,10 +48,13 @@ def check_jitted(program: Program) -> bool:
         where = f"call {call}"
         assert ours.keys() == expected.keys(), f"{where}: {ours.keys()}\n{program!r}"
         largest = max(
-            (np.abs(v[np.isfinite(v)]).max(initial=1.0) for v in expected.values()
-             if isinstance(v, np.ndarray)),
+            (
+                np.abs(v[np.isfinite(v)]).max(initial=1.0)
+                for v in expected.values()
+                if isinstance(v, np.ndarray)
+            ),
             default=1.0,
-        )  # fmt: skip
+        )
         for name, v in expected.items():
             assert _same(ours[name], v, largest), (
                 f"{where}: {name} is {ours[name]}, eagerly {v}\n{program!r}"
@@ -65,10 +68,11 @@ def _same(ours: Any, expected: Any, largest: float) -> Any:
     if not isinstance(expected, np.ndarray):
         return ours == expected
     return (
-        isinstance(ours, np.ndarray) and ours.shape == expected.shape
+        isinstance(ours, np.ndarray)
+        and ours.shape == expected.shape
         and ours.dtype == expected.dtype
         and np.allclose(ours, expected, TOLERANCE, TOLERANCE * largest, equal_nan=True)
-    )  # fmt: skip
+    )
 
 
 def _calls(program: Program, wrap: Any) -> list[dict[str, Any]]:
@@ -112,9 +116,9 @@ def _calls(program: Program, wrap: Any) -> list[dict[str, Any]]:
                 result[f"{name}.grad"] = t.grad
                 result[f"{name}.geometry"] = (tuple(t.shape), t.stride(), t.storage_offset())
                 result[f"{name}.requires_grad"] = bool(t.requires_grad)
-            found.append({
-                k: values(v) if isinstance(v, torchlike.Tensor) else v for k, v in result.items()
-            })  # fmt: skip
+            found.append(
+                {k: values(v) if isinstance(v, torchlike.Tensor) else v for k, v in result.items()}
+            )
     return found
 
 

@@ -58,9 +58,13 @@ class Run:
 
 @st.composite
 def programs(
-    draw: Any, library: Any, around: Callable[[], Any], kinds: Sequence[Callable[..., str]],
-    longest: int = 14, suits: Callable[[str], Any] = bool,
-) -> Program:  # fmt: skip
+    draw: Any,
+    library: Any,
+    around: Callable[[], Any],
+    kinds: Sequence[Callable[..., str]],
+    longest: int = 14,
+    suits: Callable[[str], Any] = bool,
+) -> Program:
     """A program of up to ``longest`` lines after its first leaves; a line that ``suits`` does not
     hold of is left out."""
     run = Run(library, around)

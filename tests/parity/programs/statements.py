@@ -143,8 +143,20 @@ def _other_shape(s: Source, x: Any) -> tuple[int, ...]:
 
 def view_reshaping(s: Source) -> str:
     n, x = s.tensor()
-    kind = s.pick(("view", "reshape", "reshape", "flatten", "squeeze", "unsqueeze", "ravel",
-                   "unflatten", "squeeze_dim", "view_as"))  # fmt: skip
+    kind = s.pick(
+        (
+            "view",
+            "reshape",
+            "reshape",
+            "flatten",
+            "squeeze",
+            "unsqueeze",
+            "ravel",
+            "unflatten",
+            "squeeze_dim",
+            "view_as",
+        )
+    )
     if kind in ("view", "reshape"):
         call = f"{kind}({_other_shape(s, x)})"
     elif kind == "unsqueeze":
@@ -225,8 +237,16 @@ def view_pieces(s: Source) -> str:
 def view_complex(s: Source) -> str:
     n, x = s.tensor(lambda t: t.dtype.is_complex or (t.dim() and t.shape[-1] == 2))
     if x.dtype.is_complex:
-        call = s.pick(("torch.view_as_real({})", "{}.real", "{}.imag", "{}.conj()",
-                       "{}.resolve_conj()", "{}.mH" if x.dim() >= 2 else "{}.conj()"))  # fmt: skip
+        call = s.pick(
+            (
+                "torch.view_as_real({})",
+                "{}.real",
+                "{}.imag",
+                "{}.conj()",
+                "{}.resolve_conj()",
+                "{}.mH" if x.dim() >= 2 else "{}.conj()",
+            )
+        )
         return f"{s.new()} = {call.format(n)}"
     return f"{s.new()} = torch.view_as_complex({n})"
 
@@ -238,9 +258,17 @@ def same_dtype(t: Any) -> Any:
 
 def view_strided(s: Source) -> str:
     n, _ = s.tensor(lambda t: t.numel() >= 4 and is_real(t) and same_dtype(t))
-    geometry = s.pick((("(2, 2)", "(2, 1)"), ("(2, 2)", "(1, 2)"), ("(3,)", "(1,)"),
-                       ("(2, 2)", "(1, 1)"), ("(2,)", "(2,)"), ("(3, 2)", "(0, 2)"),
-                       ("(2,)", "(3,)")))  # fmt: skip
+    geometry = s.pick(
+        (
+            ("(2, 2)", "(2, 1)"),
+            ("(2, 2)", "(1, 2)"),
+            ("(3,)", "(1,)"),
+            ("(2, 2)", "(1, 1)"),
+            ("(2,)", "(2,)"),
+            ("(3, 2)", "(0, 2)"),
+            ("(2,)", "(3,)"),
+        )
+    )
     offset = s.pick(("", ", 0", ", 1", ", 2"))
     return f"{s.new()} = {n}.as_strided({geometry[0]}, {geometry[1]}{offset})"
 
@@ -257,16 +285,36 @@ def unary(s: Source) -> str:
     n, x = s.tensor()
     if not is_real(x):
         return f"{s.new()} = {s.pick(('-{}', '{} * 2', '{} + 1')).format(n)}"
-    form = s.pick(("-{}", "{}.relu()", "{}.tanh()", "{}.clamp(-2, 2)", "{} * {}", "{}.abs()",
-                   "{} * 2", "{} + 1", "1 - {}", "torch.where({} > 0, {}, -1.0)"))  # fmt: skip
+    form = s.pick(
+        (
+            "-{}",
+            "{}.relu()",
+            "{}.tanh()",
+            "{}.clamp(-2, 2)",
+            "{} * {}",
+            "{}.abs()",
+            "{} * 2",
+            "{} + 1",
+            "1 - {}",
+            "torch.where({} > 0, {}, -1.0)",
+        )
+    )
     return f"{s.new()} = {form.replace('{}', n)}"
 
 
 def binary(s: Source) -> str:
     n, x = s.tensor(is_real)
     m, _ = s.tensor(lambda t: is_real(t) and (broadcasts(t, x) or broadcasts(x, t)))
-    form = s.pick(("{0} + {1}", "{0} * {1}", "{0} - {1}", "torch.where({0} > 0, {0}, {1})",
-                   "torch.maximum({0}, {1})", "{0}.add({1}, alpha=2)"))  # fmt: skip
+    form = s.pick(
+        (
+            "{0} + {1}",
+            "{0} * {1}",
+            "{0} - {1}",
+            "torch.where({0} > 0, {0}, {1})",
+            "torch.maximum({0}, {1})",
+            "{0}.add({1}, alpha=2)",
+        )
+    )
     return f"{s.new()} = {form.format(n, m)}"
 
 
@@ -295,10 +343,19 @@ def gathering_in_order(s: Source) -> str:
 def gathering(s: Source, suits: Callable[[Any], Any] = lambda t: True) -> str:
     n, x = s.tensor(lambda t: t.dim() and is_real(t) and t.shape[0] and suits(t))
     last = x.shape[0] - 1
-    form = s.pick(("{n}[{n} > 0]", "{n}[[0, {k}]]", "{n}[torch.tensor([0, {k}, 0])]",
-                   "{n}[..., torch.tensor([0, 0])]", "{n}[torch.tensor({k}), None]",
-                   "{n}[None, [0, {k}]]", "{n}[torch.tensor([[0, {k}], [{k}, 0]]).t()]",
-                   "{n}[:, None, [0]]", "{n}[[{k}], ..., [0]]"))  # fmt: skip
+    form = s.pick(
+        (
+            "{n}[{n} > 0]",
+            "{n}[[0, {k}]]",
+            "{n}[torch.tensor([0, {k}, 0])]",
+            "{n}[..., torch.tensor([0, 0])]",
+            "{n}[torch.tensor({k}), None]",
+            "{n}[None, [0, {k}]]",
+            "{n}[torch.tensor([[0, {k}], [{k}, 0]]).t()]",
+            "{n}[:, None, [0]]",
+            "{n}[[{k}], ..., [0]]",
+        )
+    )
     if (form.startswith("{n}[:") or "]," in form) and (x.dim() < 2 or not x.shape[1]):
         form = "{n}[[0, {k}]]"
     if "..." in form and not x.shape[-1]:
@@ -363,8 +420,11 @@ def clashes(read: Any, written: Any) -> Any:
     gap-free, for which PyTorch finds it too dear to look."""
     if not reach(read) & reach(written):
         return False
-    same = read.data_ptr() == written.data_ptr() and read.shape == written.shape and (
-        read.stride() == written.stride())  # fmt: skip
+    same = (
+        read.data_ptr() == written.data_ptr()
+        and read.shape == written.shape
+        and (read.stride() == written.stride())
+    )
     if read.shape != written.shape:
         return True
     if hasattr(read, "a") and read.shape.count(1):
@@ -377,8 +437,16 @@ def clashes(read: Any, written: Any) -> Any:
 def write_tensor(s: Source) -> str:
     n, x = s.tensor(lambda t: is_real(t) and writable(t))
     m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, x) and not clashes(t, x))
-    form = s.pick(("{}.add_({})", "{}.mul_({})", "{}.copy_({})", "{}.copy_({})", "{}[...] = {}",
-                   "{}.sub_({}, alpha=2)"))  # fmt: skip
+    form = s.pick(
+        (
+            "{}.add_({})",
+            "{}.mul_({})",
+            "{}.copy_({})",
+            "{}.copy_({})",
+            "{}[...] = {}",
+            "{}.sub_({}, alpha=2)",
+        )
+    )
     return form.format(n, m)
 
 
@@ -393,13 +461,24 @@ def write_out(s: Source) -> str:
     n, x = s.tensor(is_real)
     m, y = s.tensor(lambda t: is_real(t) and broadcasts(t, x))
     k, _ = s.tensor(
-        lambda t: is_real(t) and size(t) == size(x) and writable(t)
-        and not clashes(x, t) and not clashes(y, t)
-    )  # fmt: skip
+        lambda t: (
+            is_real(t)
+            and size(t) == size(x)
+            and writable(t)
+            and not clashes(x, t)
+            and not clashes(y, t)
+        )
+    )
     # PyTorch lets out= write to what requires grad while none is recorded; then its gradient is of
     # what was overwritten. It is a mistake that neither library can tell from a wanted one.
-    form = s.pick(("torch.add({n}, {m}, out={k})", "torch.mul({n}, {m}, out={k})",
-                   "torch.tanh({n}, out={k})", "torch.neg({n}, out={k})"))  # fmt: skip
+    form = s.pick(
+        (
+            "torch.add({n}, {m}, out={k})",
+            "torch.mul({n}, {m}, out={k})",
+            "torch.tanh({n}, out={k})",
+            "torch.neg({n}, out={k})",
+        )
+    )
     return form.format(n=n, m=m, k=k)
 
 
@@ -413,9 +492,13 @@ def write_item(s: Source) -> str:
         return f"{n}[{index}] = {s.number()}"
     # PyTorch's own gradient of a real number written to complex memory has the wrong dtype.
     m, y = s.tensor(
-        lambda t: is_real(t) and broadcasts(t, part) and not clashes(t, x)
-        and (t.dim() or is_real(x) or not t.requires_grad)
-    )  # fmt: skip
+        lambda t: (
+            is_real(t)
+            and broadcasts(t, part)
+            and not clashes(t, x)
+            and (t.dim() or is_real(x) or not t.requires_grad)
+        )
+    )
     form = s.pick(("=", "=", "+=", "*="))
     if form != "=" and index == ":" and x._is_view() and y.requires_grad and not x.requires_grad:
         # Two writes through x itself; at the second PyTorch still takes x for a leaf.
@@ -431,9 +514,12 @@ def write_advanced(s: Source) -> str:
     if kind == "masked_fill":
         return f"{n}.masked_fill_({n}.detach() > 0, {s.number()})"
     index = {
-        "mask": f"{n}.detach() > 0", "index": f"[{last}]", "put": f"[{last}]",
-        "index_tensor": "torch.tensor([0])", "last": "..., torch.tensor([0])",
-    }[kind]  # fmt: skip
+        "mask": f"{n}.detach() > 0",
+        "index": f"[{last}]",
+        "put": f"[{last}]",
+        "index_tensor": "torch.tensor([0])",
+        "last": "..., torch.tensor([0])",
+    }[kind]
     if kind == "put":
         return (
             f"{n}.index_put_((torch.tensor([0, 0]),), torch.tensor({s.number()}), accumulate=True)"
@@ -467,8 +553,14 @@ def replace_data(s: Source) -> str:
     if any(t._is_view() and (t is x or t._base is x) for t in map(s.env.get, s.tensors)):
         # Taking its memory away from a view or its base makes PyTorch's own history of them wrong.
         return f"{n}.data.mul_({s.number()})"
-    return s.pick((f"{n}.data = {m}.detach().clone()", f"{n}.data.copy_({n}.detach() * 2)",
-                   f"{n}.data.mul_({s.number()})", f"{n}.data = {m}.data"))  # fmt: skip
+    return s.pick(
+        (
+            f"{n}.data = {m}.detach().clone()",
+            f"{n}.data.copy_({n}.detach() * 2)",
+            f"{n}.data.mul_({s.number()})",
+            f"{n}.data = {m}.data",
+        )
+    )
 
 
 def change_geometry(s: Source) -> str:
@@ -501,8 +593,14 @@ def change_size(s: Source) -> str:
 def autograd_flag(s: Source) -> str:
     # Whether the views that a tensor already has follow requires_grad_ depends on its version.
     n, _ = s.tensor(lambda t: not any(s.env[v]._base is t for v in s.tensors))
-    return s.pick((f"{n}.requires_grad_()", f"{n}.requires_grad_()", f"{n}.requires_grad_(False)",
-                   f"{n}.detach_()"))  # fmt: skip
+    return s.pick(
+        (
+            f"{n}.requires_grad_()",
+            f"{n}.requires_grad_()",
+            f"{n}.requires_grad_(False)",
+            f"{n}.detach_()",
+        )
+    )
 
 
 def takes_hooks(t: Any) -> Any:
@@ -557,23 +655,64 @@ def branch(s: Source) -> str:
 
 
 VIEWS = (
-    view_permuting, view_reshaping, view_part, view_part, view_diagonal, view_windows,
-    view_expanded, view_pieces,
-)  # fmt: skip
+    view_permuting,
+    view_reshaping,
+    view_part,
+    view_part,
+    view_diagonal,
+    view_windows,
+    view_expanded,
+    view_pieces,
+)
 VALUES = (unary, binary, reduction, copying, gathering)
-WRITES = (write_number, write_unary, write_tensor, write_tensor, write_item, write_item,
-          write_advanced)  # fmt: skip
+WRITES = (
+    write_number,
+    write_unary,
+    write_tensor,
+    write_tensor,
+    write_item,
+    write_item,
+    write_advanced,
+)
 AUTOGRAD = (autograd_flag, autograd_hook, backward_now, second_order)
 #: The kinds with PyTorch as reference, as often as they stand here.
 EVERYTHING = (
-    leaf, *VIEWS, *VIEWS, casting, view_complex, view_strided, view_alias, *VALUES, joining, like,
-    *WRITES, *WRITES, write_complex, write_out, share, write_array, replace_data, change_geometry,
+    leaf,
+    *VIEWS,
+    *VIEWS,
+    casting,
+    view_complex,
+    view_strided,
+    view_alias,
+    *VALUES,
+    joining,
+    like,
+    *WRITES,
+    *WRITES,
+    write_complex,
+    write_out,
+    share,
+    write_array,
+    replace_data,
+    change_geometry,
     change_size,
-    *AUTOGRAD, custom_function, custom_function, branch,
-)  # fmt: skip
+    *AUTOGRAD,
+    custom_function,
+    custom_function,
+    branch,
+)
 #: The kinds that the NumPy reference understands.
 WITHOUT_AUTOGRAD = (
-    leaf_plain, *VIEWS, view_strided, view_alias, unary, binary, reduction, copying,
+    leaf_plain,
+    *VIEWS,
+    view_strided,
+    view_alias,
+    unary,
+    binary,
+    reduction,
+    copying,
     gathering_in_order,
-    *WRITES, write_array, share,
-)  # fmt: skip
+    *WRITES,
+    write_array,
+    share,
+)

@@ -235,8 +235,11 @@ class Tensor:
             return Tensor(_in_order_of_index(made, index))
         if not isinstance(made, np.ndarray):  # a NumPy scalar
             made = self.a[index if isinstance(index, tuple) else (index,)][...]
-            full = (*index, ...) if isinstance(index, tuple) and Ellipsis not in index else (
-                (index, ...) if not isinstance(index, tuple) else index)  # fmt: skip
+            full = (
+                (*index, ...)
+                if isinstance(index, tuple) and Ellipsis not in index
+                else ((index, ...) if not isinstance(index, tuple) else index)
+            )
             made = self.a[full]
         return self._view(made)
 
@@ -356,8 +359,10 @@ class Tensor:
     def __setitem__(self, index: Any, value: Any) -> None:
         part = self[index]
         if part.storage is not self.storage:  # index tensors
-            mask = any(np.asarray(i).dtype == bool for i in
-                       (plain(index) if isinstance(index, tuple) else (plain(index),)))  # fmt: skip
+            mask = any(
+                np.asarray(i).dtype == bool
+                for i in (plain(index) if isinstance(index, tuple) else (plain(index),))
+            )
             if isinstance(value, Tensor):
                 if value.a.dtype != self.a.dtype and not (mask and value.numel() == 1):
                     raise RuntimeError("Index put requires the source and destination dtypes match")

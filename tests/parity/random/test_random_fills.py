@@ -19,14 +19,22 @@ from torchlike.random.engine import Engine  # noqa: E402
 from torchlike.random.topk_order import largest  # noqa: E402
 
 NUMPY = {
-    torch.float32: np.dtype("float32"), torch.float64: np.dtype("float64"),
-    torch.float16: np.dtype("float16"), torch.bfloat16: np.dtype(ml_dtypes.bfloat16),
-    torch.int64: np.dtype("int64"), torch.int32: np.dtype("int32"),
-    torch.int16: np.dtype("int16"), torch.int8: np.dtype("int8"), torch.uint8: np.dtype("uint8"),
-    torch.bool: np.dtype("bool"), torch.uint16: np.dtype("uint16"),
-    torch.uint32: np.dtype("uint32"), torch.uint64: np.dtype("uint64"),
-    torch.complex64: np.dtype("complex64"), torch.complex128: np.dtype("complex128"),
-}  # fmt: skip
+    torch.float32: np.dtype("float32"),
+    torch.float64: np.dtype("float64"),
+    torch.float16: np.dtype("float16"),
+    torch.bfloat16: np.dtype(ml_dtypes.bfloat16),
+    torch.int64: np.dtype("int64"),
+    torch.int32: np.dtype("int32"),
+    torch.int16: np.dtype("int16"),
+    torch.int8: np.dtype("int8"),
+    torch.uint8: np.dtype("uint8"),
+    torch.bool: np.dtype("bool"),
+    torch.uint16: np.dtype("uint16"),
+    torch.uint32: np.dtype("uint32"),
+    torch.uint64: np.dtype("uint64"),
+    torch.complex64: np.dtype("complex64"),
+    torch.complex128: np.dtype("complex128"),
+}
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 COMPLEX = (torch.complex64, torch.complex128)
 INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -125,9 +133,14 @@ def test_uniform(pair):
 def test_uniform_extremes(dtype):
     pair = Pair(3)
     for from_, to in (
-        (0, 5e-324), (0, 1e-45), (-1e-40, 3e-40), (1.0, 1.0), (-3e4, 3e4), (1e-30, 1.0),
+        (0, 5e-324),
+        (0, 1e-45),
+        (-1e-40, 3e-40),
+        (1.0, 1.0),
+        (-3e4, 3e4),
+        (1e-30, 1.0),
         (1 - 1e-7, 1 + 1e-7),
-    ):  # fmt: skip
+    ):
         pair.same(
             empty((5000,), dtype).uniform_(from_, to, generator=pair.torch),
             fills.uniform(pair.engine, (5000,), NUMPY[dtype], from_, to),
@@ -188,9 +201,12 @@ def test_large_fills(dtype):
         fills.uniform(pair.engine, (n,), NUMPY[dtype], -0.1, 0.9),
     )
     for name, numbers in (
-        ("exponential", (0.7,)), ("geometric", (0.01,)), ("geometric", (0.7,)),
-        ("cauchy", (0.3, 1.5)), ("log_normal", (0.3, 0.5)),
-    ):  # fmt: skip
+        ("exponential", (0.7,)),
+        ("geometric", (0.01,)),
+        ("geometric", (0.7,)),
+        ("cauchy", (0.3, 1.5)),
+        ("log_normal", (0.3, 0.5)),
+    ):
         pair.same(
             getattr(empty((n,), dtype), f"{name}_")(*numbers, generator=pair.torch),
             getattr(fills, name)(pair.engine, (n,), NUMPY[dtype], *numbers),
@@ -276,11 +292,14 @@ def test_bernoulli_tensor(pair):
 def test_continuous(pair):
     for dtype in FLOATS:
         for name, numbers in (
-            ("exponential", (pair.real(0.01, 9),)), ("exponential", (1.0,)),
+            ("exponential", (pair.real(0.01, 9),)),
+            ("exponential", (1.0,)),
             ("geometric", (pair.real(0.01, 0.99),)),
-            ("cauchy", (pair.real(-3, 3), pair.real(0.01, 5))), ("cauchy", (0.0, 1.0)),
-            ("log_normal", (pair.real(-3, 3), pair.real(0.01, 5))), ("log_normal", (1.0, 2.0)),
-        ):  # fmt: skip
+            ("cauchy", (pair.real(-3, 3), pair.real(0.01, 5))),
+            ("cauchy", (0.0, 1.0)),
+            ("log_normal", (pair.real(-3, 3), pair.real(0.01, 5))),
+            ("log_normal", (1.0, 2.0)),
+        ):
             shape = pair.shape()
             pair.same(
                 getattr(empty(shape, dtype), f"{name}_")(*numbers, generator=pair.torch),
@@ -310,10 +329,13 @@ def test_multinomial(pair):
         shape = pair.one_of(((categories,), (1, categories), (4, categories)))
         p = weights(pair, shape, dtype)
         for k, replacement in (
-            (1, False), (1, True), (17, True), (categories, False),
+            (1, False),
+            (1, True),
+            (17, True),
+            (categories, False),
             (int(pair.choice.integers(1, categories + 1)), False),
             (max(1, categories // 70), False),
-        ):  # fmt: skip
+        ):
             pair.same(
                 torch.multinomial(p, k, replacement, generator=pair.torch),
                 fills.multinomial(pair.engine, to_numpy(p), k, replacement),
@@ -406,8 +428,9 @@ def test_dropout_family(pair):
         assert bits(noise) == bits(mask.astype(array.dtype) * scale)
         if 0.0 < p < 1.0:
             for function, noise_shape in (
-                (torch.alpha_dropout, shape), (torch.feature_alpha_dropout, small)
-            ):  # fmt: skip
+                (torch.alpha_dropout, shape),
+                (torch.feature_alpha_dropout, small),
+            ):
                 expected = function(x, p, True)
                 noise, shift = fills.alpha_dropout_noise(engine, noise_shape, array.dtype, p)
                 pair.same(expected, array * noise + shift)

@@ -801,8 +801,9 @@ def _normed(t: Any, training: bool, **tangents: Any) -> Any:
     fw = t.autograd.forward_ad
     given = {
         "input": t.tensor([[1.0, 5.0], [2.0, 4.0], [4.0, 9.0]]),
-        "running_mean": t.tensor([1.0, 2.0]), "running_var": t.tensor([3.0, 2.0]),
-    }  # fmt: skip
+        "running_mean": t.tensor([1.0, 2.0]),
+        "running_var": t.tensor([3.0, 2.0]),
+    }
     with fw.dual_level():
         for name, tangent in tangents.items():
             given[name] = fw.make_dual(given[name], t.tensor(tangent))

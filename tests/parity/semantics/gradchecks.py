@@ -363,9 +363,11 @@ def second_derivatives_forward_over_reverse_that_are_wrong(t: Any) -> Any:
         return x * x
 
     return t.autograd.gradgradcheck(
-        _function(t, backward, forward), (_x(t),), check_fwd_over_rev=True,
+        _function(t, backward, forward),
+        (_x(t),),
+        check_fwd_over_rev=True,
         check_rev_over_rev=False,
-    )  # fmt: skip
+    )
 
 
 def second_derivatives_in_no_way(t: Any) -> Any:

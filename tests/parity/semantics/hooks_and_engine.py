@@ -855,10 +855,14 @@ def a_node_that_is_called(t: Any) -> Any:
     product, ones = x * x, t.ones(2)
     leaf = product.grad_fn.next_functions[0][0]
     return (
-        (x * 3).grad_fn(ones), product.grad_fn(ones)[0].detach(), product.grad_fn(None),
+        (x * 3).grad_fn(ones),
+        product.grad_fn(ones)[0].detach(),
+        product.grad_fn(None),
         product.grad_fn(t.ones(2, requires_grad=True))[0].requires_grad,
-        (x * 2).sum().grad_fn(ones[0]), leaf(ones), x.grad,
-    )  # fmt: skip
+        (x * 2).sum().grad_fn(ones[0]),
+        leaf(ones),
+        x.grad,
+    )
 
 
 def a_node_that_is_called_with_too_many(t: Any) -> Any:

@@ -42,8 +42,9 @@ def test_attributes_of_tensors(writer, reader, new):
 @FORMATS
 def test_tensors_without_values(writer, reader, new):
     t = writer.empty(3, 2, device="meta", dtype=writer.float64).t().requires_grad_()
-    found = through(writer, reader, {"t": t, "p": writer.nn.Linear(2, 3, device="meta")
-                                     .state_dict()}, new)  # fmt: skip
+    found = through(
+        writer, reader, {"t": t, "p": writer.nn.Linear(2, 3, device="meta").state_dict()}, new
+    )
     assert found["t"].is_meta
     assert (tuple(found["t"].shape), found["t"].stride()) == ((2, 3), (1, 2))
     assert found["t"].dtype is reader.float64
@@ -55,11 +56,17 @@ def test_tensors_without_values(writer, reader, new):
 def test_the_legacy_format(writer, reader):
     base = writer.arange(6, dtype=writer.int16)
     obj = {
-        "base": base, "part": base[2:5], "turned": base.view(2, 3).t(), "n": [1, "a", None],
-        "half": writer.ones(3, dtype=writer.bfloat16), "flags": writer.tensor([True, False]),
-        "complex": writer.tensor([1 + 2j]), "number": writer.tensor(2.5),
-        "empty": writer.empty(0), "state": writer.nn.BatchNorm1d(2).state_dict(),
-    }  # fmt: skip
+        "base": base,
+        "part": base[2:5],
+        "turned": base.view(2, 3).t(),
+        "n": [1, "a", None],
+        "half": writer.ones(3, dtype=writer.bfloat16),
+        "flags": writer.tensor([True, False]),
+        "complex": writer.tensor([1 + 2j]),
+        "number": writer.tensor(2.5),
+        "empty": writer.empty(0),
+        "state": writer.nn.BatchNorm1d(2).state_dict(),
+    }
     found = through(writer, reader, obj, new=False)
     assert list(found) == list(obj)
     assert found["base"].tolist() == list(range(6))

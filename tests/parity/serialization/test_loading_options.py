@@ -61,8 +61,9 @@ def test_a_path_keeps_the_pickle(tmp_path):
 
 
 @pytest.mark.parametrize("asked", [{}, {"weights_only": True}, {"weights_only": False}])
-@pytest.mark.parametrize("names", [("WEIGHTS_ONLY",), ("NO_WEIGHTS_ONLY",),
-                                   ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY")])  # fmt: skip
+@pytest.mark.parametrize(
+    "names", [("WEIGHTS_ONLY",), ("NO_WEIGHTS_ONLY",), ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY")]
+)
 def test_environment_variables(names, asked, monkeypatch):
     for name in names:
         monkeypatch.setenv(f"TORCH_FORCE_{name}_LOAD", "1")

@@ -10,11 +10,36 @@ import torchlike
 torch = pytest.importorskip("torch")
 
 #: What the first releases of these optimizers had.
-FIRST = {"lr", "betas", "eps", "weight_decay", "alpha", "lambd", "t0", "rho", "lr_decay",
-         "dampening", "initial_accumulator_value", "momentum_decay", "etas", "step_sizes",
-         "params"}  # fmt: skip
-NAMES = ["SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Adagrad", "Adadelta", "RMSprop",
-         "ASGD", "Rprop"]  # fmt: skip
+FIRST = {
+    "lr",
+    "betas",
+    "eps",
+    "weight_decay",
+    "alpha",
+    "lambd",
+    "t0",
+    "rho",
+    "lr_decay",
+    "dampening",
+    "initial_accumulator_value",
+    "momentum_decay",
+    "etas",
+    "step_sizes",
+    "params",
+}
+NAMES = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "RAdam",
+    "Adagrad",
+    "Adadelta",
+    "RMSprop",
+    "ASGD",
+    "Rprop",
+]
 
 
 def stepped(t, name, change, options=None):
@@ -38,10 +63,12 @@ def as_at_first(state):
     numbers = ("step", "eta", "mu", "mu_product")
     kept = FIRST | ({"momentum"} if "dampening" in state["param_groups"][0] else set())
     return {
-        "state": {i: {k: v.item() if k in numbers else v for k, v in one.items()}
-                  for i, one in state["state"].items()},
+        "state": {
+            i: {k: v.item() if k in numbers else v for k, v in one.items()}
+            for i, one in state["state"].items()
+        },
         "param_groups": [{k: v for k, v in g.items() if k in kept} for g in state["param_groups"]],
-    }  # fmt: skip
+    }
 
 
 def with_names_in_order(state):
@@ -78,14 +105,26 @@ def test_states_are_found_by_their_names(name):
 def test_a_state_that_is_missing():
     for t in (torch, torchlike):
         with pytest.raises(KeyError, match="max_exp_avg_sq"):
-            stepped(t, "Adam", lambda s: {**s, "param_groups": [
-                {**g, "amsgrad": True} for g in s["param_groups"]]})  # fmt: skip
+            stepped(
+                t,
+                "Adam",
+                lambda s: {
+                    **s,
+                    "param_groups": [{**g, "amsgrad": True} for g in s["param_groups"]],
+                },
+            )
 
 
 def test_adamw_goes_on_decoupled_from_a_state_of_adam():
     for t in (torch, torchlike):
-        _, optimizer = stepped(t, "AdamW", lambda s: {**s, "param_groups": [
-            {**g, "decoupled_weight_decay": False} for g in s["param_groups"]]})  # fmt: skip
+        _, optimizer = stepped(
+            t,
+            "AdamW",
+            lambda s: {
+                **s,
+                "param_groups": [{**g, "decoupled_weight_decay": False} for g in s["param_groups"]],
+            },
+        )
         assert optimizer.param_groups[0]["decoupled_weight_decay"] is True
 
 

@@ -25,8 +25,10 @@ def test_sparse(layout: str, other: str) -> None:
     def behaviour(t: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = [getattr(x, f"to_sparse_{layout}" if layout != "coo" else "to_sparse")()
-                    for x in (t.eye(2), t.tensor(OTHERS[other]))]  # fmt: skip
+            made = [
+                getattr(x, f"to_sparse_{layout}" if layout != "coo" else "to_sparse")()
+                for x in (t.eye(2), t.tensor(OTHERS[other]))
+            ]
         return t.testing.assert_close(*made)
 
     compare(behaviour)

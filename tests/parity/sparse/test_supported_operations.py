@@ -21,18 +21,36 @@ def scope(t):
     at = t.tensor([[0, 1, 3, 0, 2], [1, 0, 3, 1, 2]])
     spd = t.diag(t.arange(1.0, 13)) + 0.1
     return {
-        "t": t, "d": t.arange(16.0).reshape(4, 4) / 8 - 1, "v": t.tensor([1.0, -2, 0.5, 3]),
-        "i": lambda *x: t.tensor(x), "coo": a.to_sparse(), "csr": a.to_sparse_csr(),
+        "t": t,
+        "d": t.arange(16.0).reshape(4, 4) / 8 - 1,
+        "v": t.tensor([1.0, -2, 0.5, 3]),
+        "i": lambda *x: t.tensor(x),
+        "coo": a.to_sparse(),
+        "csr": a.to_sparse_csr(),
         "dup": t.sparse_coo_tensor(at, t.tensor([0.25, 0.5, -0.5, 0.125, 0.75]), (4, 4)),
-        "csc": a.to_sparse_csc(), "bsr": a.to_sparse_bsr((2, 2)), "bsc": a.to_sparse_bsc((2, 2)),
-        "batch": b.to_sparse(), "batch_csr": b.to_sparse_csr(), "hybrid": b.to_sparse(2),
-        "hybrid_csr": b.to_sparse_csr(dense_dim=1), "cube": t.arange(8.0).reshape(2, 2, 2),
-        "spd": spd, "wide": t.tensor([[1.0, 0], [0, 0], [2, 3]]).to_sparse(),
-        "none": t.zeros(4, 4).to_sparse(), "ints": (a * 2).to(t.int64).to_sparse(),
-        "di": t.arange(16).reshape(4, 4), "bools": (a > 2).to_sparse(),
-        "complexes": t.complex(a, a + 1).to_sparse(), "repr": repr, "str": str, "len": len,
-        "list": list, "hash": hash, "bool": bool, "flags": lambda: flags(t),
-    }  # fmt: skip
+        "csc": a.to_sparse_csc(),
+        "bsr": a.to_sparse_bsr((2, 2)),
+        "bsc": a.to_sparse_bsc((2, 2)),
+        "batch": b.to_sparse(),
+        "batch_csr": b.to_sparse_csr(),
+        "hybrid": b.to_sparse(2),
+        "hybrid_csr": b.to_sparse_csr(dense_dim=1),
+        "cube": t.arange(8.0).reshape(2, 2, 2),
+        "spd": spd,
+        "wide": t.tensor([[1.0, 0], [0, 0], [2, 3]]).to_sparse(),
+        "none": t.zeros(4, 4).to_sparse(),
+        "ints": (a * 2).to(t.int64).to_sparse(),
+        "di": t.arange(16).reshape(4, 4),
+        "bools": (a > 2).to_sparse(),
+        "complexes": t.complex(a, a + 1).to_sparse(),
+        "repr": repr,
+        "str": str,
+        "len": len,
+        "list": list,
+        "hash": hash,
+        "bool": bool,
+        "flags": lambda: flags(t),
+    }
 
 
 def flags(t):
@@ -87,8 +105,21 @@ def test_as_pytorch(layout, text):
 
 
 #: What tells a sparse tensor from a dense one, or is random.
-ASKING = ("names", "nbytes", "type", "rand_like", "t_()", "transpose_", "sampled", "'", "new_",
-          "to_dense", "S.conti", "t.sparse.", "svd_lowrank")  # fmt: skip
+ASKING = (
+    "names",
+    "nbytes",
+    "type",
+    "rand_like",
+    "t_()",
+    "transpose_",
+    "sampled",
+    "'",
+    "new_",
+    "to_dense",
+    "S.conti",
+    "t.sparse.",
+    "svd_lowrank",
+)
 
 
 def _is_meant(layout, text, ours):
@@ -101,8 +132,11 @@ def _is_meant(layout, text, ours):
     names = scope(torchlike)
     names["S"] = names[layout]
     found = eval(text, names)
-    pairs = zip(found, expected, strict=True) if isinstance(found, (list, tuple)) else [
-        (found, expected)]  # fmt: skip
+    pairs = (
+        zip(found, expected, strict=True)
+        if isinstance(found, (list, tuple))
+        else [(found, expected)]
+    )
     for mine, dense in pairs:
         oracle.close(oracle.as_numpy(mine), oracle.as_numpy(dense), "float32")
     return True

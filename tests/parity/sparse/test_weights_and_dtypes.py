@@ -57,9 +57,15 @@ def test_a_vector_and_coordinates() -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "other"),
-    [("int8", "int64"), ("int8", "float32"), ("float16", "float64"), ("float32", "complex128"),
-     ("bool", "int64"), ("uint8", "float64")],
-)  # fmt: skip
+    [
+        ("int8", "int64"),
+        ("int8", "float32"),
+        ("float16", "float64"),
+        ("float32", "complex128"),
+        ("bool", "int64"),
+        ("uint8", "float64"),
+    ],
+)
 @pytest.mark.parametrize("shapes", [((2,), ()), ((), (2,)), ((2,), (2,)), ((), ())], ids=str)
 def test_dtypes_of_products(dtype: str, other: str, shapes: Any) -> None:
     def product(t: Any) -> Any:

@@ -8,22 +8,34 @@ from tests.parity import oracle
 from tests.parity.sampling import sampled
 from tests.parity.sparse.test_compressed import run
 
-CASES = [
-    f"t.zeros(2, 3, layout=t.sparse_{name})" for name in ("csr", "csc", "coo", "bsr")
-] + [
-    "repr(t.zeros(2, 3, layout=t.sparse_csr))", "repr(t.zeros(2, 3, layout=t.sparse_coo))",
+CASES = [f"t.zeros(2, 3, layout=t.sparse_{name})" for name in ("csr", "csc", "coo", "bsr")] + [
+    "repr(t.zeros(2, 3, layout=t.sparse_csr))",
+    "repr(t.zeros(2, 3, layout=t.sparse_coo))",
     "repr(t.zeros(2, 2, layout=t.sparse_csc, dtype=t.int64))",
-    "t.empty(2, 3, layout=t.sparse_coo)", "t.zeros(3, layout=t.sparse_csr)",
-    "t.zeros(2, 2, 2, layout=t.sparse_csr)", "t.zeros(0, 3, layout=t.sparse_csr)",
-    "t.zeros_like(csr)", "t.zeros_like(coo)", "t.zeros_like(csc, dtype=t.float64)",
-    "t.zeros_like(batched)", "t.zeros_like(a, layout=t.sparse_csr)",
-    "t.zeros_like(a, layout=t.sparse_coo)", "csr.new_zeros(2, 2)", "coo.new_zeros(2, 2)",
-    "a.new_zeros(2, 2, layout=t.sparse_csr)", "csr.new_zeros(2, 2, dtype=t.int64)",
-    "repr(t.zeros(2, 3, layout=t.sparse_csr, requires_grad=True))", "repr(csr)", "repr(coo)",
-    "repr(coo.double())", "repr(bsr)", "repr(coo.requires_grad_() * 2)", "repr(csc.to(t.int64))",
+    "t.empty(2, 3, layout=t.sparse_coo)",
+    "t.zeros(3, layout=t.sparse_csr)",
+    "t.zeros(2, 2, 2, layout=t.sparse_csr)",
+    "t.zeros(0, 3, layout=t.sparse_csr)",
+    "t.zeros_like(csr)",
+    "t.zeros_like(coo)",
+    "t.zeros_like(csc, dtype=t.float64)",
+    "t.zeros_like(batched)",
+    "t.zeros_like(a, layout=t.sparse_csr)",
+    "t.zeros_like(a, layout=t.sparse_coo)",
+    "csr.new_zeros(2, 2)",
+    "coo.new_zeros(2, 2)",
+    "a.new_zeros(2, 2, layout=t.sparse_csr)",
+    "csr.new_zeros(2, 2, dtype=t.int64)",
+    "repr(t.zeros(2, 3, layout=t.sparse_csr, requires_grad=True))",
+    "repr(csr)",
+    "repr(coo)",
+    "repr(coo.double())",
+    "repr(bsr)",
+    "repr(coo.requires_grad_() * 2)",
+    "repr(csc.to(t.int64))",
     "t.zeros(2, 2, layout=t.sparse_csr).to_dense()",
     "(t.zeros(4, 4, layout=t.sparse_csr) + csr).to_dense()",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", sampled(CASES, 6))

@@ -182,9 +182,11 @@ def test_the_table():
     rows = [line.split() for line in counted.get_table().splitlines()]
     assert rows[0] == ["Module", "FLOP", "%", "Total"]
     assert rows[2:6] == [
-        ["Global", "496.000", "100.00%"], ["-", "aten.addmm", "480.000", "96.77%"],
-        ["-", "aten.mm", "16.000", "3.23%"], ["Sequential", "480.000", "96.77%"],
-    ]  # fmt: skip
+        ["Global", "496.000", "100.00%"],
+        ["-", "aten.addmm", "480.000", "96.77%"],
+        ["-", "aten.mm", "16.000", "3.23%"],
+        ["Sequential", "480.000", "96.77%"],
+    ]
     assert counter(torchlike).get_table().splitlines()[-1].split() == ["Global", "0", "0%"]
 
 

@@ -58,7 +58,9 @@ LOGS = {
     ),
     "hyperparameters": lambda T, w: w.add_hparams(
         {"lr": 0.1, "name": "x", "on": True, "n": 3, "t": T.tensor([2.0]), "none": None},
-        {"accuracy": 0.5}, {"lr": [0.1, 0.2], "name": ["x", "y"], "on": [True]}, run_name="r",
+        {"accuracy": 0.5},
+        {"lr": [0.1, 0.2], "name": ["x", "y"], "on": [True]},
+        run_name="r",
         global_step=2,
     ),
     "layout": lambda T, w: w.add_custom_scalars(
@@ -72,7 +74,7 @@ LOGS = {
     "table": lambda T, w: w.add_embedding(
         np.arange(4.0).reshape(2, 2), [["a", 1], ["b", 2]], metadata_header=["x", "y"], tag="q/r"
     ),
-}  # fmt: skip
+}
 
 
 def logged(framework, folder, log):

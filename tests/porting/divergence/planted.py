@@ -82,8 +82,20 @@ def command(folder, source, *options):
     """The command, run on the script as ``train.py``; what it finds is in ``found.json``."""
     (folder / "train.py").write_text(source)
     return subprocess.run(
-        [sys.executable, "-m", "torchlike", "compare", "--find-divergence", *options,
-         "--json", "found.json", "train.py"],
-        cwd=folder, capture_output=True, text=True, check=False,
+        [
+            sys.executable,
+            "-m",
+            "torchlike",
+            "compare",
+            "--find-divergence",
+            *options,
+            "--json",
+            "found.json",
+            "train.py",
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "PYTHONPATH": ROOT},
-    )  # fmt: skip
+    )

@@ -54,7 +54,9 @@ def planned(tmp_path, text, **names):
 
 
 def test_a_loop_becomes_a_function(tmp_path):
-    main, told = run(tmp_path, """
+    main, told = run(
+        tmp_path,
+        """
         total = 0
         def run(items):
             count = 0
@@ -65,13 +67,16 @@ def test_a_loop_becomes_a_function(tmp_path):
                 loss.backward()
                 optimizer.step()
             return count
-    """)  # fmt: skip
+    """,
+    )
     assert main.run([1, 2, -1, 4]) == 7
     assert told == ["backward", "step"] * 3
 
 
 def test_a_loop_that_calls_a_function(tmp_path):
-    batch = planned(tmp_path, """
+    batch = planned(
+        tmp_path,
+        """
         def train_step(x):
             loss.backward()
             finish()
@@ -81,25 +86,33 @@ def test_a_loop_that_calls_a_function(tmp_path):
             for x in [3, 4]:
                 train_step(x)
             scheduler.step()
-    """)  # fmt: skip
+    """,
+    )
     assert batch == (3,)
 
 
 @pytest.mark.parametrize("made", ["compile(train_step, fullgraph=True)", "Step(train_step)"])
 def test_a_loop_that_calls_what_was_made_of_a_function(tmp_path, made):
-    batch = planned(tmp_path, f"""
+    batch = planned(
+        tmp_path,
+        f"""
         def train_step(x):
             loss.backward()
             optimizer.step()
         fast = {made}
         for x in [3]:
             fast(x)
-    """, compile=lambda f, fullgraph: f, Step=lambda f: f)  # fmt: skip
+    """,
+        compile=lambda f, fullgraph: f,
+        Step=lambda f: f,
+    )
     assert batch == (3,)
 
 
 def test_a_loop_within_a_function_of_a_loop(tmp_path):
-    batch = planned(tmp_path, """
+    batch = planned(
+        tmp_path,
+        """
         class Trainer:
             def fit(self):
                 for epoch in range(3):
@@ -111,17 +124,21 @@ def test_a_loop_within_a_function_of_a_loop(tmp_path):
                 loss.backward()
                 optimizer.step()
         Trainer().fit()
-    """)  # fmt: skip
+    """,
+    )
     assert batch == (0, 5, 6)
 
 
 def test_gradients_of_several_parts_are_one_step(tmp_path):
-    _, told = run(tmp_path, """
+    _, told = run(
+        tmp_path,
+        """
         for x in [1]:
             for part in range(3):
                 loss.backward()
             optimizer.step()
-    """)  # fmt: skip
+    """,
+    )
     assert told == ["backward"] * 3 + ["step"]
 
 
@@ -129,13 +146,17 @@ def test_an_update_by_hand(tmp_path):
     class P:
         data = grad = 0
 
-    batch = planned(tmp_path, """
+    batch = planned(
+        tmp_path,
+        """
         for epoch in range(2):
             for x in [8]:
                 loss.backward()
                 for p in parameters:
                     p.data -= 0.1 * p.grad
-    """, parameters=[P()])  # fmt: skip
+    """,
+        parameters=[P()],
+    )
     assert batch == (8,)
     done = Reach(ast.parse("p.data.add_(p.grad, alpha=-lr)"), "").of
     assert done(ast.parse("p.data.add_(p.grad, alpha=-lr)")) == {"update"}
@@ -144,7 +165,9 @@ def test_an_update_by_hand(tmp_path):
 
 def test_what_tells_of_steps_is_left_out(tmp_path):
     """Values are read after the update, and where an ``if`` prints."""
-    _, told = run(tmp_path, """
+    _, told = run(
+        tmp_path,
+        """
         for i, x in enumerate([1]):
             if i % 10 == 0:
                 print("evaluation", loss.item())
@@ -152,13 +175,16 @@ def test_what_tells_of_steps_is_left_out(tmp_path):
             optimizer.step()
             optimizer.zero_grad()
             total = loss.item()
-    """)  # fmt: skip
+    """,
+    )
     assert told == ["backward", "step", "zero_grad"]
 
 
 def test_an_if_that_decides_something_stays(tmp_path):
     seen = []
-    run(tmp_path, """
+    run(
+        tmp_path,
+        """
         for x in [1]:
             if x == 1:
                 print("the first")
@@ -166,7 +192,9 @@ def test_an_if_that_decides_something_stays(tmp_path):
             loss.backward()
             seen.append(rate)
             optimizer.step()
-    """, seen=seen)  # fmt: skip
+    """,
+        seen=seen,
+    )
     assert seen == [2]
 
 
@@ -188,7 +216,9 @@ def test_batches_are_fetched_before_the_step(tmp_path):
 
 
 def test_batches_that_the_step_before_fetched(tmp_path):
-    batch = planned(tmp_path, """
+    batch = planned(
+        tmp_path,
+        """
         def get_batch():
             return 1, 2
         x, y = get_batch()
@@ -196,12 +226,15 @@ def test_batches_that_the_step_before_fetched(tmp_path):
             loss.backward(x, y)
             x, y = get_batch()
             optimizer.step()
-    """)  # fmt: skip
+    """,
+    )
     assert batch == (1, 2)
 
 
 def test_an_iterator_that_begins_anew(tmp_path):
-    batch = planned(tmp_path, """
+    batch = planned(
+        tmp_path,
+        """
         def run():
             data = iter([])
             while True:
@@ -213,12 +246,15 @@ def test_an_iterator_that_begins_anew(tmp_path):
                 loss.backward(batch)
                 optimizer.step()
         run()
-    """)  # fmt: skip
+    """,
+    )
     assert batch == (7,)
 
 
 def test_names_that_are_global(tmp_path):
-    main, _ = run(tmp_path, """
+    main, _ = run(
+        tmp_path,
+        """
         steps = 0
         def run():
             global steps
@@ -227,39 +263,51 @@ def test_names_that_are_global(tmp_path):
                 steps = steps + 1
                 optimizer.step()
         run()
-    """)  # fmt: skip
+    """,
+    )
     assert main.steps == 2
 
 
 def test_loops_in_modules_beside_the_script(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "engine_beside.py").write_text(textwrap.dedent("""
+    (tmp_path / "engine_beside.py").write_text(
+        textwrap.dedent("""
         def train(loss, optimizer):
             for x in [9]:
                 one(loss, optimizer)
         def one(loss, optimizer):
             loss.backward()
             optimizer.step()
-    """))  # fmt: skip
+    """)
+    )
     (tmp_path / "steps_beside.py").write_text("from engine_beside import train\n")
-    assert planned(tmp_path, """
+    assert planned(
+        tmp_path,
+        """
         import steps_beside
         for epoch in range(2):
             steps_beside.train(loss, optimizer)
-    """) == (9,)  # fmt: skip
-    assert planned(tmp_path, """
+    """,
+    ) == (9,)
+    assert planned(
+        tmp_path,
+        """
         from engine_beside import one
         for x in [10]:
             one(loss, optimizer)
-    """) == (10,)  # fmt: skip
+    """,
+    ) == (10,)
     assert not any(type(x).__module__ == modules.__name__ for x in sys.meta_path)
 
 
-@pytest.mark.parametrize("text", [
-    "for x in [1]:\n    loss.backward()\n",
-    "for x in [1]:\n    scheduler.step()\n    evaluate()\n",
-    "def evaluate():\n    pass\nfor x in [1]:\n    evaluate()\n    optimizer.step()\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for x in [1]:\n    loss.backward()\n",
+        "for x in [1]:\n    scheduler.step()\n    evaluate()\n",
+        "def evaluate():\n    pass\nfor x in [1]:\n    evaluate()\n    optimizer.step()\n",
+    ],
+)
 def test_loops_without_steps_stay(tmp_path, text):
     def refuse(step, *batch):
         raise AssertionError

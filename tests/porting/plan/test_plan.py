@@ -88,9 +88,13 @@ def test_parameters_are_sharded():
     assert plan.arguments < whole.arguments
     assert {"all-gather"} & {c.kind for c in plan.collectives}
     by_name = torch.plan(
-        step, x, y, topology="v5e:2x2", mesh={"data": 2, "model": 2},
+        step,
+        x,
+        y,
+        topology="v5e:2x2",
+        mesh={"data": 2, "model": 2},
         shardings={"1.fc1.weight": PartitionSpec("model", None)},
-    )  # fmt: skip
+    )
     assert by_name.inputs["parameters"] == parameters - 4 * 256 * 64 // 2
 
 
@@ -311,8 +315,9 @@ def test_rules_of_the_axis_model():
     rule = default_rule(Mesh(), fsdp="data")
 
     def spec(name, shape, module="Linear"):
-        return rule(Leaf(f"{name}.weight", "parameters", shape, np.dtype("f4"), f"{name}.weight",
-                         module))  # fmt: skip
+        return rule(
+            Leaf(f"{name}.weight", "parameters", shape, np.dtype("f4"), f"{name}.weight", module)
+        )
 
     assert spec("h.0.fc1", (256, 64)) == PartitionSpec("model", "data")
     assert spec("h.0.fc2", (64, 256)) == PartitionSpec("data", "model")
@@ -355,8 +360,10 @@ def planned(tmp_path, read, *options):
     script.write_text(SCRIPT.replace("READ", read))
     return subprocess.run(
         [sys.executable, "-m", "torchlike", "plan", str(script), "--topology", "v5e:2x2", *options],
-        capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
 
 
 @needs_tpu
@@ -421,9 +428,15 @@ def planned_without_compiling(tmp_path, monkeypatch, text, with_values=False):
     monkeypatch.setattr(command.table, "show", lambda plan: None)
     (tmp_path / "train.py").write_text(text)
     code = command.run(
-        [str(tmp_path / "train.py")], topology_name="v5e:2x2", mesh=None, fsdp=None,
-        with_values=with_values, advise=False, json_path=None, html_path=None,
-    )  # fmt: skip
+        [str(tmp_path / "train.py")],
+        topology_name="v5e:2x2",
+        mesh=None,
+        fsdp=None,
+        with_values=with_values,
+        advise=False,
+        json_path=None,
+        html_path=None,
+    )
     assert code == 0
     return found[0]
 
@@ -439,8 +452,12 @@ def test_batches_are_made_with_values(tmp_path):
             pathlib.Path({str(tmp_path)!r}), pytest.MonkeyPatch(), DATA.replace("FIRST", ""))
         print([(x.kind, x.shape) for x in step.leaves if x.kind == "batch"])
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True,
-                          text=True, cwd=tmp_path)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
     assert done.stdout.strip() == "[('batch', (4, 1)), ('batch', (4,))]", done.stderr
 
 
@@ -455,8 +472,12 @@ def test_values_that_are_read_before_the_first_step(tmp_path):
         command.run(["train.py"], topology_name="", mesh=None, fsdp=None, with_values=False,
                     advise=False, json_path=None, html_path=None)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True,
-                          text=True, cwd=tmp_path)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
     assert done.returncode == 1
     assert "on meta tensors" in done.stderr
     assert "With --values the script has them" in done.stderr
@@ -475,8 +496,13 @@ def test_advice_for_a_step(tmp_path):
     options = {"topology": "v5e:2x2", "mesh": None, "fsdp": None}
     plans = advice.tried(step, (x, y), options)
     changes = [p.change for p in plans]
-    assert changes == ["", "FSDP over data", "rematerialisation of 2 layers", "both",
-                       "half the batch"]  # fmt: skip
+    assert changes == [
+        "",
+        "FSDP over data",
+        "rematerialisation of 2 layers",
+        "both",
+        "half the batch",
+    ]
     assert plans[1].arguments < plans[0].arguments
     assert plans[2].flops > plans[0].flops
     assert plans[4].flops * 2 == plans[0].flops

@@ -96,15 +96,18 @@ def test_names_are_followed_through_the_programs_other_files(tmp_path):
         "nn.no_such",
         "pack/hidden.py": "from .shadowed import torch\ntorch.no_such\nfrom . import compat\n"
         "from .broken import *\nfrom .absent import *\n",
-    }  # fmt: skip
+    }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     report = scan([tmp_path])
     lines = {os.path.basename(f.path): [x.line for x in f.of("missing")] for f in report.files}
     assert {name: found for name, found in lines.items() if found} == {
-        "star.py": [2, 3, 4], "named.py": [3, 4], "absolute.py": [2, 3], "only_listed.py": [3, 4],
-    }  # fmt: skip
+        "star.py": [2, 3, 4],
+        "named.py": [3, 4],
+        "absolute.py": [2, 3],
+        "only_listed.py": [3, 4],
+    }
 
 
 def test_words_come_from_the_package(tmp_path):
@@ -125,12 +128,17 @@ def test_words_come_from_the_package(tmp_path):
         ("model.cuda()", "names a device"),
         ("x = y.to('cuda:0')", "names a device"),
         ("import torch\ntorch.distributed.init_process_group()", "starts processes"),
-        ("import torch\n@torch.compile\ndef f(x: torch.Tensor):\n    if x.sum() > 0: pass",
-         "branches on a value"),
-        ("from torch import nn, Tensor\nclass B(nn.Module): pass\nclass A(B):\n"
-         "    def forward(self, x: Tensor):\n        while x.any(): pass", "branches on a value"),
+        (
+            "import torch\n@torch.compile\ndef f(x: torch.Tensor):\n    if x.sum() > 0: pass",
+            "branches on a value",
+        ),
+        (
+            "from torch import nn, Tensor\nclass B(nn.Module): pass\nclass A(B):\n"
+            "    def forward(self, x: Tensor):\n        while x.any(): pass",
+            "branches on a value",
+        ),
     ],
-)  # fmt: skip
+)
 def test_risks_are_found(tmp_path, text, risk):
     (name,) = [name for _, _, name in found(tmp_path, text, "risky")]
     assert risk in name
@@ -153,12 +161,21 @@ def test_what_is_no_risk_is_not_told(tmp_path, text):
 def test_a_line_of_a_notebook_is_known_by_its_cell(tmp_path):
     cells = [
         {"cell_type": "markdown", "source": "text"},
-        {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip install \\\n", " x\n",
-                                         "import torch\n", "files = !ls\n", "torch.ones?"]},
+        {
+            "cell_type": "code",
+            "source": [
+                "%matplotlib inline\n",
+                "!pip install \\\n",
+                " x\n",
+                "import torch\n",
+                "files = !ls\n",
+                "torch.ones?",
+            ],
+        },
         {"cell_type": "code", "source": "%%bash\nrm -r no"},
         {"cell_type": "code", "source": "this is no Python"},
         {"cell_type": "code", "source": "%%time\n\ntorch.quantize_per_tensor"},
-    ]  # fmt: skip
+    ]
     file = tmp_path / "n.ipynb"
     file.write_text(json.dumps({"cells": cells}))
     report = scan_file(file)
@@ -191,10 +208,18 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path, monkeypatch)
     (tmp_path / "gone.py").symlink_to(tmp_path / "nothing.py")
     report = scan([tmp_path, tmp_path / "absent"])
     skipped = {os.path.basename(f.path): f.skipped for f in report.skipped}
-    words = {"binary.py": "binary", "old.py": "not Python 3", "utf8.py": "line 2", "deep.py": "",
-             "nocodec.py": "encoding", "rot13.py": "not a text encoding", "huge.py": "MiB",
-             "bad.ipynb": "not a notebook",
-             "gone.py": "No such file", "absent": "No such file"}  # fmt: skip
+    words = {
+        "binary.py": "binary",
+        "old.py": "not Python 3",
+        "utf8.py": "line 2",
+        "deep.py": "",
+        "nocodec.py": "encoding",
+        "rot13.py": "not a text encoding",
+        "huge.py": "MiB",
+        "bad.ipynb": "not a notebook",
+        "gone.py": "No such file",
+        "absent": "No such file",
+    }
     assert set(skipped) == set(words)
     assert all(word in skipped[name] for name, word in words.items()), skipped
     assert len(report.files) - len(report.skipped) == 4

@@ -12,5 +12,14 @@ from torchlike._aten.composites import (
     shapes,
 )
 
-__all__ = ["conversions", "indexing", "layers", "losses", "multihead", "noise", "pointwise",
-           "products", "shapes"]  # fmt: skip
+__all__ = [
+    "conversions",
+    "indexing",
+    "layers",
+    "losses",
+    "multihead",
+    "noise",
+    "pointwise",
+    "products",
+    "shapes",
+]

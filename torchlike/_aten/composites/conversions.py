@@ -13,9 +13,13 @@ from torchlike.tensor import Tensor
 
 
 def _converted(
-    self: Tensor, dtype: Any, device: Any, copy: Any = False, memory: Any = None,
+    self: Tensor,
+    dtype: Any,
+    device: Any,
+    copy: Any = False,
+    memory: Any = None,
     non_blocking: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     changes: dict[str, Any] = {}
     if dtype is not None and dtype is not self.dtype:
         changes["dtype"] = dtype
@@ -86,11 +90,19 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 #: Methods that convert to one dtype.
 DTYPES_BY_METHOD = {
-    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
-    "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
-    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool,
-    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
-}  # fmt: skip
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "short": dtypes.int16,
+    "char": dtypes.int8,
+    "byte": dtypes.uint8,
+    "bool": dtypes.bool,
+    "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}
 
 
 def _to_dtype(name: str, dtype: Any) -> None:

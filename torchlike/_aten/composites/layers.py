@@ -35,8 +35,10 @@ def _activation(name: str, operator: str, *given: Any, trimmed: bool = False) ->
     def act(input: Tensor, *args: Any, inplace: Any = False, **kwargs: Any) -> Tensor:
         if len(args) > len(names):
             inplace = args[len(names)]
-        values = [kwargs.get(n, args[i] if i < len(args) else d)
-                  for i, (n, d) in enumerate(zip(names, defaults, strict=True))]  # fmt: skip
+        values = [
+            kwargs.get(n, args[i] if i < len(args) else d)
+            for i, (n, d) in enumerate(zip(names, defaults, strict=True))
+        ]
         while trimmed and values and values[-1] == defaults[len(values) - 1]:
             values.pop()
         packet = getattr(aten, operator + ("_" if inplace else ""))
@@ -137,18 +139,26 @@ def normalize(
 
 @composite("layer_norm", "F.layer_norm")
 def layer_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None,
-    eps: float = 1e-5, cudnn_enable: Any = True,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enable: Any = True,
+) -> Tensor:
     """Normalised over the last dimensions."""
     return aten.native_layer_norm.default(input, list(normalized_shape), weight, bias, eps)[0]
 
 
 @composite("group_norm", "F.group_norm")
 def group_norm(
-    input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5,
+    input: Tensor,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
     cudnn_enabled: Any = True,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Normalised over groups of channels."""
     n, c = input.shape[:2]
     rest = math.prod(input.shape[2:])
@@ -169,18 +179,31 @@ def rms_norm(
 
 @composite("F.batch_norm")
 def functional_batch_norm(
-    input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
-    bias: Any = None, training: Any = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    training: Any = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Normalised over the batch, or by what was seen before."""
     return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @composite("batch_norm")
 def batch_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any,
-    momentum: float, eps: float, cudnn_enabled: Any = True,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: Any,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: Any = True,
+) -> Tensor:
     """Normalised over the batch, or by what was seen before."""
     aten.empty.memory_format([0], dtype=dtypes.uint8, layout=strided, device=input.device)
     return aten.native_batch_norm.default(
@@ -190,16 +213,25 @@ def batch_norm(
 
 @composite("F.instance_norm")
 def instance_norm(
-    input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
-    bias: Any = None, use_input_stats: Any = True, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: Any = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Normalised for each example and channel."""
     n, c = input.shape[:2]
-    repeated = [None if t is None else aten.repeat.default(t, [n])
-                for t in (weight, bias, running_mean, running_var)]  # fmt: skip
+    repeated = [
+        None if t is None else aten.repeat.default(t, [n])
+        for t in (weight, bias, running_mean, running_var)
+    ]
     x = aten.view.default(input, [1, n * c, *input.shape[2:]])
-    out = batch_norm(x, repeated[0], repeated[1], repeated[2], repeated[3], use_input_stats,
-                     momentum, eps)  # fmt: skip
+    out = batch_norm(
+        x, repeated[0], repeated[1], repeated[2], repeated[3], use_input_stats, momentum, eps
+    )
     for running, seen in ((running_mean, repeated[2]), (running_var, repeated[3])):
         if running is not None and use_input_stats:
             aten.copy_.default(running, aten.mean.dim(aten.view.default(seen, [n, c]), [0]))
@@ -212,9 +244,14 @@ def instance_norm(
 def _convolution(n: int) -> None:
     @composite(f"conv{n}d", f"F.conv{n}d")
     def convolve(
-        input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        weight: Tensor,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
         widths = listed(dilation, n)
         if isinstance(padding, str):
             padding, input = _padding(padding, input, weight, widths, n)
@@ -226,14 +263,27 @@ def _convolution(n: int) -> None:
 
     @composite(f"conv_transpose{n}d", f"F.conv_transpose{n}d")
     def convolve_back(
-        input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
-        output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        weight: Tensor,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Tensor:
         x = input if input.dim() == n + 2 else aten.unsqueeze.default(input, 0)
         out = aten.convolution.default(
-            x, weight, bias, listed(stride, n), listed(padding, n), listed(dilation, n), True,
-            listed(output_padding, n), groups,
-        )  # fmt: skip
+            x,
+            weight,
+            bias,
+            listed(stride, n),
+            listed(padding, n),
+            listed(dilation, n),
+            True,
+            listed(output_padding, n),
+            groups,
+        )
         return out if x is input else aten.squeeze.dim(out, 0)
 
 
@@ -254,13 +304,19 @@ for _n in (1, 2, 3):
 def _max_pool(n: int) -> None:
     @composite(f"F.max_pool{n}d", f"max_pool{n}d", f"F.max_pool{n}d_with_indices")
     def pool(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: Any = False, return_indices: Any = False,
-    ) -> Any:  # fmt: skip
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: Any = False,
+        return_indices: Any = False,
+    ) -> Any:
         wide = n == 1
         given = [listed(kernel_size, n)]
-        given.append(listed(stride, n) if stride not in (None, []) else
-                     (list(given[0]) if wide else []))  # fmt: skip
+        given.append(
+            listed(stride, n) if stride not in (None, []) else (list(given[0]) if wide else [])
+        )
         given += [listed(padding, n), listed(dilation, n)]
         defaults: list[Any] = [None, [], [0] * n, [1] * n]
         if wide:
@@ -284,14 +340,23 @@ for _n in (1, 2, 3):
 
 @composite("F.avg_pool1d", "avg_pool1d")
 def avg_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: Any = False,
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: Any = False,
     count_include_pad: Any = True,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Means of windows."""
     size = listed(kernel_size, 1)
     steps = size if stride in (None, []) else listed(stride, 1)
-    values: list[Any] = [[1, *size], [1, *steps], [0, *listed(padding, 1)], bool(ceil_mode),
-                         bool(count_include_pad)]  # fmt: skip
+    values: list[Any] = [
+        [1, *size],
+        [1, *steps],
+        [0, *listed(padding, 1)],
+        bool(ceil_mode),
+        bool(count_include_pad),
+    ]
     defaults: list[Any] = [None, None, [0, 0], False, True]
     while values[-1] == defaults[len(values) - 1]:
         values.pop()
@@ -302,9 +367,12 @@ def avg_pool1d(
 @composite("F.adaptive_avg_pool2d", "adaptive_avg_pool2d")
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Means of as many windows as asked."""
-    size = listed([s if s is not None else n for s, n in zip(
-        output_size, input.shape[-2:], strict=True)]
-        if isinstance(output_size, (tuple, list)) else output_size, 2)  # fmt: skip
+    size = listed(
+        [s if s is not None else n for s, n in zip(output_size, input.shape[-2:], strict=True)]
+        if isinstance(output_size, (tuple, list))
+        else output_size,
+        2,
+    )
     if size == [1, 1]:
         return aten.mean.dim(input, [-1, -2], True)
     return aten._adaptive_avg_pool2d.default(input, size)
@@ -319,9 +387,14 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 @composite("F.embedding", "embedding")
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None,
-    norm_type: float = 2.0, scale_grad_by_freq: Any = False, sparse: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: Any = None,
+    max_norm: Any = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: Any = False,
+    sparse: Any = False,
+) -> Tensor:
     """Rows of a table."""
     if not isinstance(weight, Tensor) or not input.dtype.category < 2:
         input, weight = weight, input  # torch.embedding has the table first
@@ -348,26 +421,41 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
 
 @composite("F.interpolate")
 def interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-    align_corners: Any = None, recompute_scale_factor: Any = None, antialias: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: Any = None,
+    recompute_scale_factor: Any = None,
+    antialias: Any = False,
+) -> Tensor:
     """Resized images."""
     n = input.dim() - 2
     scales: list[Any] = []
     if size is None:
-        factors = [float(scale_factor)] * n if isinstance(scale_factor, (int, float)) else [
-            float(s) for s in scale_factor]  # fmt: skip
-        sizes = [d * int(s) if s.is_integer() else math.floor(d * s)
-                 for d, s in zip(input.shape[2:], factors, strict=True)]  # fmt: skip
+        factors = (
+            [float(scale_factor)] * n
+            if isinstance(scale_factor, (int, float))
+            else [float(s) for s in scale_factor]
+        )
+        sizes = [
+            d * int(s) if s.is_integer() else math.floor(d * s)
+            for d, s in zip(input.shape[2:], factors, strict=True)
+        ]
         if not recompute_scale_factor:
             scales = list(factors)
     else:
         sizes = listed(size, n)
     if mode == "area":
         return NAMESPACES["nn.functional"][f"adaptive_avg_pool{n}d"](input, sizes)
-    name = {"nearest": f"nearest{n}d", "nearest-exact": f"_nearest_exact{n}d", "linear": "linear1d",
-            "bilinear": "bilinear2d", "bicubic": "bicubic2d",
-            "trilinear": "trilinear3d"}[mode]  # fmt: skip
+    name = {
+        "nearest": f"nearest{n}d",
+        "nearest-exact": f"_nearest_exact{n}d",
+        "linear": "linear1d",
+        "bilinear": "bilinear2d",
+        "bicubic": "bicubic2d",
+        "trilinear": "trilinear3d",
+    }[mode]
     corners = [] if mode.startswith("nearest") else [bool(align_corners)]
     packet = "_upsample" + name if name.startswith("_") else f"upsample_{name}"
     if antialias:
@@ -386,9 +474,13 @@ def unfold(
 
 @composite("F.fold")
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+    input: Tensor,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
     stride: Any = 1,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Columns summed to an image."""
     given = [listed(v, 2) for v in (output_size, kernel_size, dilation, padding, stride)]
     return aten.col2im.default(input, *given)
@@ -396,12 +488,22 @@ def fold(
 
 @composite("scaled_dot_product_attention", "F.scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: Any = False, scale: Any = None, enable_gqa: Any = False,
-) -> Tensor:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: Any = False,
+    scale: Any = None,
+    enable_gqa: Any = False,
+) -> Tensor:
     """Attention."""
-    plain = dropout_p == 0.0 and query.dim() == 4 and not enable_gqa and (
-        attn_mask is None or not attn_mask.requires_grad)  # fmt: skip
+    plain = (
+        dropout_p == 0.0
+        and query.dim() == 4
+        and not enable_gqa
+        and (attn_mask is None or not attn_mask.requires_grad)
+    )
     if plain:
         keywords: dict[str, Any] = {}
         if attn_mask is not None:
@@ -410,7 +512,8 @@ def scaled_dot_product_attention(
             keywords["scale"] = scale
         rest: list[Any] = [0.0, True] if is_causal else []
         return aten._scaled_dot_product_flash_attention_for_cpu.default(
-            query, key, value, *rest, **keywords)[0]  # fmt: skip
+            query, key, value, *rest, **keywords
+        )[0]
     return _attention_by_parts(query, key, value, attn_mask, dropout_p, is_causal, scale)
 
 

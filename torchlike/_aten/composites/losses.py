@@ -19,8 +19,11 @@ def reduction_number(reduction: Any) -> int:
 
 
 def _reduced(x: Tensor, reduction: int) -> Tensor:
-    return (x, aten.mean.default(x), aten.sum.default(x))[reduction] if reduction == 0 else (
-        aten.mean.default(x) if reduction == 1 else aten.sum.default(x))  # fmt: skip
+    return (
+        (x, aten.mean.default(x), aten.sum.default(x))[reduction]
+        if reduction == 0
+        else (aten.mean.default(x) if reduction == 1 else aten.sum.default(x))
+    )
 
 
 def _numbered(name: str, *options: Any) -> None:
@@ -29,9 +32,13 @@ def _numbered(name: str, *options: Any) -> None:
 
     @composite(f"F.{name}")
     def loss(
-        input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-        reduction: Any = "mean", **kwargs: Any,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        target: Tensor,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: Any = "mean",
+        **kwargs: Any,
+    ) -> Tensor:
         if not isinstance(size_average, (bool, type(None))):  # huber_loss: reduction comes here
             reduction = size_average
         values: list[Any] = [reduction_number(reduction)]
@@ -51,18 +58,27 @@ _numbered("multilabel_margin_loss")
 
 @composite("F.l1_loss", "l1_loss")
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-    reduction: Any = "mean", weight: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: Any = "mean",
+    weight: Any = None,
+) -> Tensor:
     """Absolute differences."""
     return _reduced(aten.abs.default(aten.sub.Tensor(input, target)), reduction_number(reduction))
 
 
 @composite("F.nll_loss", "nll_loss")
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
-    ignore_index: int = -100, reduce: Any = None, reduction: Any = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: Any = "mean",
+) -> Tensor:
     """The negative of the logarithms at the targets."""
     packet = aten.nll_loss2d_forward if input.dim() == 4 else aten.nll_loss_forward
     return packet.default(input, target, weight, reduction_number(reduction), ignore_index)[0]
@@ -70,10 +86,15 @@ def nll_loss(
 
 @composite("F.cross_entropy", "cross_entropy_loss")
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
-    ignore_index: int = -100, reduce: Any = None, reduction: Any = "mean",
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: Any = "mean",
     label_smoothing: float = 0.0,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The cross entropy of logits with classes or their probabilities."""
     at = 0 if input.dim() == 1 else 1
     logs = log_softmax(input, at)
@@ -105,9 +126,15 @@ def _with_probabilities(
 
 
 def _smoothed(
-    logs: Tensor, plain: Tensor, target: Tensor, weight: Any, how: int, ignored: int,
-    smoothing: float, at: int,
-) -> Tensor:  # fmt: skip
+    logs: Tensor,
+    plain: Tensor,
+    target: Tensor,
+    weight: Any,
+    how: int,
+    ignored: int,
+    smoothing: float,
+    at: int,
+) -> Tensor:
     n = logs.shape[at]
     weighted = logs
     if weight is not None:
@@ -122,8 +149,9 @@ def _smoothed(
         else:
             kept = aten.masked_fill.Scalar(target, out, 0)
             chosen = aten.index_select.default(weight, 0, aten.view.default(kept, [-1]))
-            count = aten.sum.default(aten.masked_fill_.Scalar(
-                chosen, aten.view.default(out, [-1]), 0.0))  # fmt: skip
+            count = aten.sum.default(
+                aten.masked_fill_.Scalar(chosen, aten.view.default(out, [-1]), 0.0)
+            )
         smooth = aten.div.Tensor(aten.sum.default(smooth), count)
     elif how == 2:
         smooth = aten.sum.default(smooth)
@@ -134,9 +162,13 @@ def _smoothed(
 
 @composite("F.kl_div", "kl_div")
 def kl_div(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-    reduction: Any = "mean", log_target: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: Any = "mean",
+    log_target: Any = False,
+) -> Tensor:
     """The divergence of logarithms of probabilities from a target."""
     if log_target:
         out = aten.mul.Tensor(aten.exp.default(target), aten.sub.Tensor(target, input))
@@ -150,9 +182,13 @@ def kl_div(
 
 @composite("F.binary_cross_entropy")
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
-    reduce: Any = None, reduction: Any = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: Any = "mean",
+) -> Tensor:
     """The cross entropy of probabilities with targets between 0 and 1."""
     how = reduction_number(reduction)
     rest = [weight, how] if how != 1 else ([weight] if weight is not None else [])
@@ -161,9 +197,14 @@ def binary_cross_entropy(
 
 @composite("F.binary_cross_entropy_with_logits")
 def with_logits(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
-    reduce: Any = None, reduction: Any = "mean", pos_weight: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: Any = "mean",
+    pos_weight: Any = None,
+) -> Tensor:
     """``binary_cross_entropy`` of logits."""
     values: list[Any] = [weight, pos_weight, reduction_number(reduction)]
     while values and values[-1] == (None, None, 1)[len(values) - 1]:

@@ -39,8 +39,10 @@ def _parted(joined: Tensor, count: int, width: int) -> list[Tensor]:
 def _longer(mask: Any, padding: Any) -> tuple[Any, Any]:
     """Masks that do not hide one more row."""
     pad = _functional["pad"]
-    return (None if mask is None else pad(mask, (0, 1)),
-            None if padding is None else pad(padding, (0, 1)))  # fmt: skip
+    return (
+        None if mask is None else pad(mask, (0, 1)),
+        None if padding is None else pad(padding, (0, 1)),
+    )
 
 
 def _additive(mask: Any, name: str, like: Tensor) -> Any:
@@ -53,14 +55,32 @@ def _additive(mask: Any, name: str, like: Tensor) -> Any:
 
 @composite("F.multi_head_attention_forward")
 def multi_head_attention_forward(
-    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
-    in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool,
-    dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Any, training: bool = True,
-    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
-    use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None,
-    v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
-    average_attn_weights: bool = True, is_causal: bool = False,
-) -> tuple[Tensor, Any]:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Any,
+    in_proj_bias: Any,
+    bias_k: Any,
+    bias_v: Any,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Any,
+    training: bool = True,
+    key_padding_mask: Any = None,
+    need_weights: bool = True,
+    attn_mask: Any = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None,
+    k_proj_weight: Any = None,
+    v_proj_weight: Any = None,
+    static_k: Any = None,
+    static_v: Any = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Any]:
     """Multi-head attention (L, N, E), as ``torch.nn.functional`` has it."""
     batched = multihead._mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
@@ -81,8 +101,9 @@ def multi_head_attention_forward(
     )
     if use_separate_proj_weight:
         biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-        given = zip((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), biases,
-                    strict=True)  # fmt: skip
+        given = zip(
+            (query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), biases, strict=True
+        )
         q, k, v = (_functional["linear"](*g) for g in given)
     else:
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)

@@ -29,9 +29,13 @@ def _noise(input: Tensor, kept: float, features: bool) -> Tensor:
 
 
 def dropped(
-    input: Tensor, p: float, training: Any, inplace: Any = False, features: bool = False,
+    input: Tensor,
+    p: float,
+    training: Any,
+    inplace: Any = False,
+    features: bool = False,
     alpha: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``input`` with zeros (or, with ``alpha``, the activation's limit) at random places, or in
     whole channels (``features``), the rest scaled."""
     if p < 0.0 or p > 1.0:
@@ -99,9 +103,13 @@ for _n in (1, 2, 3):
 
 @kernel("rrelu_with_noise")
 def _rrelu_with_noise(
-    self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3,
-    training: bool = False, generator: Any = None,
-) -> Tensor:  # fmt: skip
+    self: Tensor,
+    noise: Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Tensor:
     """Randomly leaky ReLU; ``noise`` becomes what each element was multiplied by."""
     made = NAMESPACES[""]["rrelu"](self, lower, upper, training, generator)
     if training:
@@ -118,33 +126,47 @@ def _leaky(name: str, input: Tensor, lower: float, upper: float, training: Any) 
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     noise = aten.empty_like.default(input, memory_format=layouts.contiguous_format)
-    given = (lower, upper, True) if training else () if (lower, upper) == (0.125, 1 / 3) else (
-        lower, upper)  # fmt: skip
+    given = (
+        (lower, upper, True)
+        if training
+        else ()
+        if (lower, upper) == (0.125, 1 / 3)
+        else (lower, upper)
+    )
     return getattr(aten, name).default(input, noise, *given)
 
 
 @composite("F.rrelu")
 def functional_rrelu(
-    input: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: Any = False,
+    input: Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: Any = False,
     inplace: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``nn.functional.rrelu``."""
     return _leaky(f"rrelu_with_noise{'_' * bool(inplace)}", input, lower, upper, training)
 
 
 @composite("rrelu")
 def rrelu(
-    input: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: Any = False,
+    input: Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: Any = False,
     generator: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``torch.rrelu``."""
     return _leaky("rrelu_with_noise", input, lower, upper, training)
 
 
 @composite("rrelu_")
 def rrelu_(
-    input: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: Any = False,
+    input: Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: Any = False,
     generator: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``torch.rrelu_``."""
     return _leaky("rrelu_with_noise_", input, lower, upper, training)

@@ -74,8 +74,11 @@ def where(condition: Tensor, *args: Any, **kwargs: Any) -> Any:
     numbers = [a for a in args if not isinstance(a, Tensor)]
     floating = next((a.dtype for a in args if isinstance(a, Tensor)), None)
     if floating is None:
-        floating = dtypes.get_default_dtype() if any(
-            isinstance(n, float) for n in numbers) else dtypes.int64  # fmt: skip
+        floating = (
+            dtypes.get_default_dtype()
+            if any(isinstance(n, float) for n in numbers)
+            else dtypes.int64
+        )
     parts = []
     for a in args:
         if isinstance(a, Tensor):
@@ -84,8 +87,9 @@ def where(condition: Tensor, *args: Any, **kwargs: Any) -> Any:
         kind = floating
         if isinstance(a, float) and not floating.is_floating_point:
             kind = dtypes.get_default_dtype()
-        parts.append(aten.scalar_tensor.default(
-            a, dtype=kind, layout=strided, device=condition.device))  # fmt: skip
+        parts.append(
+            aten.scalar_tensor.default(a, dtype=kind, layout=strided, device=condition.device)
+        )
     return aten.where.self(condition, *parts)
 
 
@@ -107,9 +111,14 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 def _spread(name: str) -> None:
     @composite(name)
     def spread(
-        input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: Any = False,
-        *, correction: Any = None, axis: Any = None,
-    ) -> Any:  # fmt: skip
+        input: Tensor,
+        dim: Any = None,
+        unbiased: Any = True,
+        keepdim: Any = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+    ) -> Any:
         dim = axis if dim is None else dim
         if isinstance(dim, bool):
             dim, unbiased = None, dim
@@ -131,7 +140,7 @@ for _name in ("std", "var", "std_mean", "var_mean"):
 @composite("norm", "F.norm", "Tensor.norm")
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, dtype: Any = None
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The norm of all elements, or along dimensions."""
     order = 2 if p in ("fro", None) else p
     dims = None if dim is None else ([dim] if isinstance(dim, int) else list(dim))
@@ -155,7 +164,7 @@ def _vector_norm(
 @composite("linalg_norm")
 def linalg_norm(
     A: Tensor, ord: Any = None, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The norm of vectors or matrices."""
     dims = None if dim is None else ([dim] if isinstance(dim, int) else list(dim))
     if ord is not None and ((dims is None and A.dim() == 2) or (dims and len(dims) == 2)):
@@ -200,8 +209,11 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -
         return aten.div.Tensor(input, other)
     scalar = not isinstance(other, Tensor)
     overload = aten.div.Tensor_mode
-    return overload(input, float(other) if scalar and isinstance(other, float) else other,
-                    rounding_mode=rounding_mode)  # fmt: skip
+    return overload(
+        input,
+        float(other) if scalar and isinstance(other, float) else other,
+        rounding_mode=rounding_mode,
+    )
 
 
 @composite("number_divided", "Tensor.__rtruediv__", "Tensor.__rdiv__")

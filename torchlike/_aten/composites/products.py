@@ -91,8 +91,9 @@ def _batched(first: Tensor, second: Tensor) -> Tensor:
     inner = first.shape[-1]
     a = reshape(aten.expand.default(first, [*batch, rows, inner]), [count, rows, inner])
     if second.dim() == 1:
-        b = aten.unsqueeze.default(reshape(
-            aten.expand.default(second, [*batch, inner]), [count, inner]), 2)  # fmt: skip
+        b = aten.unsqueeze.default(
+            reshape(aten.expand.default(second, [*batch, inner]), [count, inner]), 2
+        )
     else:
         b = reshape(aten.expand.default(second, [*batch, inner, columns]), [count, inner, columns])
     size = list(batch)
@@ -182,9 +183,11 @@ def cholesky(A: Tensor, *, upper: Any = False) -> Tensor:
 
 @composite("cdist", "F.cdist")
 def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0,
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
     compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The distances of all pairs of rows."""
     modes = {"use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
     return aten._cdist_forward.default(x1, x2, float(p), modes.get(compute_mode))

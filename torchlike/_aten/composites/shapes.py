@@ -275,8 +275,9 @@ def repeat_interleave(self: Tensor, repeats: Any = None, dim: int | None = None,
     x = self if dim is not None else flatten(self)
     at = errors.wrap_dim(0 if dim is None else dim, x.dim())
     size = list(x.shape)
-    wide = aten.expand.default(aten.unsqueeze.default(x, at + 1),
-                               [*size[: at + 1], repeats, *size[at + 1 :]])  # fmt: skip
+    wide = aten.expand.default(
+        aten.unsqueeze.default(x, at + 1), [*size[: at + 1], repeats, *size[at + 1 :]]
+    )
     copied = aten.clone.default(wide, memory_format=contiguous_format)
     return aten.view.default(copied, [*size[:at], size[at] * repeats, *size[at + 1 :]])
 
@@ -291,9 +292,12 @@ def _without_defaults(*given: Any) -> tuple[Any, ...]:
 
 @composite("unique", "Tensor.unique")
 def unique(
-    input: Tensor, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False,
+    input: Tensor,
+    sorted: Any = True,
+    return_inverse: Any = False,
+    return_counts: Any = False,
     dim: int | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The distinct elements, and where they are."""
     if dim is None:
         given = _without_defaults(sorted, return_inverse, return_counts)

@@ -79,9 +79,11 @@ def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
             if _wants(node, a, value):
                 found.append(_fitted(gradient, value))
         elif isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
-            found += [None if gradient is None else _fitted(gradient[i], v)
-                      for i, v in enumerate(value)
-                      if isinstance(v, Tensor) and v.requires_grad]  # fmt: skip
+            found += [
+                None if gradient is None else _fitted(gradient[i], v)
+                for i, v in enumerate(value)
+                if isinstance(v, Tensor) and v.requires_grad
+            ]
     return found
 
 

@@ -50,21 +50,33 @@ def _of_rsqrt(g: Any, a: Any) -> Tensor:
 formula("rsqrt", result=True, self=_of_rsqrt)
 formula("sin", self=lambda g, a: _mul(g, aten.cos.default(a.self)))
 formula("cos", self=lambda g, a: _mul(g, _neg(aten.sin.default(a.self))))
-formula("tan", result=True, self=lambda g, a: _mul(
-    g, aten.add.Tensor(aten.pow.Tensor_Scalar(a.result, 2), 1)))  # fmt: skip
+formula(
+    "tan",
+    result=True,
+    self=lambda g, a: _mul(g, aten.add.Tensor(aten.pow.Tensor_Scalar(a.result, 2), 1)),
+)
 formula("sinh", self=lambda g, a: _mul(g, aten.cosh.default(a.self)))
 formula("cosh", self=lambda g, a: _mul(g, aten.sinh.default(a.self)))
-formula("atan", self=lambda g, a: aten.div.Tensor(
-    g, aten.add.Tensor(_mul(a.self, a.self), 1)))  # fmt: skip
-formula("asin", self=lambda g, a: _mul(g, aten.rsqrt.default(
-    aten.add.Tensor(_mul(_neg(a.self), a.self), 1))))  # fmt: skip
-formula("acos", self=lambda g, a: _mul(g, _neg(aten.rsqrt.default(
-    aten.add.Tensor(_mul(_neg(a.self), a.self), 1)))))  # fmt: skip
+formula("atan", self=lambda g, a: aten.div.Tensor(g, aten.add.Tensor(_mul(a.self, a.self), 1)))
+formula(
+    "asin",
+    self=lambda g, a: _mul(g, aten.rsqrt.default(aten.add.Tensor(_mul(_neg(a.self), a.self), 1))),
+)
+formula(
+    "acos",
+    self=lambda g, a: _mul(
+        g, _neg(aten.rsqrt.default(aten.add.Tensor(_mul(_neg(a.self), a.self), 1)))
+    ),
+)
 formula("reciprocal", result=True, self=lambda g, a: _mul(_neg(g), _mul(a.result, a.result)))
 formula("tanh", result=True, self=lambda g, a: aten.tanh_backward.default(g, a.result))
 formula("sigmoid", result=True, self=lambda g, a: aten.sigmoid_backward.default(g, a.result))
-formula("erf", self=lambda g, a: _mul(_mul(aten.exp.default(_neg(
-    aten.pow.Tensor_Scalar(a.self, 2))), 2 / math.sqrt(math.pi)), g))  # fmt: skip
+formula(
+    "erf",
+    self=lambda g, a: _mul(
+        _mul(aten.exp.default(_neg(aten.pow.Tensor_Scalar(a.self, 2))), 2 / math.sqrt(math.pi)), g
+    ),
+)
 
 
 def _power_of(g: Any, a: Any) -> Tensor | None:
@@ -80,8 +92,12 @@ formula("pow.Tensor_Scalar", "pow_.Scalar", self=_power_of)
 def _pow_self(g: Any, a: Any) -> Tensor:
     zero = aten.eq.Scalar(a.exponent, 0.0)
     slope = _mul(a.exponent, aten.pow.Tensor_Tensor(a.self, aten.sub.Tensor(a.exponent, 1)))
-    return _mul(g, aten.where.self(zero, aten.zeros.default(
-        [], dtype=a.self.dtype, device=a.self.device), slope))  # fmt: skip
+    return _mul(
+        g,
+        aten.where.self(
+            zero, aten.zeros.default([], dtype=a.self.dtype, device=a.self.device), slope
+        ),
+    )
 
 
 def _pow_exponent(g: Any, a: Any) -> Tensor:
@@ -125,8 +141,7 @@ def _of_extreme(compare: str, own: str, other: str) -> Any:
     def gradient(g: Any, a: Any) -> Tensor:
         mine, theirs = getattr(a, own), getattr(a, other)
         equal = aten.eq.Tensor(a.self, a.other)
-        half = aten.div.Tensor(aten.masked_fill.Scalar(
-            g, aten.bitwise_not.default(equal), 0), 2)  # fmt: skip
+        half = aten.div.Tensor(aten.masked_fill.Scalar(g, aten.bitwise_not.default(equal), 0), 2)
         lost = getattr(aten, compare).Tensor(mine, theirs)
         lost = aten.logical_or_.default(lost, equal)
         return aten.add.Tensor(aten.masked_fill.Scalar(g, lost, 0), half)
@@ -140,21 +155,51 @@ formula(
 formula(
     "minimum", self=_of_extreme("gt", "self", "other"), other=_of_extreme("gt", "other", "self")
 )
-formula("where.self", self=lambda g, a: aten.where.self(a.condition, g, _zero(g)),
-        other=lambda g, a: aten.where.self(a.condition, _zero(g), g))  # fmt: skip
+formula(
+    "where.self",
+    self=lambda g, a: aten.where.self(a.condition, g, _zero(g)),
+    other=lambda g, a: aten.where.self(a.condition, _zero(g), g),
+)
 
 
 formula("masked_fill.Scalar", self=lambda g, a: aten.masked_fill.Scalar(g, a.mask, 0))
-formula("addcmul", self=lambda g, a: g,
-        tensor1=lambda g, a: _mul(g, times(a.tensor2, a.value)),
-        tensor2=lambda g, a: _mul(g, times(a.tensor1, a.value)))  # fmt: skip
+formula(
+    "addcmul",
+    self=lambda g, a: g,
+    tensor1=lambda g, a: _mul(g, times(a.tensor2, a.value)),
+    tensor2=lambda g, a: _mul(g, times(a.tensor1, a.value)),
+)
 formula("lerp.Scalar", self=lambda g, a: _mul(g, 1 - a.weight), end=lambda g, a: _mul(g, a.weight))
-formula("floor", "ceil", "round", "trunc", "sign", "sgn", "fill.Scalar", "zero", saves=False,
-        self=lambda g, a: aten.zeros_like.default(g))  # fmt: skip
+formula(
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "sign",
+    "sgn",
+    "fill.Scalar",
+    "zero",
+    saves=False,
+    self=lambda g, a: aten.zeros_like.default(g),
+)
 formula("relu", result=True, self=lambda g, a: aten.threshold_backward.default(g, a.result, 0))
-formula("clone", "_conj", "contiguous", "alias", "lift_fresh", "positive", saves=False,
-        self=lambda g, a: g)  # fmt: skip
-formula("_to_copy", saves=False, self=lambda g, a: aten._to_copy.default(
-    g, dtype=a.self.dtype) if g.dtype is not a.self.dtype else g)  # fmt: skip
-formula("copy", "copy_", saves=False, self=lambda g, a: aten.zeros_like.default(g),
-        src=lambda g, a: g)  # fmt: skip
+formula(
+    "clone",
+    "_conj",
+    "contiguous",
+    "alias",
+    "lift_fresh",
+    "positive",
+    saves=False,
+    self=lambda g, a: g,
+)
+formula(
+    "_to_copy",
+    saves=False,
+    self=lambda g, a: (
+        aten._to_copy.default(g, dtype=a.self.dtype) if g.dtype is not a.self.dtype else g
+    ),
+)
+formula(
+    "copy", "copy_", saves=False, self=lambda g, a: aten.zeros_like.default(g), src=lambda g, a: g
+)

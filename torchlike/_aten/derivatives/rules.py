@@ -15,9 +15,13 @@ class Formula:
     """The gradient of each argument: ``rule(cotangent, arguments)``."""
 
     def __init__(
-        self, rules: dict[str, Rule], results: tuple[int, ...], takes_all: bool, saves: bool,
+        self,
+        rules: dict[str, Rule],
+        results: tuple[int, ...],
+        takes_all: bool,
+        saves: bool,
         only_first: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.rules = rules
         #: Which of the operator's results rules use.
         self.results = results
@@ -37,10 +41,16 @@ class Formula:
         """Whether an in-place operator's gradients need what it is about to write over."""
         if not self.saves:
             return False
-        wanted = {name for name, value in zip(self.rules, args, strict=False)
-                  if isinstance(value, Tensor) and value.requires_grad}  # fmt: skip
-        return any("self" in rule.__code__.co_names for name, rule in self.rules.items()
-                   if name in wanted or name not in ("self", "other"))  # fmt: skip
+        wanted = {
+            name
+            for name, value in zip(self.rules, args, strict=False)
+            if isinstance(value, Tensor) and value.requires_grad
+        }
+        return any(
+            "self" in rule.__code__.co_names
+            for name, rule in self.rules.items()
+            if name in wanted or name not in ("self", "other")
+        )
 
 
 #: By the operator's name, with its overload after a dot where it is for that alone.
@@ -48,9 +58,13 @@ FORMULAS: dict[str, Formula] = {}
 
 
 def formula(
-    *names: str, result: Any = (), every: bool = False, saves: bool = True,
-    only_first: bool = False, **rules: Rule,
-) -> None:  # fmt: skip
+    *names: str,
+    result: Any = (),
+    every: bool = False,
+    saves: bool = True,
+    only_first: bool = False,
+    **rules: Rule,
+) -> None:
     """Say the gradients of operators. ``result``: which results rules use, True for the only one;
     ``every``: rules get all cotangents; ``saves``: they use values of arguments or results;
     ``only_first``: further results are not differentiable."""

@@ -15,8 +15,13 @@ def _size(t: Tensor) -> list[int]:
     return list(t.shape)
 
 
-formula("view.default", "_unsafe_view", "_reshape_alias", saves=False,
-        self=lambda g, a: reshape(g, _size(a.self)))  # fmt: skip
+formula(
+    "view.default",
+    "_unsafe_view",
+    "_reshape_alias",
+    saves=False,
+    self=lambda g, a: reshape(g, _size(a.self)),
+)
 formula("t", saves=False, self=lambda g, a: aten.t.default(g))
 formula("transpose.int", saves=False, self=lambda g, a: aten.transpose.int(g, a.dim0, a.dim1))
 formula("squeeze", saves=False, self=lambda g, a: _unsqueezed(g, a.self, None))
@@ -45,11 +50,18 @@ def _permuted_back(g: Tensor, a: Any) -> Tensor:
 
 
 formula("permute", saves=False, self=_permuted_back)
-formula("select.int", saves=False, self=lambda g, a: aten.select_backward.default(
-    g, _size(a.self), a.dim, a.index))  # fmt: skip
-formula("slice.Tensor", saves=False, self=lambda g, a: aten.slice_backward.default(
-    g, _size(a.self), a.dim, a.start or 0, sys.maxsize if a.end is None else a.end,
-    a.step))  # fmt: skip
+formula(
+    "select.int",
+    saves=False,
+    self=lambda g, a: aten.select_backward.default(g, _size(a.self), a.dim, a.index),
+)
+formula(
+    "slice.Tensor",
+    saves=False,
+    self=lambda g, a: aten.slice_backward.default(
+        g, _size(a.self), a.dim, a.start or 0, sys.maxsize if a.end is None else a.end, a.step
+    ),
+)
 
 
 def _parts(g: Tensor, a: Any) -> list[Tensor]:
@@ -63,41 +75,68 @@ def _parts(g: Tensor, a: Any) -> list[Tensor]:
 
 
 formula("cat", saves=False, tensors=_parts)
-formula("stack", saves=False, tensors=lambda g, a: [
-    aten.select.int(g, a.dim, i) for i in range(len(a.tensors))])  # fmt: skip
+formula(
+    "stack",
+    saves=False,
+    tensors=lambda g, a: [aten.select.int(g, a.dim, i) for i in range(len(a.tensors))],
+)
 
 
 def _filled(g: Any, a: Any) -> list[Tensor]:
     """The cotangents of all parts, zeros for those that have none."""
     like = next(c for c in g if c is not None)
-    return [aten.zeros.default(list(n), dtype=like.dtype, layout=like.layout, device=like.device)
-            if c is None else c for c, n in zip(g, a.sizes, strict=True)]  # fmt: skip
+    return [
+        aten.zeros.default(list(n), dtype=like.dtype, layout=like.layout, device=like.device)
+        if c is None
+        else c
+        for c, n in zip(g, a.sizes, strict=True)
+    ]
 
 
-formula("split.Tensor", "split_with_sizes", every=True, saves=False, self=lambda g, a:
-        aten.cat.default(_filled(g, a), *([a.dim] if a.dim else [])))  # fmt: skip
-formula("unbind.int", every=True, saves=False, self=lambda g, a: aten.stack.default(
-    _filled(g, a), *([a.dim] if a.dim else [])))  # fmt: skip
-formula("index_select", self=lambda g, a: aten.index_add.default(
-    _new_zeros(g, a.self), a.dim, a.index, g))  # fmt: skip
-formula("gather", self=lambda g, a: aten.scatter_add.default(
-    _new_zeros(g, a.self), a.dim, a.index, g))  # fmt: skip
-formula("index.Tensor", self=lambda g, a: aten.index_put.default(
-    _new_zeros(g, a.self), a.indices, g, True))  # fmt: skip
+formula(
+    "split.Tensor",
+    "split_with_sizes",
+    every=True,
+    saves=False,
+    self=lambda g, a: aten.cat.default(_filled(g, a), *([a.dim] if a.dim else [])),
+)
+formula(
+    "unbind.int",
+    every=True,
+    saves=False,
+    self=lambda g, a: aten.stack.default(_filled(g, a), *([a.dim] if a.dim else [])),
+)
+formula(
+    "index_select",
+    self=lambda g, a: aten.index_add.default(_new_zeros(g, a.self), a.dim, a.index, g),
+)
+formula(
+    "gather", self=lambda g, a: aten.scatter_add.default(_new_zeros(g, a.self), a.dim, a.index, g)
+)
+formula(
+    "index.Tensor",
+    self=lambda g, a: aten.index_put.default(_new_zeros(g, a.self), a.indices, g, True),
+)
 
 
 def _new_zeros(g: Tensor, like: Tensor) -> Tensor:
-    return aten.new_zeros.default(g, _size(like), dtype=like.dtype, layout=like.layout,
-                                  device=like.device)  # fmt: skip
+    return aten.new_zeros.default(
+        g, _size(like), dtype=like.dtype, layout=like.layout, device=like.device
+    )
 
 
-formula("tril", saves=False, self=lambda g, a: aten.tril.default(
-    g, *([a.diagonal] if a.diagonal else [])))  # fmt: skip
-formula("triu", saves=False, self=lambda g, a: aten.triu.default(
-    g, *([a.diagonal] if a.diagonal else [])))  # fmt: skip
+formula(
+    "tril",
+    saves=False,
+    self=lambda g, a: aten.tril.default(g, *([a.diagonal] if a.diagonal else [])),
+)
+formula(
+    "triu",
+    saves=False,
+    self=lambda g, a: aten.triu.default(g, *([a.diagonal] if a.diagonal else [])),
+)
 formula("flip", saves=False, self=lambda g, a: aten.flip.default(g, a.dims))
-formula("roll", saves=False, self=lambda g, a: aten.roll.default(
-    g, [-s for s in a.shifts], a.dims))  # fmt: skip
+formula("roll", saves=False, self=lambda g, a: aten.roll.default(g, [-s for s in a.shifts], a.dims))
 
 
 # -- reductions ------------------------------------------------------------------------------------
@@ -114,8 +153,11 @@ def _spread(g: Tensor, a: Any) -> Tensor:
 
 formula("sum.default", saves=False, self=lambda g, a: aten.expand.default(g, _size(a.self)))
 formula("sum.dim_IntList", saves=False, self=_spread)
-formula("mean.default", saves=False, self=lambda g, a: aten.div.Scalar(
-    aten.expand.default(g, _size(a.self)), a.self.numel()))  # fmt: skip
+formula(
+    "mean.default",
+    saves=False,
+    self=lambda g, a: aten.div.Scalar(aten.expand.default(g, _size(a.self)), a.self.numel()),
+)
 
 
 def _mean(g: Tensor, a: Any) -> Tensor:
@@ -126,8 +168,13 @@ def _mean(g: Tensor, a: Any) -> Tensor:
 
 
 formula("mean.dim", saves=False, self=_mean)
-formula("cumsum", saves=False, self=lambda g, a: aten.flip.default(aten.cumsum.default(
-    aten.flip.default(g, [a.dim]), a.dim), [a.dim]))  # fmt: skip
+formula(
+    "cumsum",
+    saves=False,
+    self=lambda g, a: aten.flip.default(
+        aten.cumsum.default(aten.flip.default(g, [a.dim]), a.dim), [a.dim]
+    ),
+)
 
 
 def _at_indices(g: Any, a: Any) -> Tensor:
@@ -140,8 +187,13 @@ def _at_indices(g: Any, a: Any) -> Tensor:
     return aten.scatter.src(zeros, a.dim, places, g)
 
 
-formula("max.dim", "min.dim", every=True, result=(1,), self=lambda g, a: None if g[0] is None
-        else _at_indices(g, a))  # fmt: skip
+formula(
+    "max.dim",
+    "min.dim",
+    every=True,
+    result=(1,),
+    self=lambda g, a: None if g[0] is None else _at_indices(g, a),
+)
 
 
 def _evenly(g: Tensor, a: Any) -> Tensor:

@@ -72,8 +72,13 @@ def table() -> dict[str, list[Line]]:
             out = read["out"]
             if out == "":
                 out = "out" if read["overload"] in (None, "Tensor") else f"{read['overload']}_out"
-            entry = Line(read["overload"] or "", read["args"], read["returns"] or "Tensor",
-                         read["marks"] or "", out)  # fmt: skip
+            entry = Line(
+                read["overload"] or "",
+                read["args"],
+                read["returns"] or "Tensor",
+                read["marks"] or "",
+                out,
+            )
             for name in read["names"].split():
                 found.setdefault(name, []).append(entry)
     return found

@@ -15,10 +15,20 @@ from torchlike._jit.capture.instructions import Instruction, instructions
 _BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "attrgetter", "methodcaller"))
 _WHOLE = frozenset(("vars", "__dict__", "asdict", "astuple", "replace", "dir"))
 _WHOLE_METHODS = frozenset(("__getattribute__", "__getstate__"))
-_VARIABLE = frozenset(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF",
-                       "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))  # fmt: skip
-_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL",
-                     "DELETE_GLOBAL"))  # fmt: skip
+_VARIABLE = frozenset(
+    (
+        "LOAD_FAST",
+        "LOAD_DEREF",
+        "LOAD_CLASSDEREF",
+        "LOAD_FROM_DICT_OR_DEREF",
+        "LOAD_GLOBAL",
+        "LOAD_NAME",
+        "LOAD_FROM_DICT_OR_GLOBALS",
+    )
+)
+_GLOBAL = frozenset(
+    ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL")
+)
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"))
 
 
@@ -102,9 +112,18 @@ def reads_of(code: types.CodeType) -> Reads:
         found += _computed_names(code)
     whole, whole_of = None in found, {path for path in found if path is not None}
     noted = stored if "AttributeError" in names else set(_noted(code)) if stored else ()
-    return Reads(tuple(names), frozenset(attributes), frozenset(loaded), frozenset(methods),
-                 frozenset(stored), frozenset(noted), tuple(imports), whole, tuple(whole_of),
-                 any(_compares(code)))  # fmt: skip
+    return Reads(
+        tuple(names),
+        frozenset(attributes),
+        frozenset(loaded),
+        frozenset(methods),
+        frozenset(stored),
+        frozenset(noted),
+        tuple(imports),
+        whole,
+        tuple(whole_of),
+        any(_compares(code)),
+    )
 
 
 @functools.lru_cache(maxsize=256)
@@ -182,9 +201,11 @@ def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
     steps = instructions(code)
     for k, i in enumerate(steps):
         whole = i.argval in _WHOLE
-        if not (whole or i.argval in _BY_NAME) or i.opname == "LOAD_CONST" or (
-            not i.opname.startswith("LOAD_")
-        ):  # fmt: skip
+        if (
+            not (whole or i.argval in _BY_NAME)
+            or i.opname == "LOAD_CONST"
+            or (not i.opname.startswith("LOAD_"))
+        ):
             continue
         if i.argval == "__dict__":
             yield _path_before(steps, k)
@@ -208,15 +229,11 @@ def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
 def _path(steps: tuple[Instruction, ...], at: int) -> tuple[_Path | None, int]:
     """The variable and attributes that the steps from ``at`` load, and what follows them.
     None where something is called first: a NULL stands before it."""
-    if at >= len(steps) or steps[at].opname not in _VARIABLE or (
-        steps[at].called
-    ):  # fmt: skip
+    if at >= len(steps) or steps[at].opname not in _VARIABLE or (steps[at].called):
         return None, at
     root, names = steps[at].argval, []
     at += 1
-    while at < len(steps) and steps[at].opname == "LOAD_ATTR" and (
-        not steps[at].called
-    ):  # fmt: skip
+    while at < len(steps) and steps[at].opname == "LOAD_ATTR" and (not steps[at].called):
         names.append(steps[at].argval)
         at += 1
     return (root, tuple(names)), at
@@ -232,9 +249,11 @@ def _goes_on(steps: tuple[Instruction, ...], at: int, end: int) -> bool:
     depth = 1  # of the stack, above what lay there before the expression
     for a, b in itertools.pairwise(between):
         # Deeper, it is a subscript in the name's expression: getattr(x, fields[0].name).
-        if a.opname == "BINARY_SUBSCR" and (depth == 2 or branches) and (
-            b.opname in ("LOAD_ATTR", "LOAD_METHOD")
-        ):  # fmt: skip
+        if (
+            a.opname == "BINARY_SUBSCR"
+            and (depth == 2 or branches)
+            and (b.opname in ("LOAD_ATTR", "LOAD_METHOD"))
+        ):
             return True
         if a.opname == "CALL":
             depth -= (a.arg or 0) + 1  # whatever release counts to it, or to PRECALL
@@ -258,9 +277,8 @@ def _path_before(steps: tuple[Instruction, ...], at: int) -> _Path | None:
 def rebinds(code: types.CodeType) -> frozenset[str]:
     """Variables shared with other functions that ``code`` assigns or deletes."""
     return frozenset(
-        i.argval for i in instructions(code)
-        if i.opname in ("STORE_DEREF", "DELETE_DEREF")
-    )  # fmt: skip
+        i.argval for i in instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")
+    )
 
 
 @functools.lru_cache(maxsize=256)

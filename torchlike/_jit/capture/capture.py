@@ -280,7 +280,7 @@ class Capture:
     def _slot(self, owner: Any, name: str) -> Slot | None:
         if isinstance(owner, Tensor) and (
             self.is_created(owner._storage) or self.is_adopted(owner)
-        ):  # fmt: skip
+        ):
             return None
         key = (id(owner), name)
         slot = self.slots.get(key)
@@ -332,9 +332,8 @@ class Capture:
             return False  # the body deleted it
         key = (id(slot.owner), slot.name)
         return (
-            slot.of_tensor or key in self.slots_written
-            or rebound_slots.has(slot.owner, slot.name)
-        )  # fmt: skip
+            slot.of_tensor or key in self.slots_written or rebound_slots.has(slot.owner, slot.name)
+        )
 
     def read_attribute(self, owner: Any, name: str) -> None:
         """A plain attribute (a module's ``training``) is being looked up."""

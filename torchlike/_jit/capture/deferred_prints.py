@@ -71,9 +71,11 @@ class DeferredPrints:
             _running += 1
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         global _running
         _captures.printed = self._outer
         with _lock:

@@ -63,12 +63,35 @@ from torchlike.tensor import Tensor
 _FILES = io.TextIOWrapper, io.BufferedWriter
 #: Methods that change a list or dictionary.
 _CHANGES = frozenset(
-    ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
-     "popitem", "setdefault", "move_to_end", "__setitem__", "__delitem__", "__iadd__", "__ior__")
-)  # fmt: skip
+    (
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "clear",
+        "sort",
+        "reverse",
+        "update",
+        "popitem",
+        "setdefault",
+        "move_to_end",
+        "__setitem__",
+        "__delitem__",
+        "__iadd__",
+        "__ior__",
+    )
+)
 #: Immutable objects, whose identity nobody asks for.
-_ALWAYS_THE_SAME = (types.BuiltinFunctionType, types.CodeType, range, slice, type(...),
-                    dtypes.dtype, devices.device)  # fmt: skip
+_ALWAYS_THE_SAME = (
+    types.BuiltinFunctionType,
+    types.CodeType,
+    range,
+    slice,
+    type(...),
+    dtypes.dtype,
+    devices.device,
+)
 _builtin_names = frozenset(vars(builtins))
 
 #: Code objects known to be a library's, kept alive so that their ids stay theirs.
@@ -367,9 +390,11 @@ class FrameObserver(GuardCollector):
         """
         missing = [e for e in self._entered.values() if not e.resolved]
         nested = {
-            id(c) for e in self._entered.values() for c in e.code.co_consts
+            id(c)
+            for e in self._entered.values()
+            for c in e.code.co_consts
             if isinstance(c, types.CodeType)
-        }  # fmt: skip
+        }
         missing = [e for e in missing if id(e.code) not in nested]
         if missing:
             by_code = {id(e.code): e for e in missing}
@@ -412,9 +437,10 @@ class FrameObserver(GuardCollector):
         # An empty dictionary joins the collector's lists only when something is put in, so one
         # from outside may look young; every other kind of owner is listed from its beginning.
         self.guards = {
-            k: p for k, p in self.guards.items()
+            k: p
+            for k, p in self.guards.items()
             if id(p.holder) not in own and (isinstance(p.holder, dict) or id(p.holder) not in young)
-        }  # fmt: skip
+        }
         for key, functions in list(self._functions.items()):
             self._functions[key] = [fn for fn in functions if id(fn) not in own]
         for key in own:
@@ -471,10 +497,11 @@ class FrameObserver(GuardCollector):
                 return False
             names = {n for p, n in self._holders() if p.before() is guard.owner}
             held = any(
-                x is guard.owner for p in self.guards.values()
+                x is guard.owner
+                for p in self.guards.values()
                 if isinstance(p, (ItemsGuard, EntriesGuard))
                 for x in (p.items.values() if isinstance(p, EntriesGuard) else p.items)
-            )  # fmt: skip
+            )
             if held:
                 return False
         else:

@@ -55,9 +55,10 @@ class Copies:
     def changed(self) -> list[int]:
         """The numbers of those that hold something else now."""
         return [
-            i for i, (c, before) in enumerate(zip(self._copies, self._before, strict=True))
+            i
+            for i, (c, before) in enumerate(zip(self._copies, self._before, strict=True))
             if not _holds(c, before)
-        ]  # fmt: skip
+        ]
 
     def contents(self, changed: Iterable[int]) -> list[Any]:
         """What these hold now, in containers that are nobody's. JitCaptureError for a key that only
@@ -71,8 +72,10 @@ class Copies:
                     if id(key) not in known and _is_own(key):
                         self._refuse(
                             "a tensor or traced number as a new key of a dictionary that was "
-                            "passed as an argument", "a plain value as the key", copy,
-                        )  # fmt: skip
+                            "passed as an argument",
+                            "a plain value as the key",
+                            copy,
+                        )
                 found.append(dict(copy))
             else:
                 found.append(list(copy))
@@ -86,8 +89,9 @@ class Copies:
             if not alike or context_now != context:
                 self._refuse(
                     f"changing a {type(made).__name__} that was passed as an argument",
-                    "a returned one", made,
-                )  # fmt: skip
+                    "a returned one",
+                    made,
+                )
 
     def check_kept(self, value: Any, label: str) -> None:
         """JitCaptureError where a place outside holds one of them: it would not be the caller's."""
@@ -96,8 +100,9 @@ class Copies:
             if id(x) in self.leaves:
                 self._refuse(
                     f"keeping a list or dictionary that was passed as an argument in `{label}`",
-                    "a returned value", x,
-                )  # fmt: skip
+                    "a returned value",
+                    x,
+                )
 
 
 def write(changes: Sequence[int], numbers: Sequence[Any], given: Any) -> Any:

@@ -59,30 +59,60 @@ from torchlike._jit.guards.variables import CellGuard, MemberGuard, NameGuard
 from torchlike.tensor import Tensor
 
 ATOMS = frozenset(
-    (int, float, complex, bool, str, bytes, type(None), type(...), range, slice,
-     types.BuiltinFunctionType, types.CodeType, types.GetSetDescriptorType,
-     types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType, Number)
-)  # fmt: skip
+    (
+        int,
+        float,
+        complex,
+        bool,
+        str,
+        bytes,
+        type(None),
+        type(...),
+        range,
+        slice,
+        types.BuiltinFunctionType,
+        types.CodeType,
+        types.GetSetDescriptorType,
+        types.WrapperDescriptorType,
+        types.MethodWrapperType,
+        types.MethodDescriptorType,
+        Number,
+    )
+)
 #: Modules of the standard library whose classes, written in Python, hold the user's values.
 _CONTAINERS = frozenset(
-    ("collections", "weakref", "_weakrefset", "queue", "configparser", "threading", "subprocess",
-     "sched", "graphlib", "unittest.mock")
-)  # fmt: skip
+    (
+        "collections",
+        "weakref",
+        "_weakrefset",
+        "queue",
+        "configparser",
+        "threading",
+        "subprocess",
+        "sched",
+        "graphlib",
+        "unittest.mock",
+    )
+)
 _PACKAGES = ("asyncio.", "concurrent.futures.", "multiprocessing.")
 #: What code reads of the standard library's modules as attributes.
 _OF_MODULES = {
     "sys": frozenset(("argv", "path", "stdin", "dont_write_bytecode")),
-    "warnings": frozenset(("filters",)), "gc": frozenset(("garbage", "callbacks")),
-    "tempfile": frozenset(("tempdir",)), "logging": frozenset(("raiseExceptions", "lastResort")),
-}  # fmt: skip
+    "warnings": frozenset(("filters",)),
+    "gc": frozenset(("garbage", "callbacks")),
+    "tempfile": frozenset(("tempdir",)),
+    "logging": frozenset(("raiseExceptions", "lastResort")),
+}
 #: What code reads of loggers: what is logged is no part of the program, since a body logs once per
 #: compile.
 _OF_LOGGERS = frozenset(("level", "disabled"))
 #: A module's tables, and what they hold.
 _TABLES = {
-    "_parameters": "parameters", "_buffers": "buffers", "_modules": "children",
+    "_parameters": "parameters",
+    "_buffers": "buffers",
+    "_modules": "children",
     "_non_persistent_buffers_set": "buffers that are not persistent",
-}  # fmt: skip
+}
 #: Containers with more elements are compared, but not looked into.
 MAX_ELEMENTS = 2000
 _MAX_DEPTH = 12
@@ -258,9 +288,11 @@ class GuardCollector(Reached):
         cls = value if isinstance(value, type) else type(value)
         is_module = "_parameters" in space and "_modules" in space if space is not None else False
         of_class = isinstance(value, type) or not is_library_module(str(cls.__module__))
-        if space is not None and not is_module and not isinstance(
-            value, (type, types.ModuleType, types.FunctionType, Tensor)
-        ):  # fmt: skip
+        if (
+            space is not None
+            and not is_module
+            and not isinstance(value, (type, types.ModuleType, types.FunctionType, Tensor))
+        ):
             self._spaces.setdefault(id(value), (value, space))
         if isinstance(value, types.ModuleType) and value.__name__ in _OF_MODULES:
             names = _OF_MODULES[value.__name__].intersection(names)
@@ -284,10 +316,15 @@ class GuardCollector(Reached):
                 continue
             if of_class and self._scan_class(value, cls, space, name, label, depth):
                 continue
-            if name in self._probed and space is not None and not is_module and not (
-                isinstance(value, (type, Tensor, types.ModuleType))
-                or (isinstance(value, types.FunctionType) and name not in self._read)
-            ):  # fmt: skip
+            if (
+                name in self._probed
+                and space is not None
+                and not is_module
+                and not (
+                    isinstance(value, (type, Tensor, types.ModuleType))
+                    or (isinstance(value, types.FunctionType) and name not in self._read)
+                )
+            ):
                 if not space and isinstance(value, (types.FunctionType, dict)):
                     none = NoAttributesGuard(value, space, label)
                     self._add((id(value), NoAttributesGuard), none)
@@ -377,8 +414,16 @@ class GuardCollector(Reached):
         self.visit(value.keywords, f"{label}.keywords", depth + 1)
 
     def _wrapping(self, value: Any, label: str, depth: int) -> None:
-        for name in ("__func__", "func", "fget", "fset", "fdel", "_fn", "__wrapped__",
-                     "dispatcher"):  # fmt: skip
+        for name in (
+            "__func__",
+            "func",
+            "fget",
+            "fset",
+            "fdel",
+            "_fn",
+            "__wrapped__",
+            "dispatcher",
+        ):
             held = getattr(value, name, None)
             if held is not None:
                 self.visit(held, label, depth + 1)

@@ -11,13 +11,36 @@ from typing import Any
 
 #: Packages whose code is no user's: what they read is theirs to keep right.
 LIBRARIES = frozenset(
-    ("torchlike", "jax", "jaxlib", "numpy", "ml_dtypes", "scipy", "opt_einsum", "optax", "flax",
-     "chex", "pytest", "_pytest", "pluggy", "IPython", "ipykernel", "coverage", "debugpy",
-     "etils", "absl", "typing_extensions", "setuptools", "_distutils_hack")
-)  # fmt: skip
+    (
+        "torchlike",
+        "jax",
+        "jaxlib",
+        "numpy",
+        "ml_dtypes",
+        "scipy",
+        "opt_einsum",
+        "optax",
+        "flax",
+        "chex",
+        "pytest",
+        "_pytest",
+        "pluggy",
+        "IPython",
+        "ipykernel",
+        "coverage",
+        "debugpy",
+        "etils",
+        "absl",
+        "typing_extensions",
+        "setuptools",
+        "_distutils_hack",
+    )
+)
 
-_stdlib = tuple({p + os.sep for k, p in sysconfig.get_paths().items() if "stdlib" in k}
-                | {os.path.dirname(os.__file__) + os.sep})  # fmt: skip
+_stdlib = tuple(
+    {p + os.sep for k, p in sysconfig.get_paths().items() if "stdlib" in k}
+    | {os.path.dirname(os.__file__) + os.sep}
+)
 
 
 def is_library(module: Any, filename: str) -> bool:

@@ -46,16 +46,20 @@ class Observer(Protocol):
 Handler = Callable[[Observer, Any, str, Any], None]
 
 _REFUSALS_OF_JAX = (
-    jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError,
-    jax.errors.TracerArrayConversionError, jax.errors.TracerIntegerConversionError,
-)  # fmt: skip
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
 #: The class of ``os.environ`` and ``os.environb``.
 _Environment: Any = type(os.environ)
 #: What functions of torchlike's generators do that only the Python body would call.
 _GENERATORS = {
-    "manual_seed": "seeds a generator", "seed": "seeds a generator",
-    "get_state": "reads a generator's state", "initial_seed": "reads a generator's seed",
-}  # fmt: skip
+    "manual_seed": "seeds a generator",
+    "seed": "seeds a generator",
+    "get_state": "reads a generator's state",
+    "initial_seed": "reads a generator's seed",
+}
 
 
 def handler_of(module: Any, code: types.CodeType) -> Handler | None:
@@ -111,9 +115,13 @@ def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
         return
     given = frame.f_locals
     thread = given.get("self")
-    work = given.get("fn") or getattr(thread, "_target", None) or (
-        getattr(thread, "function", None) or type(thread).run  # of a Timer
-    )  # fmt: skip
+    work = (
+        given.get("fn")
+        or getattr(thread, "_target", None)
+        or (
+            getattr(thread, "function", None) or type(thread).run  # of a Timer
+        )
+    )
     code = getattr(inspect.unwrap(work), "__code__", None)
     if code is None or "site-packages" in code.co_filename:
         return
@@ -202,9 +210,12 @@ def _ask_random(observer: Observer, frame: Any, event: str, arg: Any) -> None:
 def _ask_class(observer: Observer, frame: Any, event: str, arg: Any) -> None:
     """Asks whether something is of an abstract class of the user's, which others may join."""
     cls = frame.f_locals.get("cls")
-    if event == "call" and isinstance(cls, type) and not is_library_module(cls.__module__) and (
-        observer.is_called_by_user(frame)
-    ):  # fmt: skip
+    if (
+        event == "call"
+        and isinstance(cls, type)
+        and not is_library_module(cls.__module__)
+        and (observer.is_called_by_user(frame))
+    ):
         key = id(cls), _ask_class
         if key not in observer.guards:
             label = f"what is registered as {cls.__qualname__}"

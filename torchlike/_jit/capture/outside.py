@@ -73,7 +73,8 @@ _SETTINGS: dict[Any, Setting] = {
         (
             (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
             Setting(
-                "sys.get_int_max_str_digits()", sys.get_int_max_str_digits,
+                "sys.get_int_max_str_digits()",
+                sys.get_int_max_str_digits,
                 sys.set_int_max_str_digits,
             ),
         ),
@@ -102,28 +103,69 @@ _SETTINGS: dict[Any, Setting] = {
         ),
     )
     for function in functions
-}  # fmt: skip
+}
 #: Functions whose answer a capture changes.
 _HIDDEN = frozenset(
-    (gc.isenabled, gc.enable, gc.disable, gc.get_count, gc.get_objects, gc.get_referrers,
-     gc.get_stats, sys.getrefcount)
-)  # fmt: skip
+    (
+        gc.isenabled,
+        gc.enable,
+        gc.disable,
+        gc.get_count,
+        gc.get_objects,
+        gc.get_referrers,
+        gc.get_stats,
+        sys.getrefcount,
+    )
+)
 #: Modules that ask the system, with those of their functions that do not.
 _ASKING: dict[str, frozenset[str]] = {
     os.stat.__module__: frozenset(
-        ("fspath", "cpu_count", "strerror", "register_at_fork", "putenv", "unsetenv", "_exit",
-         "abort", "major", "minor", "makedev", "WIFEXITED", "WEXITSTATUS", "WIFSIGNALED",
-         "waitstatus_to_exitcode", "sysconf", "get_terminal_size")
+        (
+            "fspath",
+            "cpu_count",
+            "strerror",
+            "register_at_fork",
+            "putenv",
+            "unsetenv",
+            "_exit",
+            "abort",
+            "major",
+            "minor",
+            "makedev",
+            "WIFEXITED",
+            "WEXITSTATUS",
+            "WIFSIGNALED",
+            "waitstatus_to_exitcode",
+            "sysconf",
+            "get_terminal_size",
+        )
     ),
     "time": frozenset(("sleep", "strptime", "mktime", "get_clock_info", "tzset")),
     "_locale": frozenset(),
     **dict.fromkeys(
-        ("_socket", "select", "_ssl", "_posixsubprocess", "fcntl", "termios", "resource",
-         "_sqlite3", "_signal", "_multiprocessing", "_posixshmem", "_uuid", "_tracemalloc",
-         "faulthandler", "pwd", "grp", "_winapi", "msvcrt"),
+        (
+            "_socket",
+            "select",
+            "_ssl",
+            "_posixsubprocess",
+            "fcntl",
+            "termios",
+            "resource",
+            "_sqlite3",
+            "_signal",
+            "_multiprocessing",
+            "_posixshmem",
+            "_uuid",
+            "_tracemalloc",
+            "faulthandler",
+            "pwd",
+            "grp",
+            "_winapi",
+            "msvcrt",
+        ),
         frozenset(),
     ),
-}  # fmt: skip
+}
 #: Functions of other modules that ask.
 _ASK: dict[str, frozenset[str]] = {
     "sys": frozenset(("getallocatedblocks", "_current_frames", "getsizeof")),
@@ -138,13 +180,59 @@ _ASK: dict[str, frozenset[str]] = {
 _NOW = frozenset(("now", "utcnow", "today"))
 #: Parts of the standard library that ask for themselves alone, or about code.
 _QUIET = frozenset(
-    ("abc", "ast", "bdb", "cProfile", "codecs", "collections", "contextlib", "copy", "copyreg",
-     "dataclasses", "dis", "doctest", "encodings", "enum", "functools", "gettext", "importlib",
-     "inspect", "keyword", "linecache", "logging", "numbers", "opcode", "operator", "pdb", "pprint",
-     "profile", "pstats", "re", "reprlib", "runpy", "site", "sre_compile", "sre_parse", "string",
-     "sysconfig", "textwrap", "threading", "token", "tokenize", "traceback", "types", "typing",
-     "unittest", "warnings", "weakref", "_weakrefset", "concurrent", "queue", "zipimport")
-)  # fmt: skip
+    (
+        "abc",
+        "ast",
+        "bdb",
+        "cProfile",
+        "codecs",
+        "collections",
+        "contextlib",
+        "copy",
+        "copyreg",
+        "dataclasses",
+        "dis",
+        "doctest",
+        "encodings",
+        "enum",
+        "functools",
+        "gettext",
+        "importlib",
+        "inspect",
+        "keyword",
+        "linecache",
+        "logging",
+        "numbers",
+        "opcode",
+        "operator",
+        "pdb",
+        "pprint",
+        "profile",
+        "pstats",
+        "re",
+        "reprlib",
+        "runpy",
+        "site",
+        "sre_compile",
+        "sre_parse",
+        "string",
+        "sysconfig",
+        "textwrap",
+        "threading",
+        "token",
+        "tokenize",
+        "traceback",
+        "types",
+        "typing",
+        "unittest",
+        "warnings",
+        "weakref",
+        "_weakrefset",
+        "concurrent",
+        "queue",
+        "zipimport",
+    )
+)
 #: Modules of libraries that read files for whoever calls them.
 _READING = ("numpy.lib", "torchlike.serialization")
 
@@ -163,7 +251,7 @@ def see(observer: Observer, frame: Any, function: Any) -> None:
     owner: Any = getattr(function, "__self__", None)
     if type(owner) is not types.ModuleType and not (
         getattr(owner, "__module__", None) == "datetime" and function.__name__ in _NOW
-    ):  # fmt: skip
+    ):
         return
     if not (asks(function) or function in _SETTINGS or function in _HIDDEN):
         return

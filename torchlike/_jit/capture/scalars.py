@@ -225,13 +225,25 @@ def _kind_of(a: Any, b: Any) -> type:
 
 
 _DEVICE: dict[str, Callable[..., Any]] = {
-    "add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "truediv": jnp.true_divide,
-    "floordiv": jnp.floor_divide, "mod": jnp.remainder, "pow": jnp.power,
-    "and": jnp.bitwise_and, "or": jnp.bitwise_or, "xor": jnp.bitwise_xor,
-    "lshift": jnp.left_shift, "rshift": jnp.right_shift,
-    "lt": jnp.less, "le": jnp.less_equal, "gt": jnp.greater, "ge": jnp.greater_equal,
-    "eq": jnp.equal, "ne": jnp.not_equal,
-}  # fmt: skip
+    "add": jnp.add,
+    "sub": jnp.subtract,
+    "mul": jnp.multiply,
+    "truediv": jnp.true_divide,
+    "floordiv": jnp.floor_divide,
+    "mod": jnp.remainder,
+    "pow": jnp.power,
+    "and": jnp.bitwise_and,
+    "or": jnp.bitwise_or,
+    "xor": jnp.bitwise_xor,
+    "lshift": jnp.left_shift,
+    "rshift": jnp.right_shift,
+    "lt": jnp.less,
+    "le": jnp.less_equal,
+    "gt": jnp.greater,
+    "ge": jnp.greater_equal,
+    "eq": jnp.equal,
+    "ne": jnp.not_equal,
+}
 _COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 _HOST = {"and": operator.and_, "or": operator.or_}
 
@@ -280,10 +292,14 @@ for _name in _DEVICE:
     _install(_name)
 
 for _name, _host, _on_device in (
-    ("neg", operator.neg, jnp.negative), ("pos", operator.pos, jnp.positive),
-    ("abs", builtins.abs, jnp.abs), ("invert", operator.invert, jnp.invert),
-    ("floor", math.floor, None), ("ceil", math.ceil, None), ("trunc", math.trunc, None),
-):  # fmt: skip
+    ("neg", operator.neg, jnp.negative),
+    ("pos", operator.pos, jnp.positive),
+    ("abs", builtins.abs, jnp.abs),
+    ("invert", operator.invert, jnp.invert),
+    ("floor", math.floor, None),
+    ("ceil", math.ceil, None),
+    ("trunc", math.trunc, None),
+):
 
     def _unary(self: Any, host: Any = _host, on_device: Any = _on_device) -> Any:
         if self.table is not None:

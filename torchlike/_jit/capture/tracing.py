@@ -49,10 +49,16 @@ class Tracing:
     """One run of the Python body under make_jaxpr, and what it left behind."""
 
     def __init__(
-        self, fn: Callable[..., Any], name: str, arguments: list[Tensor], leaves: list[Any],
-        structure: Any, as_themselves: frozenset[int], traced: Sequence[int] = (),
+        self,
+        fn: Callable[..., Any],
+        name: str,
+        arguments: list[Tensor],
+        leaves: list[Any],
+        structure: Any,
+        as_themselves: frozenset[int],
+        traced: Sequence[int] = (),
         drawn: Sequence[Any] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.fn = fn
         self.capture = Capture(name, drawn)
         self.capture.defined_at = defined_at(fn)
@@ -87,9 +93,11 @@ class Tracing:
             raise OffsetNeeded  # an argument as itself is where it is
         self._offset_arrays = {
             (i, k): jax.device_put(np.array(number))
-            for i in self.offsets for view in [arguments[i]._view] if view is not None
+            for i in self.offsets
+            for view in [arguments[i]._view]
+            if view is not None
             for k, number in enumerate(view.dynamic)
-        }  # fmt: skip
+        }
         roots = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
         self._given = [
             next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
@@ -198,10 +206,15 @@ class Tracing:
         """Arguments whose own storage was used as well, reached past the placeholder, or compared
         with it, and those whose placeholder, or a view of it, the body put somewhere outside."""
         used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
-        return self.compared_arguments() | self._held_arguments | {
-            i for i, t in enumerate(self.arguments)
-            if i not in self._as_themselves and id(t._storage) in used
-        }  # fmt: skip
+        return (
+            self.compared_arguments()
+            | self._held_arguments
+            | {
+                i
+                for i, t in enumerate(self.arguments)
+                if i not in self._as_themselves and id(t._storage) in used
+            }
+        )
 
     def compared_arguments(self) -> frozenset[int]:
         """Those that the code may have compared the placeholder with, or asked what they are views
@@ -209,10 +222,10 @@ class Tracing:
         known = set(map(id, self.capture.observer.comparable_tensors()))
         asks = asks_for_bases(self.capture)
         return frozenset(
-            i for i, t in enumerate(self.arguments)
-            if i not in self._as_themselves
-            and (id(t) in known or (asks and t._view is not None))
-        )  # fmt: skip
+            i
+            for i, t in enumerate(self.arguments)
+            if i not in self._as_themselves and (id(t) in known or (asks and t._view is not None))
+        )
 
     def body(self) -> list[Any]:
         """What is traced: the function, then its backward on placeholders if outputs need one."""
@@ -246,11 +259,13 @@ class Tracing:
             numbers = [
                 # A tracer, so that nothing can take the number for a constant.
                 lax.convert_element_type_p.bind(
-                    self._offset_arrays[i, k], new_dtype=np.dtype(np.int64), weak_type=False,
+                    self._offset_arrays[i, k],
+                    new_dtype=np.dtype(np.int64),
+                    weak_type=False,
                     sharding=None,
                 )
                 for k in range(len(view.dynamic))
-            ]  # fmt: skip
+            ]
             geometry = view.geometry._replace(offset=UNKNOWN)
             self._seen[i]._view = type(view)(view.steps, tuple(numbers), geometry)
 
@@ -290,8 +305,9 @@ class Tracing:
                 self._refuse_of_container(
                     "changing a list or dictionary that was passed as an argument and is also "
                     f"reached as `{self.capture.observer.label_of(own[n + index])}`",
-                    "one of the two ways", self.copies.copy(index),
-                )  # fmt: skip
+                    "one of the two ways",
+                    self.copies.copy(index),
+                )
 
     def _refuse_of_container(self, asked: str, instead: str, container: Any) -> None:
         observer = self.capture.observer
@@ -316,8 +332,9 @@ class Tracing:
         ]
         slots = [
             (s, without_unknown_place(slot_value(s.owner, s.name)))
-            for s in capture.slots_written.values() if s.is_there()
-        ]  # fmt: skip
+            for s in capture.slots_written.values()
+            if s.is_there()
+        ]
         gradients: list[Any] = []
         templates = [returned.leaf(x) for x in leaves]
         builder.slot_outputs = [
@@ -409,7 +426,7 @@ class Tracing:
                 self._held_arguments.add(argument)
             elif capture.is_adopted(t) or (
                 capture.is_created(t._storage) and isinstance(t._storage.cell, core.Tracer)
-            ):  # fmt: skip
+            ):
                 self.builder.kept.append(self.outputs.tensor(t))
 
     def _check_kept(self) -> None:
@@ -441,9 +458,12 @@ class Tracing:
             label, space = f"{type(owner).__name__}.{name}", owner.__dict__
             self._refuse_kept_number(space.get(name), label)
             self.copies.check_kept(space.get(name), label)
-            if isinstance(before, Tensor) or key in slots or id(owner) in own or (
-                same(space.get(name, MISSING), before)
-            ):  # fmt: skip
+            if (
+                isinstance(before, Tensor)
+                or key in slots
+                or id(owner) in own
+                or (same(space.get(name, MISSING), before))
+            ):
                 continue
             if observer.only_records(name):
                 self._record(
@@ -477,8 +497,9 @@ class Tracing:
         would be lost."""
         self.copies.check_registered()
         for t, argument in zip(self._seen, self.arguments, strict=True):
-            now, before = ({k: v for k, v in vars(x).items() if k not in FIELDS}
-                           for x in (t, argument))  # fmt: skip
+            now, before = (
+                {k: v for k, v in vars(x).items() if k not in FIELDS} for x in (t, argument)
+            )
             for name in {**before, **now}:
                 if not same(now.get(name, MISSING), before.get(name, MISSING)):
                     self.capture.refuse(
@@ -499,11 +520,15 @@ class Tracing:
         ]
         if changes:
             observer.reasons.insert(
-                0, f"it changes the Python value(s) {', '.join(changes[:5])}, which a compiled "
+                0,
+                f"it changes the Python value(s) {', '.join(changes[:5])}, which a compiled "
                 "program would do only once; use a tensor, return the value, or change it outside",
-            )  # fmt: skip
-        gone = [f"`{type(s.owner).__name__}.{s.name}`" for s in self.capture.slots_written.values()
-                if not s.is_missing and not s.is_there()]  # fmt: skip
+            )
+        gone = [
+            f"`{type(s.owner).__name__}.{s.name}`"
+            for s in self.capture.slots_written.values()
+            if not s.is_missing and not s.is_there()
+        ]
         if gone:
             observer.reasons.append(f"it deletes {', '.join(gone)}; delete outside")
         if tables := self.capture.tables.changes():

@@ -93,9 +93,10 @@ class Reached:
         """What guards may not keep alive, by ids. A program holds modules and tensors that are
         reached in other ways as well."""
         return {
-            key: ref for key, (ref, _) in self.weak.items()
+            key: ref
+            for key, (ref, _) in self.weak.items()
             if key in self._weakly_reached or not _is_held(ref())
-        }  # fmt: skip
+        }
 
     def why_held(self, key: int) -> str:
         """Why a program cannot be kept that holds what is reached by a weak reference alone."""
@@ -109,8 +110,13 @@ class Reached:
         """Hold no longer what weak references refer to: a capture that is over would, until garbage
         is collected."""
         for table in (
-            self._visited, self._objects, self._spaces, self._noted_on, self.tensors, self.modules
-        ):  # fmt: skip
+            self._visited,
+            self._objects,
+            self._spaces,
+            self._noted_on,
+            self.tensors,
+            self.modules,
+        ):
             for key in self.weak:
                 table.pop(key, None)
         self._functions = {

@@ -26,9 +26,12 @@ class JointBackward:
     """The backward of one capture, from a placeholder for each output that requires grad."""
 
     def __init__(
-        self, capture: Capture, builder: ProgramBuilder, outputs: CapturedOutputs,
+        self,
+        capture: Capture,
+        builder: ProgramBuilder,
+        outputs: CapturedOutputs,
         arguments: Sequence[Tensor],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """``arguments``: what the function saw for the tensors among its arguments."""
         self._capture = capture
         self._builder = builder
@@ -89,9 +92,11 @@ class JointBackward:
             if is_of(t):
                 return i
         for slot in self._capture.slots.values():
-            if slot.is_read and self._capture.is_rebound(slot) and (
-                isinstance(slot.initial, Tensor) and is_of(slot.initial)
-            ):  # fmt: skip
+            if (
+                slot.is_read
+                and self._capture.is_rebound(slot)
+                and (isinstance(slot.initial, Tensor) and is_of(slot.initial))
+            ):
                 return slot
         return node.variable if isinstance(node, AccumulateGrad) else edge
 
@@ -133,19 +138,25 @@ class RecordedBackward(JointBackward):
         self._builder.boundary = [self._origin(edge) for edge in boundary]
         with partitioner.hooks_left_to_others(boundary):
             found = engine.run(
-                edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
-                accumulate=False, stop_before=capture.first_sequence,
-            )  # fmt: skip
+                edges,
+                incoming,
+                retain_graph=True,
+                create_graph=True,
+                targets=boundary,
+                accumulate=False,
+                stop_before=capture.first_sequence,
+            )
         self.arrived = [g is not None for g in found]
         found = [g for g in found if g is not None]
         roots: dict[int, Any] = {
-            i: tape.gradient_edge(g) for i, g in enumerate(found)
+            i: tape.gradient_edge(g)
+            for i, g in enumerate(found)
             if isinstance(g, Tensor) and g.requires_grad
-        }  # fmt: skip
+        }
         self.roots = list(roots)
         reached = partitioner.boundary_of(
             list(roots.values()), capture.first_sequence, lambda s: False
-        )  # fmt: skip
+        )
         targets = [e for e in into if e in reached]
         self.targets = [into[e] for e in targets]
         self.gradients = [g._read() for g in found]
@@ -155,7 +166,12 @@ class RecordedBackward(JointBackward):
                 self._second.append(jax.numpy.zeros(like.shape, like.dtype))
         with partitioner.hooks_left_to_others(targets):
             second = engine.run(
-                list(roots.values()), self._second, retain_graph=True, create_graph=False,
-                targets=targets, accumulate=False, stop_before=capture.first_sequence,
-            )  # fmt: skip
+                list(roots.values()),
+                self._second,
+                retain_graph=True,
+                create_graph=False,
+                targets=targets,
+                accumulate=False,
+                stop_before=capture.first_sequence,
+            )
         return self.gradients + [partial.array_of(g) for g in second]

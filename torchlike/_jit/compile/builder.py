@@ -73,31 +73,33 @@ class ProgramBuilder:
         self.cacheable, self.why_not = False, why
 
     def build(
-        self, capture: Capture, closed: Any, n_forward: int, sources: dict[int, Any],
-        arguments: Sequence[Tensor], as_themselves: Iterable[int],
-    ) -> Program:  # fmt: skip
+        self,
+        capture: Capture,
+        closed: Any,
+        n_forward: int,
+        sources: dict[int, Any],
+        arguments: Sequence[Tensor],
+        as_themselves: Iterable[int],
+    ) -> Program:
         """Lift the jaxpr's constants to inputs, compile, and collect the guards.
 
         ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
         ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i). ``arguments`` are
         the tensors of the call; those ``as_themselves`` were captured as state from outside too.
         """
-        sites: list[Any] = []
-        words = False, False
         outside, ranks = _outside(closed, sources), capture.ranks
-        if ranks is None or (agreed := ranks.agreement(closed.jaxpr.eqns)) is not None:
-            closed, n_forward, sites, *words = checked(
-                closed, n_forward, outside.cotangents, None if ranks is None else agreed
-            )
-        else:
-            closed = unchecked(closed)
+        closed, n_forward, sites, words = _checked(closed, n_forward, outside, ranks)
         if ranks is None:  # what the ranks compare stays as it is
             closed = rolled(closed, outside, capture.name)
         constants = _Constants(closed, sources)
         split = partitioner.partition(
-            closed.jaxpr, n_forward, constants.variables(*_INPUTS), constants.variables("constant"),
-            dict(constants.of["cotangent"]), len(self.cotangent_avals),
-        )  # fmt: skip
+            closed.jaxpr,
+            n_forward,
+            constants.variables(*_INPUTS),
+            constants.variables("constant"),
+            dict(constants.of["cotangent"]),
+            len(self.cotangent_avals),
+        )
         # Inputs that an output overwrites: their memory can be given up.
         kept = set(split.residual_inputs)
         written = {source_key(where) for where in self.written}
@@ -116,8 +118,12 @@ class ProgramBuilder:
         given_up = [forward.invars[len(bound) + i] for i in donated]
         executable = compiled(
             updates_last(forward, given_up, lambda jaxpr: partitioner.evaluator(jaxpr, bound)),
-            forward, donated, ranks, capture.name, constants.drawn(),
-        )  # fmt: skip
+            forward,
+            donated,
+            ranks,
+            capture.name,
+            constants.drawn(),
+        )
         backward: Any = None
         if split.backward is not None:
             evaluate = partitioner.backward_evaluator(split, bound)
@@ -127,7 +133,7 @@ class ProgramBuilder:
         inputs = constants.inputs([getter for getter, _ in capture.host_values], donated)
         of_call, of_backward = (
             Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
-        )  # fmt: skip
+        )
         if not host().is_default and ranks is None:
             executable = Placed(executable, to_jax(capture.place or CPU))
         return Program(
@@ -135,34 +141,53 @@ class ProgramBuilder:
             inputs=inputs,
             outputs=self._outputs([self.written[o] for o in order]),
             gradient=Gradient(
-                cotangent_avals=self.cotangent_avals, behind=self.behind, boundary=self.boundary,
-                when=self.when, kept_inputs=tuple(split.residual_inputs),
-                residual_avals=[_aval(v.aval) for v in outputs[n_forward:]], executable=backward,
+                cotangent_avals=self.cotangent_avals,
+                behind=self.behind,
+                boundary=self.boundary,
+                when=self.when,
+                kept_inputs=tuple(split.residual_inputs),
+                residual_avals=[_aval(v.aval) for v in outputs[n_forward:]],
+                executable=backward,
                 words=of_backward,
             ),
             words=of_call,
             generators=Generators(found) if of_call and (found := capture.generators()) else None,
             guards=self._guards(capture, inputs, arguments, as_themselves),
-            numbers=self.numbers, effects=self.effects,
-            updates=bool(self.written or self.slot_outputs), retrace=self.retrace,
-            capture_seconds=self.capture_seconds, cacheable=self.cacheable, why_not=self.why_not,
+            numbers=self.numbers,
+            effects=self.effects,
+            updates=bool(self.written or self.slot_outputs),
+            retrace=self.retrace,
+            capture_seconds=self.capture_seconds,
+            cacheable=self.cacheable,
+            why_not=self.why_not,
             changes_structure=self.changes_structure,
-        )  # fmt: skip
+        )
 
     def _outputs(self, written: list[tuple[str, Any]]) -> Outputs:
         cells = [what for kind, what in written if kind == "fixed"]
         return Outputs(
-            written=written, written_cells=cells if len(cells) == len(written) else None,
-            n_made=self.n_made, ordinary=self.ordinary, slots=self.slot_outputs,
-            slot_conditions=self.slot_conditions, flags=self.flags, result=self.result,
-            changes=self.changes, repeats=self.repeats, views=self.views, held=self.held,
+            written=written,
+            written_cells=cells if len(cells) == len(written) else None,
+            n_made=self.n_made,
+            ordinary=self.ordinary,
+            slots=self.slot_outputs,
+            slot_conditions=self.slot_conditions,
+            flags=self.flags,
+            result=self.result,
+            changes=self.changes,
+            repeats=self.repeats,
+            views=self.views,
+            held=self.held,
             kept=self.kept,
-        )  # fmt: skip
+        )
 
     def _guards(
-        self, capture: Capture, inputs: Inputs, arguments: Sequence[Tensor],
+        self,
+        capture: Capture,
+        inputs: Inputs,
+        arguments: Sequence[Tensor],
         as_themselves: Iterable[int],
-    ) -> GuardSet:  # fmt: skip
+    ) -> GuardSet:
         kinds = [kind for kind, _ in self.written]
         found = guards_of(
             capture, arguments, sorted(as_themselves), inputs.cells, self.flags, kinds
@@ -206,11 +231,17 @@ class _Constants:
             [what for what, _ in self.of[kind]] for kind in _INPUTS
         )
         return Inputs(
-            cells=cells, slots=slots, arguments=arguments, getters=getters, drawn=drawn,
-            numbers=numbers, offsets=offsets,
+            cells=cells,
+            slots=slots,
+            arguments=arguments,
+            getters=getters,
+            drawn=drawn,
+            numbers=numbers,
+            offsets=offsets,
             avals=[_aval(array) for kind in _INPUTS for array in self._arrays[kind]],
-            sources=self.sources(*_INPUTS), donated=donated,
-        )  # fmt: skip
+            sources=self.sources(*_INPUTS),
+            donated=donated,
+        )
 
 
 def _outside(closed: Any, sources: dict[int, Any]) -> Outside:
@@ -219,6 +250,20 @@ def _outside(closed: Any, sources: dict[int, Any]) -> Outside:
         of.setdefault(sources.get(id(array), ("constant",))[0], set()).add(variable)
     state = of.get("fixed", set()) | of.get("slot", set())
     return Outside(frozenset(state), frozenset(of.get("cotangent", set())))
+
+
+def _checked(
+    closed: Any, n_forward: int, outside: Outside, ranks: Any
+) -> tuple[Any, int, list[Any], Sequence[bool]]:
+    """Turn the checks of values in a trace into words that it returns, unless its ranks cannot
+    agree on one: then into nothing. Returned are the trace, its outputs of the forward, the places
+    of the checks, and whether the forward and the backward return a word."""
+    if ranks is None:
+        agreed = None
+    elif (agreed := ranks.agreement(closed.jaxpr.eqns)) is None:
+        return unchecked(closed), n_forward, [], (False, False)
+    closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents, agreed)
+    return closed, n_forward, sites, words
 
 
 def source_key(source: tuple[str, Any]) -> tuple[str, int]:

@@ -48,9 +48,11 @@ class Checked(NamedTuple):
 
 
 def checked(
-    closed: Any, n_forward: int, cotangents: frozenset[Any],
+    closed: Any,
+    n_forward: int,
+    cotangents: frozenset[Any],
     agreed: Callable[[Any], Any] | None = None,
-) -> Checked:  # fmt: skip
+) -> Checked:
     """Return a traced program, its first ``n_forward`` outputs those of the forward, with words.
 
     ``agreed``, a function of a traced word, gives that of all ranks that run the program.
@@ -69,9 +71,12 @@ def checked(
         eqns, word = _stacked(rewriting.writer, eqns, late)
         outvars.append(word)
     return Checked(
-        rewriting.closed(eqns, outvars), n_forward + (early is not None), rewriting.sites,
-        early is not None, late is not None,
-    )  # fmt: skip
+        rewriting.closed(eqns, outvars),
+        n_forward + (early is not None),
+        rewriting.sites,
+        early is not None,
+        late is not None,
+    )
 
 
 def unchecked(closed: Any) -> Any:
@@ -97,9 +102,12 @@ class _Rewriting:
     """Rewrites the equations of one jaxpr, its checks written out."""
 
     def __init__(
-        self, closed: Any, sites: list[Site], cotangents: frozenset[Any] = frozenset(),
+        self,
+        closed: Any,
+        sites: list[Site],
+        cotangents: frozenset[Any] = frozenset(),
         agreed: Callable[[Any], Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._given = closed
         self._agreed = agreed
         self.sites = sites
@@ -207,13 +215,14 @@ class _Rewriting:
         constants = self.writer.constants
         return kinds().ClosedJaxpr(
             given.replace(
-                eqns=list(eqns), outvars=list(outvars),
+                eqns=list(eqns),
+                outvars=list(outvars),
                 constvars=[*given.constvars, *(v for v, _ in constants)],
                 effects={e for e in given.effects if type(e) is not value_check.ValueCheck},
                 debug_info=given.debug_info._replace(result_paths=None),
             ),
             [*self._given.consts, *(c for _, c in constants)],
-        )  # fmt: skip
+        )
 
     def _add(self, eqn: Any) -> None:
         is_late = self._is_late(eqn)
@@ -305,9 +314,17 @@ def _with_state(jaxpr: Any, sites: list[Site]) -> Any:
 def _rebuilding(eqn: Any, sites: list[Site]) -> Any:
     """Return what computes the results of an equation that calls jaxprs with checks, and their
     state; None for an equation that nobody here knows."""
-    make = {"cond": _cond, "while": _while, "scan": _scan, "pjit": _call, "jit": _call,
-            "closed_call": _call, "core_call": _call, "checkpoint": _region,
-            "remat2": _region}.get(eqn.primitive.name)  # fmt: skip
+    make = {
+        "cond": _cond,
+        "while": _while,
+        "scan": _scan,
+        "pjit": _call,
+        "jit": _call,
+        "closed_call": _call,
+        "core_call": _call,
+        "checkpoint": _region,
+        "remat2": _region,
+    }.get(eqn.primitive.name)
     return None if make is None else make(eqn.params, sites, eqn)
 
 
@@ -370,9 +387,13 @@ def _scan(params: Any, sites: list[Site], eqn: Any) -> Any:
             return after, found[n_carried:]
 
         (values, state), made = lax.scan(
-            turn, (list(start), _nothing()), list(rows), length=params["length"],
-            reverse=params["reverse"], unroll=params["unroll"],
-        )  # fmt: skip
+            turn,
+            (list(start), _nothing()),
+            list(rows),
+            length=params["length"],
+            reverse=params["reverse"],
+            unroll=params["unroll"],
+        )
         return [*values, *made, *state]
 
     return run

@@ -54,9 +54,13 @@ def write(cells: Sequence[Storage], outputs: Sequence[Any]) -> None:
 
 
 def deliver(
-    program: Any, arguments: Sequence[Tensor], run: Run, made: list[Storage] | None,
-    numbers: Any = (), known: dict[int, Tensor] | None = None,
-) -> Any:  # fmt: skip
+    program: Any,
+    arguments: Sequence[Tensor],
+    run: Run,
+    made: list[Storage] | None,
+    numbers: Any = (),
+    known: dict[int, Tensor] | None = None,
+) -> Any:
     """Write outputs into cells and slots, and build the result.
 
     ``made`` are the storages of the capture itself on the first call, None on later ones, and
@@ -84,16 +88,21 @@ def deliver(
         first = n + what.n_made + (program.words is not None)
         residuals = (tuple(outputs[first:]), tuple(run.kept))
         edges = [
-            gradient_edge(give(b, arguments, made, None)) if type(b) is Template
+            gradient_edge(give(b, arguments, made, None))
+            if type(b) is Template
             else _edge(b, arguments)
             for b in gradient.boundary
-        ]  # fmt: skip
+        ]
         node = node_of_call(program, edges, residuals, run)
     # Before any slot is bound: a value may be what another slot holds.
-    bound = [
-        (slot, None if template is None else give(template, arguments, made, node))
-        for slot, template in what.slots
-    ] if what.slots else []  # fmt: skip
+    bound = (
+        [
+            (slot, None if template is None else give(template, arguments, made, node))
+            for slot, template in what.slots
+        ]
+        if what.slots
+        else []
+    )
     for i, condition in what.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
@@ -105,12 +114,17 @@ def deliver(
     if what.held:
         leaves = [*leaves, *(leaf for _, _, leaf in what.held)]
     found = [
-        give(leaf, arguments, made, node) if isinstance(leaf, Template)
-        else number(leaf, made, numbers) if isinstance(leaf, NumberTemplate)
-        else copy.deepcopy(leaf.example) if type(leaf) is Anew
-        else numbers[leaf.index] if type(leaf) is GivenContainer else leaf
+        give(leaf, arguments, made, node)
+        if isinstance(leaf, Template)
+        else number(leaf, made, numbers)
+        if isinstance(leaf, NumberTemplate)
+        else copy.deepcopy(leaf.example)
+        if type(leaf) is Anew
+        else numbers[leaf.index]
+        if type(leaf) is GivenContainer
+        else leaf
         for leaf in leaves
-    ]  # fmt: skip
+    ]
     for of_view, of_base, made_by in what.views:
         view = give(of_view, arguments, made, node)
         view._base, view._made_by = give(of_base, arguments, made, node), made_by

@@ -28,9 +28,21 @@ _LEAST = 1 << 16
 #: How primitives are named whose results XLA computes where they stand. All others may be computed
 #: again within each reader, and so read what they read as late as those do.
 _COMPUTED_ONCE = (
-    "dot_general", "conv_general", "while", "scan", "cond", "sort", "gather", "scatter", "reduce_",
-    "cum", "arg", "fft", "custom_call", "ffi",
-)  # fmt: skip
+    "dot_general",
+    "conv_general",
+    "while",
+    "scan",
+    "cond",
+    "sort",
+    "gather",
+    "scatter",
+    "reduce_",
+    "cum",
+    "arg",
+    "fft",
+    "custom_call",
+    "ffi",
+)
 
 
 class _Order:
@@ -111,13 +123,19 @@ def late_readers(jaxpr: Any, given_up: Sequence[Any]) -> dict[int, list[Any]]:
 
     The first outputs are written into the memory of the inputs ``given_up``.
     """
-    large = [o for o, v in enumerate(given_up)
-             if math.prod(v.aval.shape) * v.aval.dtype.itemsize >= _LEAST]  # fmt: skip
+    large = [
+        o
+        for o, v in enumerate(given_up)
+        if math.prod(v.aval.shape) * v.aval.dtype.itemsize >= _LEAST
+    ]
     if not large or not targets.is_cpu():
         return {}
     order = _Order(jaxpr)
-    found = {o: order.late_readers(given_up[o], jaxpr.outvars[o]) for o in large
-             if not is_literal(jaxpr.outvars[o])}  # fmt: skip
+    found = {
+        o: order.late_readers(given_up[o], jaxpr.outvars[o])
+        for o in large
+        if not is_literal(jaxpr.outvars[o])
+    }
     return {o: readers for o, readers in found.items() if readers}
 
 

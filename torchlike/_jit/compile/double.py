@@ -71,8 +71,9 @@ class Double:
                 evaluate, split.backward[0], (), ranks, f"backward of the {name}"
             )
 
-    def __call__(self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
-                 ) -> list[Any]:  # fmt: skip
+    def __call__(
+        self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
         """Gradients as tensors on the tape. ``given``: the call's inputs by source."""
         values = [t._read() for t in cotangents]
         arrays = [values[key[1]] if key[0] == "cotangent" else given[key] for key in self.inputs]
@@ -171,7 +172,6 @@ def _comparable(boundary: Sequence[Any]) -> list[Any]:
     """A boundary whose slots and templates, objects of their own in each trace, are told by what
     they are."""
     return [
-        (id(b.owner), b.name) if isinstance(b, Slot)
-        else b.output if isinstance(b, Template) else b
+        (id(b.owner), b.name) if isinstance(b, Slot) else b.output if isinstance(b, Template) else b
         for b in boundary
-    ]  # fmt: skip
+    ]

@@ -110,9 +110,15 @@ class _Call(Source):
         super().__init__()
         self._program = program
         self._names.update(
-            build=build, forward=program.forward, getrefcount=getrefcount, new=object.__new__,
-            Storage=Storage, Tensor=Tensor, UNFIT=UNFIT, unflatten=unflatten,
-        )  # fmt: skip
+            build=build,
+            forward=program.forward,
+            getrefcount=getrefcount,
+            new=object.__new__,
+            Storage=Storage,
+            Tensor=Tensor,
+            UNFIT=UNFIT,
+            unflatten=unflatten,
+        )
         #: The storages by where they are found, and what stands for them.
         self._storages: dict[tuple[str, int], str] = {}
         #: What stands for the tensors built.
@@ -120,8 +126,11 @@ class _Call(Source):
 
     def write(self) -> Callable[..., Any]:
         program = self._program
-        inputs = [self._storage(*source) for source in program.inputs.sources
-                  if source[0] in ("fixed", "slot", "argument")]  # fmt: skip
+        inputs = [
+            self._storage(*source)
+            for source in program.inputs.sources
+            if source[0] in ("fixed", "slot", "argument")
+        ]
         targets = [self._storage(*where) for where in program.outputs.written]
         arrays = [f"a{i}" for i in range(len(inputs))]
         for array, storage in zip(arrays, inputs, strict=True):

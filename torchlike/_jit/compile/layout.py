@@ -120,6 +120,8 @@ def abstract(array: Any) -> Any:
         return array  # a number, whose type is part of the signature
     committed = getattr(array, "_committed", True)
     return jax.ShapeDtypeStruct(
-        array.shape, array.dtype, weak_type=getattr(array, "weak_type", False),
+        array.shape,
+        array.dtype,
+        weak_type=getattr(array, "weak_type", False),
         sharding=array.sharding if committed else None,
-    )  # fmt: skip
+    )

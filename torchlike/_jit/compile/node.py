@@ -48,8 +48,10 @@ class CompiledNode(Node):
             backward = self.program.gradient.executable
             given = double.on_boxes(
                 self.program.state,
-                lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat, "backward",
-            )  # fmt: skip
+                lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)),
+                flat,
+                "backward",
+            )
             return placed(given[: len(given) - (self.program.gradient.words is not None)], whens)
         gradient = self.program.gradient
         late_checks.settle()

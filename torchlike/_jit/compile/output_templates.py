@@ -62,8 +62,21 @@ class Again(NamedTuple):
 class Template:
     """How to give a tensor back at each call: an object that exists, or a new one on an output."""
 
-    __slots__ = ("again", "argument", "existing", "inference", "is_leaf", "output",
-                 "requires_grad", "root", "slot", "strides", "type", "view", "whole")  # fmt: skip
+    __slots__ = (
+        "again",
+        "argument",
+        "existing",
+        "inference",
+        "is_leaf",
+        "output",
+        "requires_grad",
+        "root",
+        "slot",
+        "strides",
+        "type",
+        "view",
+        "whole",
+    )
 
     def __init__(
         self, t: Tensor, output: int, existing: Any, argument: int, slot: Slot | None = None
@@ -87,11 +100,17 @@ class Template:
     def is_plain(self) -> bool:
         """Whether each call gives a new tensor with nothing but an output."""
         return (
-            self.argument < 0 and self.existing is None and self.slot is None and self.root == -1
+            self.argument < 0
+            and self.existing is None
+            and self.slot is None
+            and self.root == -1
             and self.again is None
-            and self.type is Tensor and self.view is None and self.strides is None
-            and not self.requires_grad and not self.inference
-        )  # fmt: skip
+            and self.type is Tensor
+            and self.view is None
+            and self.strides is None
+            and not self.requires_grad
+            and not self.inference
+        )
 
 
 class NumberTemplate(NamedTuple):
@@ -117,9 +136,12 @@ class Anew(NamedTuple):
 
 
 def build(
-    template: Template, arguments: Sequence[Tensor], made: list[Storage], node: Any,
+    template: Template,
+    arguments: Sequence[Tensor],
+    made: list[Storage],
+    node: Any,
     into: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The tensor of a call; where it is a new one, ``into`` if that is given."""
     if template.argument >= 0:
         return arguments[template.argument]

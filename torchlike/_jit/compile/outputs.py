@@ -102,13 +102,16 @@ class CapturedOutputs:
                 template = Template(t, -1, None, -1)
                 template.again = again
                 return template
-            if argument < 0 and t._node is not None and (
-                t._node.sequence >= self._capture.first_sequence
-            ):  # fmt: skip
+            if (
+                argument < 0
+                and t._node is not None
+                and (t._node.sequence >= self._capture.first_sequence)
+            ):
                 self._capture.refuse(
                     "returning a tensor that shares memory with one from outside, and has another "
-                    "history", "tensor.clone()",
-                )  # fmt: skip
+                    "history",
+                    "tensor.clone()",
+                )
             kind, slot = self.where(storage)
             if kind == "slot" and argument < 0:
                 return Template(t, -1, None, -1, slot)  # what it holds is another at each call
@@ -144,10 +147,14 @@ class CapturedOutputs:
         for slot, t in bound:
             before = slot.initial
             if (
-                isinstance(t, Tensor) and isinstance(before, Tensor) and t._storage in self
-                and slot.is_read and self._capture.is_rebound(slot)
-                and before._view is None and before._storage is not t._storage
-            ):  # fmt: skip
+                isinstance(t, Tensor)
+                and isinstance(before, Tensor)
+                and t._storage in self
+                and slot.is_read
+                and self._capture.is_rebound(slot)
+                and before._view is None
+                and before._storage is not t._storage
+            ):
                 t._storage.cell = self._capture.or_before(t._storage.cell, before._storage)
 
     def template_of_made(self, t: Tensor) -> Template | None:
@@ -228,7 +235,7 @@ class CapturedOutputs:
         end = None if parent is None else tape.gradient_edge(parent)
         if end is None or not (
             isinstance(end[0], AccumulateGrad) or end[0].sequence < self._capture.first_sequence
-        ):  # fmt: skip
+        ):
             return None
         found = []
         node, nr = edge
@@ -270,9 +277,10 @@ class CapturedOutputs:
         ids of their templates: the first call gives back the very objects that the body made, which
         it may have put anywhere."""
         known = {
-            id(template): t for t, template in self._templates.values()
+            id(template): t
+            for t, template in self._templates.values()
             if self._capture.is_created(t._storage) or self._capture.is_adopted(t)
-        }  # fmt: skip
+        }
         self._templates.clear()
         for t in self._new:
             t._node, t._base = None, None

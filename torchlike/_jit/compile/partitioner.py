@@ -94,9 +94,13 @@ def _is_var(x: Any) -> Any:
 
 
 def partition(
-    jaxpr: Any, n_forward: int, inputs: list[Any], constants: list[Any],
-    cotangents: dict[int, Any], n_cotangents: int,
-) -> Split:  # fmt: skip
+    jaxpr: Any,
+    n_forward: int,
+    inputs: list[Any],
+    constants: list[Any],
+    cotangents: dict[int, Any],
+    n_cotangents: int,
+) -> Split:
     """Split a jaxpr whose first ``n_forward`` outputs are the forward's, the rest gradients."""
     if not n_cotangents:
         forward = _make(jaxpr, constants + inputs, jaxpr.outvars[:n_forward], jaxpr.eqns)
@@ -127,18 +131,23 @@ def partition(
     forward = _make(jaxpr, constants + inputs, [*jaxpr.outvars[:n_forward], *residuals], early_eqns)
     backward_inputs = [*constants, *residuals, *(inputs[i] for i in residual_inputs)]
     ordered = [cotangents.get(i) for i in range(n_cotangents)]
-    backward = (_make(jaxpr, backward_inputs + [v for v in ordered if v is not None], gradients,
-                      kept_eqns), [v is not None for v in ordered])  # fmt: skip
+    backward = (
+        _make(jaxpr, backward_inputs + [v for v in ordered if v is not None], gradients, kept_eqns),
+        [v is not None for v in ordered],
+    )
     return Split(forward, residual_inputs, backward, len(constants))
 
 
 def _make(jaxpr: Any, invars: list[Any], outvars: Sequence[Any], eqns: Sequence[Any]) -> Any:
     return kinds().Jaxpr(
-        constvars=(), invars=list(invars), outvars=list(outvars), eqns=list(eqns),
+        constvars=(),
+        invars=list(invars),
+        outvars=list(outvars),
+        eqns=list(eqns),
         effects=jaxpr.effects,
         debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
         is_high=jaxpr.is_high,  # has operations that JAX expands (from 0.12 on searchsorted)
-    )  # fmt: skip
+    )
 
 
 def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:

@@ -12,9 +12,13 @@ from torchlike._runtime.first_calls.internals import internals
 
 
 def compiled(
-    function: Any, part: Any, donated: tuple[int, ...] = (), ranks: Any = None, name: str = "",
+    function: Any,
+    part: Any,
+    donated: tuple[int, ...] = (),
+    ranks: Any = None,
+    name: str = "",
     drawn: frozenset[int] = frozenset(),
-) -> Any:  # fmt: skip
+) -> Any:
     """``jax.jit`` of ``part`` (a jaxpr) of the program, which ``function`` computes. One with
     collectives runs over the ``ranks`` of the capture, and says ``name`` in errors. One with
     checkpointed regions is ordered for memory. ``drawn``: which arguments are random numbers.
@@ -64,9 +68,10 @@ class _ForMemory:
         self, function: Any, part: Any, donated: tuple[int, ...], drawn: frozenset[int]
     ) -> None:
         ordered = jax.jit(
-            function, donate_argnums=donated,
+            function,
+            donate_argnums=donated,
             compiler_options={"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"},
-        )  # fmt: skip
+        )
         self._ordered = _looked_at(ordered, function, part, drawn)
         self._within = jax.jit(function, donate_argnums=donated)
         self.lower = self._ordered.lower

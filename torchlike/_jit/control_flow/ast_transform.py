@@ -108,9 +108,11 @@ def _kept_by_functions(nodes: Iterable[ast.AST], names: Iterable[str]) -> bool:
         return any(isinstance(n, ast.Name) and n.id in wanted for n in ast.walk(node))
 
     return any(
-        refers(n) for node in nodes for n in ast.walk(node)
+        refers(n)
+        for node in nodes
+        for n in ast.walk(node)
         if isinstance(n, (*_FUNCTIONS, ast.GeneratorExp))
-    )  # fmt: skip
+    )
 
 
 def _always_leaves(stmts: Sequence[ast.stmt], jumps: Any) -> bool:
@@ -200,13 +202,17 @@ class Jumps:
         leaves = _inside(s.body, (ast.Break, ast.Return), stop)
         returns = _inside(s.body, ast.Return, stop)
         # ``while True`` without break is left by a return alone.
-        endless = isinstance(s, ast.While) and isinstance(s.test, ast.Constant) and (
-            bool(s.test.value) and not _inside(s.body, ast.Break, stop)
-        )  # fmt: skip
+        endless = (
+            isinstance(s, ast.While)
+            and isinstance(s.test, ast.Constant)
+            and (bool(s.test.value) and not _inside(s.body, ast.Break, stop))
+        )
         body = self._pushed(s.body, jumps)
         done, value, returned = (
-            f"__torchlike_done_{n}", f"{VALUE}_{n}", f"__torchlike_returned_{n}",
-        )  # fmt: skip
+            f"__torchlike_done_{n}",
+            f"{VALUE}_{n}",
+            f"__torchlike_returned_{n}",
+        )
         s.body = _Flags(done, value, returned).run(body) or [ast.Pass()]
         vars(s)["done"] = done if leaves else None
         before: list[ast.stmt] = []
@@ -361,17 +367,23 @@ class Rewriter(ast.NodeTransformer):
         return f"__torchlike_{what}_{self._n}"
 
     def _function(
-        self, name: str, parameters: Sequence[str], body: list[ast.stmt],
+        self,
+        name: str,
+        parameters: Sequence[str],
+        body: list[ast.stmt],
         results: Sequence[str] | None,
-    ) -> ast.stmt:  # fmt: skip
+    ) -> ast.stmt:
         """A branch or body as a function of the names it binds, which it gives back."""
         undefined = [_forget(p) for p in parameters]
         if results is not None:
             body = [*body, ast.Return(_values(results))]
         arguments = ast.arguments(
-            posonlyargs=[], args=[ast.arg(p) for p in parameters], kwonlyargs=[], kw_defaults=[],
+            posonlyargs=[],
+            args=[ast.arg(p) for p in parameters],
+            kwonlyargs=[],
+            kw_defaults=[],
             defaults=[],
-        )  # fmt: skip
+        )
         return ast.FunctionDef(name, arguments, [*undefined, *body], [])
 
     def _bind(self, names: Sequence[str], call: ast.expr) -> list[ast.stmt]:
@@ -391,11 +403,14 @@ class Rewriter(ast.NodeTransformer):
             _inside(whole, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal))
             or _inside(whole, (ast.Break, ast.Continue), (*_FUNCTIONS, *_LOOPS))
             or _kept_by_functions(whole, bound)
-            or (returning and not (
-                _always_leaves(node.body, (ast.Return,))
-                and _always_leaves(node.orelse, (ast.Return,))
-            ))
-        )  # fmt: skip
+            or (
+                returning
+                and not (
+                    _always_leaves(node.body, (ast.Return,))
+                    and _always_leaves(node.orelse, (ast.Return,))
+                )
+            )
+        )
         test = self._test(node.test)
         if stays:
             node.test = test
@@ -412,8 +427,11 @@ class Rewriter(ast.NodeTransformer):
         call = expression(
             f"H.{'choose_return' if returning else 'choose'}(TEST, {yes}, {no}, VALUES, NAMES, "
             "WHERE)",
-            TEST=test, VALUES=_values(taken), NAMES=_strings(names), WHERE=self._where(node),
-        )  # fmt: skip
+            TEST=test,
+            VALUES=_values(taken),
+            NAMES=_strings(names),
+            WHERE=self._where(node),
+        )
         last = [ast.Return(call)] if returning else self._bind(names, call)
         return [_at(s, node) for s in (*functions, *last)]
 
@@ -431,8 +449,9 @@ class Rewriter(ast.NodeTransformer):
         )
         test = self._test(node.test)
         if done is not None:
-            test = expression(f"H.and_(H.not_({done}), lambda: TEST, True, W)", TEST=test,
-                              W=self._where(node))  # fmt: skip
+            test = expression(
+                f"H.and_(H.not_({done}), lambda: TEST, True, W)", TEST=test, W=self._where(node)
+            )
         if stays:
             node.test, node.body = test, self._statements(node.body)
             node.orelse = self._statements(node.orelse)
@@ -444,17 +463,21 @@ class Rewriter(ast.NodeTransformer):
         ]
         call = expression(
             f"H.loop({holds}, {turn}, VALUES, NAMES, WHERE)",
-            VALUES=_values(names), NAMES=_strings(names), WHERE=self._where(node),
-        )  # fmt: skip
+            VALUES=_values(names),
+            NAMES=_strings(names),
+            WHERE=self._where(node),
+        )
         return [_at(s, node) for s in (*functions, *self._bind(names, call))]
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
         done = getattr(node, "done", None)
         ranged = (
-            isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name)
-            and node.iter.func.id == "range" and not node.iter.keywords
+            isinstance(node.iter, ast.Call)
+            and isinstance(node.iter.func, ast.Name)
+            and node.iter.func.id == "range"
+            and not node.iter.keywords
             and not all(isinstance(a, ast.Constant) for a in node.iter.args)
-        )  # fmt: skip
+        )
         item = self._name("item")
         taken = ast.Assign([node.target], ast.Name(item, ast.Load()))
         body = [_at(taken, node), *node.body]
@@ -484,8 +507,11 @@ class Rewriter(ast.NodeTransformer):
         function = self._function(turn, parameters, self._statements(body), names)
         call = expression(
             f"H.for_each(ROWS, {turn}, VALUES, NAMES, {done!r}, WHERE)",
-            ROWS=rows, VALUES=_values(names), NAMES=_strings(names), WHERE=self._where(node),
-        )  # fmt: skip
+            ROWS=rows,
+            VALUES=_values(names),
+            NAMES=_strings(names),
+            WHERE=self._where(node),
+        )
         return [_at(s, node) for s in (function, *self._bind(names, call))]
 
     # -- expressions -------------------------------------------------------------------------------
@@ -512,8 +538,9 @@ class Rewriter(ast.NodeTransformer):
         visit = self._test if as_test else self.visit
         *others, result = [visit(v) for v in node.values]
         for value in reversed(others):
-            result = expression(f"H.{name}(A, lambda: B, {as_test}, W)", A=value, B=result,
-                                W=self._where(node))  # fmt: skip
+            result = expression(
+                f"H.{name}(A, lambda: B, {as_test}, W)", A=value, B=result, W=self._where(node)
+            )
         return _at(result, node)
 
     def _compared(self, node: ast.Compare, as_test: bool) -> ast.expr:
@@ -521,8 +548,12 @@ class Rewriter(ast.NodeTransformer):
             expression("(O, lambda: X)", O=ast.Constant(type(op).__name__), X=self.visit(x))
             for op, x in zip(node.ops, node.comparators, strict=True)
         ]
-        call = expression(f"H.compare(A, REST, {as_test}, W)", A=self.visit(node.left),
-                          REST=ast.Tuple(rest, ast.Load()), W=self._where(node))  # fmt: skip
+        call = expression(
+            f"H.compare(A, REST, {as_test}, W)",
+            A=self.visit(node.left),
+            REST=ast.Tuple(rest, ast.Load()),
+            W=self._where(node),
+        )
         return _at(call, node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -542,9 +573,12 @@ class Rewriter(ast.NodeTransformer):
         if not self._plain(node.body, node.orelse):
             return self.generic_visit(node)
         call = expression(
-            "H.pick(TEST, lambda: A, lambda: B, WHERE)", TEST=self._test(node.test),
-            A=self.visit(node.body), B=self.visit(node.orelse), WHERE=self._where(node),
-        )  # fmt: skip
+            "H.pick(TEST, lambda: A, lambda: B, WHERE)",
+            TEST=self._test(node.test),
+            A=self.visit(node.body),
+            B=self.visit(node.orelse),
+            WHERE=self._where(node),
+        )
         return _at(call, node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:

@@ -34,9 +34,12 @@ def is_value(x: Any) -> bool:
 
 
 def choose(
-    test: Any, functions: Sequence[Callable[[], tuple[Any, ...]]], names: Sequence[str],
-    mismatch: Mismatch, filled: Sequence[int] = (),
-) -> tuple[Any, ...]:  # fmt: skip
+    test: Any,
+    functions: Sequence[Callable[[], tuple[Any, ...]]],
+    names: Sequence[str],
+    mismatch: Mismatch,
+    filled: Sequence[int] = (),
+) -> tuple[Any, ...]:
     """The parts that the first function returns where ``test`` holds, else the second's.
 
     Parts are matched leaf by leaf: the same object stays that object, equal plain values stay
@@ -83,9 +86,11 @@ def choose(
             first = [first[0] + is_value(a), first[1] + is_value(b)]
             if a is b or same(a, b):
                 leaves.append((False, a))
-            elif is_value(a) and is_value(b) and subgraphs[0].outputs[here[0]].alike(
-                subgraphs[1].outputs[here[1]]
-            ):  # fmt: skip
+            elif (
+                is_value(a)
+                and is_value(b)
+                and subgraphs[0].outputs[here[0]].alike(subgraphs[1].outputs[here[1]])
+            ):
                 leaves.append((True, len(outputs)))
                 outputs.append(here)
             else:
@@ -97,11 +102,11 @@ def choose(
     if outputs or any(has_checks(subgraph.forward) for subgraph in subgraphs):
         picked = cond_lowering.select(test, subgraphs, outputs)
     return tuple(
-        ABSENT if leaves == [ABSENT] else unflatten(
-            structure, [picked[x] if is_picked else x for is_picked, x in leaves]
-        )
+        ABSENT
+        if leaves == [ABSENT]
+        else unflatten(structure, [picked[x] if is_picked else x for is_picked, x in leaves])
         for structure, leaves in results
-    )  # fmt: skip
+    )
 
 
 def describe(x: Any) -> str:

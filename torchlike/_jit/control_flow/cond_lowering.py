@@ -85,7 +85,7 @@ def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, 
                 ], [
                     flags if j == k else [jnp.zeros((), bool)] * r.n_flags
                     for j, r in enumerate(subgraphs)
-                ]  # fmt: skip
+                ]
 
             return branch
 
@@ -102,16 +102,17 @@ def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, 
 
 def _ways_out(
     subgraph: Subgraph, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
-) -> dict[Any, When]:  # fmt: skip
+) -> dict[Any, When]:
     """For each edge out of a branch, which of these outputs of it lead there, and when."""
     roots = {i: subgraph.roots.index(o) for i, o in enumerate(outputs) if o in subgraph.roots}
     return {
         edge: {
             i: is_taken if own[root] is True else flags[own[root]]
-            for i, root in roots.items() if root in own
+            for i, root in roots.items()
+            if root in own
         }
         for edge, own in zip(subgraph.edges, subgraph.when, strict=True)
-    }  # fmt: skip
+    }
 
 
 def _in_either(yes: When, no: When, is_taken: Sequence[Any]) -> When:

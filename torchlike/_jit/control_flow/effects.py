@@ -63,10 +63,11 @@ class Effects:
     def _check(self, what: str) -> None:
         changed: list[ValueGuard] = [p for p in self._guards.values() if not p.check()]
         changed += [
-            p for p in self.observer.changes()
+            p
+            for p in self.observer.changes()
             if not (id(p) in self._changed_before and _alike(self._changed_before[id(p)], p.now()))
             and (id(p) in self._known or not isinstance(p, CellGuard))
-        ]  # fmt: skip
+        ]
         self._modes.check(what)
         if changed:
             for p in self._guards.values():
@@ -119,8 +120,9 @@ class Effects:
         if isinstance(value, IOBase):
             return
         self._guards[id(value)] = StateGuard(value, label, _position)
-        self._all([x for x in gc.get_referents(value) if isinstance(x, (Iterator, tuple))],
-                  label, depth)  # fmt: skip
+        self._all(
+            [x for x in gc.get_referents(value) if isinstance(x, (Iterator, tuple))], label, depth
+        )
 
     def _all(self, values: Any, label: str, depth: int) -> None:
         if len(values) <= _MAX_ELEMENTS:

@@ -84,9 +84,7 @@ class _Comparison:
             return f"{path} is another function in each"
         found = self.of(a.__defaults__, b.__defaults__, f"{path}.__defaults__")
         found = found or self.of(a.__kwdefaults__, b.__kwdefaults__, f"{path}.__kwdefaults__")
-        cells = zip(
-            a.__code__.co_freevars, a.__closure__ or (), b.__closure__ or (), strict=True
-        )  # fmt: skip
+        cells = zip(a.__code__.co_freevars, a.__closure__ or (), b.__closure__ or (), strict=True)
         return found or _first(
             self.of(x.cell_contents, y.cell_contents, f"`{name}` in the closure of {path}")
             for name, x, y in cells
@@ -101,9 +99,7 @@ class _Comparison:
             if found:
                 return found
         skipped = (*_TENSORS, *_HOOKS)
-        first, second = (
-            {k: v for k, v in m.__dict__.items() if k not in skipped} for m in (a, b)
-        )  # fmt: skip
+        first, second = ({k: v for k, v in m.__dict__.items() if k not in skipped} for m in (a, b))
         modules = first.pop("_modules"), second.pop("_modules")
         # Attributes may have been set in another order.
         second = {k: second[k] for k in first if k in second} | second

@@ -155,7 +155,7 @@ class LayerCapture(SubgraphCapture):
 
     def __init__(
         self, outer: Any, what: str, placeholders: dict[int, Tensor], draws: _Draws
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(outer, what)
         self._placeholders = placeholders
         self._values: dict[Storage, Any] = {}
@@ -286,9 +286,15 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
         return {i: which[id(c)] for i, c in enumerate(closed) if id(c) in which}
 
     found, written = loop_lowering.scan(
-        body, start, stacked, False, len(layers), mismatch,
-        functools.partial(LayerCapture, placeholders=placeholders, draws=draws), vary,
-    )  # fmt: skip
+        body,
+        start,
+        stacked,
+        False,
+        len(layers),
+        mismatch,
+        functools.partial(LayerCapture, placeholders=placeholders, draws=draws),
+        vary,
+    )
     for i, rows in zip(written, found[len(start) :], strict=True):
         column = columns[i - len(start)]
         for t, value in zip(column, _rows(rows._read(), indices), strict=True):

@@ -66,9 +66,11 @@ def _edge(x: Any) -> Any:
 
 
 def loop(
-    test_fn: Callable[..., Any], body_fn: Callable[..., Any], state: Sequence[Any],
+    test_fn: Callable[..., Any],
+    body_fn: Callable[..., Any],
+    state: Sequence[Any],
     mismatch: Callable[..., None],
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """``while test_fn(*state): state = body_fn(*state)`` on tensors and numbers.
 
     ``body_fn`` gives (new state, aux), ``test_fn`` ([truth], aux).
@@ -104,9 +106,10 @@ class _While:
         self.rooted = rooted
         #: How many turns there were, and the state after the last.
         self._count, self.final = lax.while_loop(
-            self._goes_on, lambda carry: (carry[0] + 1, self._turn(carry[1])),
+            self._goes_on,
+            lambda carry: (carry[0] + 1, self._turn(carry[1])),
             (jnp.zeros((), jnp.int64), init),
-        )  # fmt: skip
+        )
 
     def _goes_on(self, carry: Any) -> Any:
         truth = self._test.run_forward(self._test.closed, carry[1])[0][0]
@@ -193,10 +196,15 @@ def _as_weak_as(value: Any, like: Any) -> Any:
 
 
 def scan(
-    fn: Callable[..., Any], init: Sequence[Any], xs: Sequence[Tensor], reverse: bool, length: int,
-    mismatch: Callable[..., None], seen_as: Callable[..., SubgraphCapture] = SubgraphCapture,
+    fn: Callable[..., Any],
+    init: Sequence[Any],
+    xs: Sequence[Tensor],
+    reverse: bool,
+    length: int,
+    mismatch: Callable[..., None],
+    seen_as: Callable[..., SubgraphCapture] = SubgraphCapture,
     vary: Callable[[Sequence[Any]], dict[int, Any]] | None = None,
-) -> tuple[list[Any], Any]:  # fmt: skip
+) -> tuple[list[Any], Any]:
     """``fn(*state, *slices) -> ([*state, *ys], aux)`` over the first dimension of ``xs``.
 
     ``vary`` is given the arrays read from outside, and says which of them (by position) have
@@ -218,9 +226,14 @@ def scan(
     )
     results = [*leaves, *(_stacked(leaf, length) for leaf in subgraph.outputs[n:])]
     found = _Scan(
-        subgraph, start, rows, vary(subgraph.closed) if vary is not None else {}, reverse, length,
+        subgraph,
+        start,
+        rows,
+        vary(subgraph.closed) if vary is not None else {},
+        reverse,
+        length,
         [i for i, leaf in enumerate(results) if leaf.requires_grad],
-    )  # fmt: skip
+    )
     edges = [_edge(init[i]) for i in found.state_roots] + [
         _edge(xs[i - n]) for i in found.row_roots
     ]
@@ -232,9 +245,15 @@ class _Scan:
     """One ``lax.scan``, which runs when it is made, and its backward."""
 
     def __init__(
-        self, subgraph: Subgraph, start: list[Any], rows: list[Any], varying: dict[int, Any],
-        reverse: bool, length: int, rooted: list[int],
-    ) -> None:  # fmt: skip
+        self,
+        subgraph: Subgraph,
+        start: list[Any],
+        rows: list[Any],
+        varying: dict[int, Any],
+        reverse: bool,
+        length: int,
+        rooted: list[int],
+    ) -> None:
         """``rooted``: the results that require grad; those of the last state come first."""
         n = len(start)
         self._subgraph = subgraph
@@ -303,10 +322,12 @@ class _Scan:
         sums = [jnp.zeros(a.shape, a.dtype) for a in avals]
         seen = [jnp.zeros((), bool)] * subgraph.n_flags
         (of_init, sums, seen), of_rows = lax.scan(
-            self._step_backward, (given[:n], sums, seen),
+            self._step_backward,
+            (given[:n], sums, seen),
             (self._residuals, self._states, self._rows, self._varied, given[n:]),
-            reverse=not self._reverse, length=self._length,
-        )  # fmt: skip
+            reverse=not self._reverse,
+            length=self._length,
+        )
         when = [
             None if in_turn is True else dict.fromkeys(range(len(self._rooted)), in_turn)
             for in_turn in _in_any_turn(subgraph, seen)

@@ -114,14 +114,22 @@ def or_(a: Any, b: Callable[[], Any], as_test: bool, where: str) -> Any:
 
 
 _COMPARE = {
-    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
-    "Eq": operator.eq, "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
-    "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
-}  # fmt: skip
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Is": operator.is_,
+    "IsNot": operator.is_not,
+    "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+}
 
 
-def compare(left: Any, rest: Sequence[tuple[str, Callable[[], Any]]], as_test: bool, where: str
-            ) -> Any:  # fmt: skip
+def compare(
+    left: Any, rest: Sequence[tuple[str, Callable[[], Any]]], as_test: bool, where: str
+) -> Any:
     """``left < b < c``: each pair compared, as far as the truth of those before asks for it."""
     name, read = rest[0]
     right = read()
@@ -164,9 +172,13 @@ def _watched(fn: Callable[..., Any], effects: Effects, what: str) -> Callable[..
 
 
 def _choose(
-    test: Any, yes: Callable[[], Any], no: Callable[[], Any], where: str, names: Sequence[str],
+    test: Any,
+    yes: Callable[[], Any],
+    no: Callable[[], Any],
+    where: str,
+    names: Sequence[str],
     filled: Sequence[int] = (),
-) -> Any:  # fmt: skip
+) -> Any:
     what = f"a branch on a tensor's value ({where})"
     effects = Effects((yes, no), modes.the_capture().observer)
 
@@ -204,9 +216,13 @@ def pick(test: Any, yes: Callable[[], Any], no: Callable[[], Any], where: str) -
 
 
 def choose(
-    test: Any, yes: Callable[..., Any], no: Callable[..., Any], values: tuple[Any, ...],
-    names: tuple[str, ...], where: str,
-) -> Any:  # fmt: skip
+    test: Any,
+    yes: Callable[..., Any],
+    no: Callable[..., Any],
+    values: tuple[Any, ...],
+    names: tuple[str, ...],
+    where: str,
+) -> Any:
     """An ``if``: the values of the names that its branches bind. One bound in a single branch has
     none afterwards: reading it is Python's own error."""
     if not is_traced(test):
@@ -218,9 +234,13 @@ def choose(
 
 
 def choose_return(
-    test: Any, yes: Callable[..., Any], no: Callable[..., Any], values: tuple[Any, ...],
-    names: tuple[str, ...], where: str,
-) -> Any:  # fmt: skip
+    test: Any,
+    yes: Callable[..., Any],
+    no: Callable[..., Any],
+    values: tuple[Any, ...],
+    names: tuple[str, ...],
+    where: str,
+) -> Any:
     """An ``if`` both branches of which return: what is returned."""
     if not is_traced(test):
         return yes(*values) if test else no(*values)
@@ -241,15 +261,17 @@ class Turns:
 
 def range_(function: Any, *args: Any) -> Any:
     """``range(*args)``, where an argument may be a tensor or a number of the program."""
-    if function is not range or not any(is_traced(a) for a in args if not isinstance(a, int) or (
-        is_device(a))):  # fmt: skip
+    if function is not range or not any(
+        is_traced(a) for a in args if not isinstance(a, int) or (is_device(a))
+    ):
         return function(*args)
     numbers = []
     for a in args:
         if isinstance(a, Tensor):
             if a.dtype.category > 1:
-                raise TypeError("only integer tensors of a single element can be converted to an "
-                                "index")  # fmt: skip
+                raise TypeError(
+                    "only integer tensors of a single element can be converted to an index"
+                )
             a = device_number(int, weak(int, a._read().reshape(())))
         numbers.append(a)
     start, stop, step = (0, *numbers, 1) if len(numbers) == 1 else (*numbers, 1)[:3]
@@ -259,9 +281,13 @@ def range_(function: Any, *args: Any) -> Any:
 
 
 def for_each(
-    rows: Any, turn: Callable[..., Any], values: tuple[Any, ...], names: tuple[str, ...],
-    done: str | None, where: str,
-) -> Any:  # fmt: skip
+    rows: Any,
+    turn: Callable[..., Any],
+    values: tuple[Any, ...],
+    names: tuple[str, ...],
+    done: str | None,
+    where: str,
+) -> Any:
     """A ``for`` loop. Unrolled where the rows are known; turns after a break on a tensor's value
     are conditions."""
     if isinstance(rows, Turns):
@@ -288,9 +314,13 @@ def for_each(
 
 
 def _for_turns(
-    rows: Turns, turn: Callable[..., Any], values: tuple[Any, ...], names: tuple[str, ...],
-    done: str | None, where: str,
-) -> Any:  # fmt: skip
+    rows: Turns,
+    turn: Callable[..., Any],
+    values: tuple[Any, ...],
+    names: tuple[str, ...],
+    done: str | None,
+    where: str,
+) -> Any:
     at = names.index(done) + 1 if done is not None else -1
 
     def holds(i: Any, *values: Any) -> Any:
@@ -304,9 +334,12 @@ def _for_turns(
 
 
 def loop(
-    holds: Callable[..., Any], turn: Callable[..., Any], values: tuple[Any, ...],
-    names: tuple[str, ...], where: str,
-) -> Any:  # fmt: skip
+    holds: Callable[..., Any],
+    turn: Callable[..., Any],
+    values: tuple[Any, ...],
+    names: tuple[str, ...],
+    where: str,
+) -> Any:
     """A ``while`` loop: turn by turn in Python as long as its test is known there."""
     while True:
         test = holds(*values)
@@ -318,9 +351,12 @@ def loop(
 
 
 def _captured_loop(
-    holds: Callable[..., Any], turn: Callable[..., Any], values: tuple[Any, ...],
-    names: tuple[str, ...], where: str,
-) -> tuple[Any, ...]:  # fmt: skip
+    holds: Callable[..., Any],
+    turn: Callable[..., Any],
+    values: tuple[Any, ...],
+    names: tuple[str, ...],
+    where: str,
+) -> tuple[Any, ...]:
     """``lax.while_loop`` from here on. Names that have no value yet live within a turn."""
     what = f"a loop on a tensor's value ({where})"
     effects = Effects((holds, turn), modes.the_capture().observer)
@@ -340,8 +376,10 @@ def _captured_loop(
         for i, x in zip(carried, state, strict=True):
             merged[i] = x
         it = iter(merged)
-        return tuple(unflatten(s, [next(it) for _ in part])
-                     for (part, _), s in zip(flat, structures, strict=True))  # fmt: skip
+        return tuple(
+            unflatten(s, [next(it) for _ in part])
+            for (part, _), s in zip(flat, structures, strict=True)
+        )
 
     def differs(name: str, before: Any, after: Any) -> None:
         raise JitCaptureError(
@@ -371,9 +409,11 @@ def _captured_loop(
         return [_truth(holds(*whole(state)))], None
 
     result = loop_lowering.loop(
-        test, body, [leaves[i] for i in carried],
+        test,
+        body,
+        [leaves[i] for i in carried],
         lambda i, before, after: differs(owner[carried[i]], before, after),
-    )  # fmt: skip
+    )
     return whole(result)
 
 
@@ -382,9 +422,7 @@ def _with_return_value(
 ) -> tuple[Any, ...]:
     """What a ``return`` in the loop gives has no value before it: zeros of its kind, which nobody
     reads (its flag says so)."""
-    missing = [
-        k for k, n in enumerate(names) if n.startswith(VALUE) and values[k] is UNDEFINED
-    ]  # fmt: skip
+    missing = [k for k, n in enumerate(names) if n.startswith(VALUE) and values[k] is UNDEFINED]
     if not missing:
         return values
     seen: dict[int, Any] = {}

@@ -128,9 +128,12 @@ def rewritten_code(code: types.CodeType) -> types.CodeType:
     made = ast.FunctionDef(name, arguments, body, [])
     made.type_params = []  # type: ignore[attr-defined]
     outer = ast.arguments(
-        posonlyargs=[], args=[ast.arg(v) for v in code.co_freevars], kwonlyargs=[], kw_defaults=[],
+        posonlyargs=[],
+        args=[ast.arg(v) for v in code.co_freevars],
+        kwonlyargs=[],
+        kw_defaults=[],
         defaults=[],
-    )  # fmt: skip
+    )
     factory = ast.FunctionDef(f"{_MADE}factory", outer, [made], [])
     factory.type_params = []  # type: ignore[attr-defined]
     module = ast.Module([_Mangled(class_name).visit(factory)], [])
@@ -142,9 +145,12 @@ def rewritten_code(code: types.CodeType) -> types.CodeType:
     ast.fix_missing_locations(module)
     try:
         compiled = compile(
-            module, code.co_filename, "exec", flags=code.co_flags & _FUTURE_FLAGS,
+            module,
+            code.co_filename,
+            "exec",
+            flags=code.co_flags & _FUTURE_FLAGS,
             dont_inherit=True,
-        )  # fmt: skip
+        )
     except (SyntaxError, ValueError) as error:
         raise Unconvertible(f"its rewritten form does not compile ({error})") from error
     found = _finished(_inner(_inner(compiled, f"{_MADE}factory"), name), code)
@@ -167,14 +173,20 @@ def _finished(code: types.CodeType, original: types.CodeType) -> types.CodeType:
     """The code with the helper module in place of its mark, and with the names of the user's
     function, as tracebacks show them: a branch that has become a function is part of it."""
     constants = tuple(
-        operators if c == HELPER and isinstance(c, str)
-        else _finished(c, original) if isinstance(c, types.CodeType) else c
+        operators
+        if c == HELPER and isinstance(c, str)
+        else _finished(c, original)
+        if isinstance(c, types.CodeType)
+        else c
         for c in code.co_consts
-    )  # fmt: skip
+    )
     name = original.co_name if code.co_name.startswith(_MADE) else code.co_name
     outer = f"{_MADE}factory.<locals>.{_MADE}function"
-    rest = [part for part in code.co_qualname.removeprefix(outer).split(".<locals>.")
-            if not part.startswith(_MADE)]  # fmt: skip
+    rest = [
+        part
+        for part in code.co_qualname.removeprefix(outer).split(".<locals>.")
+        if not part.startswith(_MADE)
+    ]
     qualname = ".<locals>.".join((original.co_qualname, *filter(None, rest)))
     return code.replace(co_consts=constants, co_name=name, co_qualname=qualname)
 
@@ -217,9 +229,7 @@ def _covers(node: Any, code: types.CodeType) -> bool:
     spans = [p for p in code.co_positions() if None not in p and p[3]]
     begin = min((p[0], p[2]) for p in spans)
     end = max((p[1], p[3]) for p in spans)
-    return (begin, end) == (
-        (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
-    )  # fmt: skip
+    return (begin, end) == ((body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset))
 
 
 class _Mangled(ast.NodeTransformer):

@@ -114,7 +114,7 @@ class SubgraphCapture:
     def table_write(self, owner: Any, table: Any, what: str) -> None:
         is_own = id(owner) in self._modules or (
             isinstance(owner, RemovableHandle) and owner.id > self._first_handle
-        )  # fmt: skip
+        )
         if not is_own:
             self._refuse(f"changing {what}", "a change before or after it")
 
@@ -203,10 +203,13 @@ class Subgraph:
     """
 
     def __init__(
-        self, fn: Callable[..., tuple[list[Any], Any]], inputs: Sequence[Leaf],
-        avals: Sequence[Any], what: str,
+        self,
+        fn: Callable[..., tuple[list[Any], Any]],
+        inputs: Sequence[Leaf],
+        avals: Sequence[Any],
+        what: str,
         seen_as: Callable[[Any, str], SubgraphCapture] = SubgraphCapture,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.inputs = list(inputs)
         self.outputs: list[Leaf] = []
         self.aux: Any = None
@@ -229,9 +232,10 @@ class Subgraph:
             self.outputs = [Leaf(x) for x in found]
             results = [array_of(x) for x in found]
             edges = {
-                i: gradient_edge(x) for i, x in enumerate(found)
+                i: gradient_edge(x)
+                for i, x in enumerate(found)
                 if isinstance(x, Tensor) and x.requires_grad and modes.current.grad_enabled
-            }  # fmt: skip
+            }
             self.roots = [i for i, e in edges.items() if e is not None]
             for i, leaf in enumerate(self.outputs):
                 leaf.requires_grad = i in self.roots
@@ -297,9 +301,12 @@ class Subgraph:
         return list(out[:n]), list(out[n:])
 
     def run_backward(
-        self, residuals: Sequence[Any], closed: Sequence[Any], inputs: Sequence[Any],
+        self,
+        residuals: Sequence[Any],
+        closed: Sequence[Any],
+        inputs: Sequence[Any],
         cotangents: dict[int, Any],
-    ) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
+    ) -> tuple[list[Any], list[Any], list[Any]]:
         """Gradients of the reached inputs, and of the edges to the outside, and flags (``when``).
         ``cotangents``: by output."""
         if self.backward is None:
@@ -320,9 +327,14 @@ def _gradients(
     given = [Partial(c, {i: True}) for i, c in enumerate(cotangents)]
     with partitioner.hooks_left_to_others(targets):
         found = engine.run(
-            roots, given, retain_graph=True, create_graph=False, targets=targets,
-            accumulate=False, stop_before=first_sequence,
-        )  # fmt: skip
+            roots,
+            given,
+            retain_graph=True,
+            create_graph=False,
+            targets=targets,
+            accumulate=False,
+            stop_before=first_sequence,
+        )
     return {e: g for e, g in zip(targets, found, strict=True) if g is not None}
 
 
@@ -371,9 +383,13 @@ class ControlNode(SubgraphNode):
 
 
 def joined(
-    name: str, leaves: Sequence[Leaf], arrays: Sequence[Any], edges: list[Any],
-    backward: Callable[..., Any], kind: type[SubgraphNode] = ControlNode,
-) -> list[Any]:  # fmt: skip
+    name: str,
+    leaves: Sequence[Leaf],
+    arrays: Sequence[Any],
+    edges: list[Any],
+    backward: Callable[..., Any],
+    kind: type[SubgraphNode] = ControlNode,
+) -> list[Any]:
     """The results of a control-flow op as tensors and numbers, on one node if any needs it."""
     rooted = [i for i, leaf in enumerate(leaves) if leaf.requires_grad]
     node = kind(name, edges, len(rooted), backward) if rooted else None

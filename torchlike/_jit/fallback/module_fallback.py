@@ -25,7 +25,7 @@ class ModuleFallback:
 
     def __init__(
         self, whole: Any, compile: Callable[[Any], Any], tell: Callable[[Any, str], None]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """``tell`` hears of modules that run eagerly after all, and why."""
         #: The function itself, where it is a module: not a part.
         self._whole = whole
@@ -69,9 +69,12 @@ class ModuleFallback:
             self._tell(module, replay.WHY)
 
         return replay.replayable(
-            module, lambda: _with(None, compiled, args, kwargs),
-            lambda: module(*args, **kwargs), leave_eager, (args, kwargs),
-        )  # fmt: skip
+            module,
+            lambda: _with(None, compiled, args, kwargs),
+            lambda: module(*args, **kwargs),
+            leave_eager,
+            (args, kwargs),
+        )
 
 
 def _keep(table: dict[int, Any], key: int, value: Any) -> None:

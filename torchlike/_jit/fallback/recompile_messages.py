@@ -23,9 +23,18 @@ WARN_AFTER = 8
 logger = logs.logger("recompiles")
 
 _MODES = ("grad mode", "the default dtype", "inference mode or autocast", "the default device")
-_PARTS = ("shape", "dtype", "memory order", "view", "requires_grad", "being a leaf",
-          "sharing of memory with another argument", "type", "attributes",
-          "hooks")  # fmt: skip
+_PARTS = (
+    "shape",
+    "dtype",
+    "memory order",
+    "view",
+    "requires_grad",
+    "being a leaf",
+    "sharing of memory with another argument",
+    "type",
+    "attributes",
+    "hooks",
+)
 #: Those of which two values say something in a line.
 _SAID = frozenset(("shape", "dtype", "requires_grad", "type"))
 
@@ -197,10 +206,13 @@ class Sizes:
 
     def __str__(self) -> str:
         most = sorted(self._dims.items(), key=lambda entry: -len(entry[1]))[:_NAMED]
-        said = [f"dimension {dim} of `{name}` was {_series(sizes, 'sizes')}"
-                for (name, dim), sizes in most]  # fmt: skip
-        said += [f"`{name}` had {_series(ranks, '')} dimensions"
-                 for name, ranks in self._ranks.items()]  # fmt: skip
+        said = [
+            f"dimension {dim} of `{name}` was {_series(sizes, 'sizes')}"
+            for (name, dim), sizes in most
+        ]
+        said += [
+            f"`{name}` had {_series(ranks, '')} dimensions" for name, ranks in self._ranks.items()
+        ]
         return ", ".join(said)
 
     def remedy(self) -> str:

@@ -29,8 +29,10 @@ from torchlike.tensor import Tensor
 
 #: How the elements of containers are had, and how deep they may be nested.
 _ELEMENTS: tuple[tuple[type, Callable[..., Any]], ...] = (
-    (list, list.__iter__), (tuple, tuple.__iter__), (dict, dict.values)
-)  # fmt: skip
+    (list, list.__iter__),
+    (tuple, tuple.__iter__),
+    (dict, dict.values),
+)
 _DEEPEST = 12
 #: Why a module whose call was replayed runs eagerly from then on.
 WHY = (
@@ -101,9 +103,13 @@ class Replay:
     """What a node needs to be replaced by the eager graph of its call."""
 
     def __init__(
-        self, then: _Then, again: Callable[[], Any], tell: Callable[[], None],
-        outputs: list[tuple[int, int, Any]], count: int,
-    ) -> None:  # fmt: skip
+        self,
+        then: _Then,
+        again: Callable[[], Any],
+        tell: Callable[[], None],
+        outputs: list[tuple[int, int, Any]],
+        count: int,
+    ) -> None:
         """``outputs``: of each result that is the node's, its position among ``count`` results, its
         number at the node and a weak reference to it."""
         self._then = then
@@ -171,9 +177,12 @@ def _tensors(result: Any, depth: int = 0) -> Iterator[Tensor]:
 
 
 def replayable(
-    module: Any, call: Callable[[], Any], again: Callable[[], Any], tell: Callable[[], None],
+    module: Any,
+    call: Callable[[], Any],
+    again: Callable[[], Any],
+    tell: Callable[[], None],
     given: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """A module's compiled call, of which the node can be replaced by what ``again``, the same call
     eagerly, records. ``tell`` hears of it. ``given``: its arguments."""
     current = modes.current

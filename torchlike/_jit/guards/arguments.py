@@ -83,10 +83,12 @@ class Numbers:
         marked = self._traced.get(structure, ())
         wanted: Iterable[int] = range(len(leaves)) if self.dynamic else marked
         traced = [
-            i for i in wanted
-            if type(leaves[i]) in _NUMBERS and i not in static
+            i
+            for i in wanted
+            if type(leaves[i]) in _NUMBERS
+            and i not in static
             and (structure, i) not in self._refused
-        ]  # fmt: skip
+        ]
         for i in traced:
             key[first + i] = (type(leaves[i]), TRACED)
         for i in marked:

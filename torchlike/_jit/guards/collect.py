@@ -114,11 +114,11 @@ def _of_values(capture: Capture) -> Iterator[Guard]:
     """Plain Python values that user code read, and the tables of modules."""
     observer, bound = capture.observer, _bound(capture)
     found = [
-        guard for guard in observer.guards.values()
-        if not isinstance(guard, NameGuard) or not (
-            (id(guard.owner), guard.name) in bound or _is_library_module(guard.value)
-        )
-    ]  # fmt: skip
+        guard
+        for guard in observer.guards.values()
+        if not isinstance(guard, NameGuard)
+        or not ((id(guard.owner), guard.name) in bound or _is_library_module(guard.value))
+    ]
     yield from sorted(found, key=lambda guard: not isinstance(guard, NameGuard))
     modules = _modules(capture)
     for m in modules:
@@ -135,9 +135,10 @@ def _of_values(capture: Capture) -> Iterator[Guard]:
         apart = rebound_slots.of(m) | {name for owner, name in bound if owner == id(m)}
         for which in TABLES:
             table = m.__dict__.get(which)
-            if table or (table is not None and (
-                which != "_modules" or id(m) in named or hasattr(type(m), "__len__")
-            )):  # fmt: skip
+            if table or (
+                table is not None
+                and (which != "_modules" or id(m) in named or hasattr(type(m), "__len__"))
+            ):
                 yield TableGuard(table, apart, kind)
     for m in modules:
         for name, table in m.__dict__.items():
@@ -157,9 +158,12 @@ def _of_tensors(capture: Capture) -> Iterator[Guard]:
 
 
 def _of_memory(
-    capture: Capture, arguments: Sequence[Tensor], as_themselves: Sequence[int],
-    cells: Sequence[Storage], written: Sequence[str],
-) -> Iterator[Guard]:  # fmt: skip
+    capture: Capture,
+    arguments: Sequence[Tensor],
+    as_themselves: Sequence[int],
+    cells: Sequence[Storage],
+    written: Sequence[str],
+) -> Iterator[Guard]:
     rebound = _rebound(capture)
     own = [(i, arguments[i]._storage) for i in as_themselves]
     yield from (ArgumentCellGuard(i, cell) for i, cell in own)
@@ -173,9 +177,10 @@ def _of_memory(
     if written:
         slots, moves = [slot for slot, _ in shared], any(kind != "fixed" for kind in written)
         apart = [
-            s for s in rebound
+            s
+            for s in rebound
             if isinstance(s.initial, Tensor) and s not in slots and (moves or not s.of_tensor)
-        ]  # fmt: skip
+        ]
         if apart:
             yield ApartGuard(apart, known)
     foreign = [i for i in range(len(arguments)) if i not in as_themselves]

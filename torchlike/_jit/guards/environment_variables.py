@@ -62,7 +62,7 @@ class EnvironmentGuard(EntriesGuard):
             before, now = (
                 MISSING if x is None else os.fsdecode(x)
                 for x in (self.items.get(name), _VARIABLES.get(name))
-            )  # fmt: skip
+            )
             label = f"os.environ[{os.fsdecode(name)!r}]"
             return f"`{label}` changed: {describe(before)} → {describe(now)}"
         return "the order of `os.environ` changed"

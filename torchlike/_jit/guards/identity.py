@@ -48,9 +48,10 @@ class IdentityGuard(Guard):
         positions = _positions(arguments)
         #: Slots, and which argument (-1: none) their tensor must be.
         self._slots: list[tuple[Slot, int]] = [
-            (s, positions.get(id(s.initial), -1)) for s in capture.slots.values()
+            (s, positions.get(id(s.initial), -1))
+            for s in capture.slots.values()
             if s.is_read and capture.is_rebound(s)
-        ]  # fmt: skip
+        ]
         reached = capture.observer.comparable_tensors()
         known = {id(t): weakref.ref(t) for t in reached}
         #: The tensors that some arguments must be, and those that the others must not be.

@@ -109,10 +109,14 @@ class PrecisionGuard(Guard):
         return targets.float32.key() == self.precisions
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:
-        kinds = zip(("products", "convolutions"), self.precisions, targets.float32.key(),
-                    strict=True)  # fmt: skip
-        return "; ".join(f"the precision of float32 {kind} changed: {before} → {now}"
-                         for kind, before, now in kinds if before != now)  # fmt: skip
+        kinds = zip(
+            ("products", "convolutions"), self.precisions, targets.float32.key(), strict=True
+        )
+        return "; ".join(
+            f"the precision of float32 {kind} changed: {before} → {now}"
+            for kind, before, now in kinds
+            if before != now
+        )
 
 
 @functools.lru_cache(maxsize=4096)

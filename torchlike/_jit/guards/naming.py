@@ -35,7 +35,7 @@ def leaf_names(structure: Any, parameters: Sequence[str]) -> list[str]:
     """What the leaves of a call are: ``x``, ``cache['k'][0]``."""
     return [
         name for path, part in _arguments(structure, parameters) for name in _leaves(part, path)
-    ]  # fmt: skip
+    ]
 
 
 def structure_difference(old: Any, new: Any, parameters: Sequence[str]) -> str:
@@ -105,8 +105,9 @@ def _difference(a: Any, b: Any, path: str) -> str:
     if len(a) == 4 and a[1] != b[1]:
         gone = [key for key in a[1] if key not in b[1]]
         new = [key for key in b[1] if key not in a[1]]
-        changes = [f"{_list(keys)} {what}" for keys, what in ((gone, "is gone"), (new, "is new"))
-                   if keys]  # fmt: skip
+        changes = [
+            f"{_list(keys)} {what}" for keys, what in ((gone, "is gone"), (new, "is new")) if keys
+        ]
         return f"the keys of argument `{path}` changed: {', '.join(changes) or 'their order'}"
     if len(a[-1]) != len(b[-1]):
         return f"the length of argument `{path}` changed: {len(a[-1])} → {len(b[-1])}"

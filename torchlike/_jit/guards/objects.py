@@ -66,9 +66,12 @@ class StateGuard(ValueGuard):
     __slots__ = ("getter", "put_back", "value")
 
     def __init__(
-        self, owner: Any, label: str, getter: Callable[[Any], Any],
+        self,
+        owner: Any,
+        label: str,
+        getter: Callable[[Any], Any],
         put_back: Callable[[Any, Any], Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(owner, label)
         self.getter = getter
         self.put_back = put_back
@@ -169,9 +172,11 @@ def results_of(cache: Any) -> list[Any]:
     """What a ``functools.lru_cache`` remembers (and some of its keys)."""
     found: list[Any] = []
     for held in gc.get_referents(cache):
-        if held is not cache.__dict__ and held is not cache.__wrapped__ and (
-            not isinstance(held, type)
-        ):  # fmt: skip
+        if (
+            held is not cache.__dict__
+            and held is not cache.__wrapped__
+            and (not isinstance(held, type))
+        ):
             # Results stand in the cache's dictionary, or (a bounded one) are referents themselves.
             found += held.values() if type(held) is dict else [held]
     return found

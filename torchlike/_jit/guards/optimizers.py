@@ -22,18 +22,21 @@ class OptimizerGuard(Guard):
         self._groups = list(optimizer.param_groups)
         self._live = [(g, k) for g in self._groups for k in g if (id(g), k) in capture.host_places]
         self._fixed = [
-            (g, k, v) for g in self._groups for k, v in g.items()
+            (g, k, v)
+            for g in self._groups
+            for k, v in g.items()
             if (id(g), k) not in capture.host_places and k != "params"
-        ]  # fmt: skip
+        ]
         self._zero = [(g, k, _is_zero(g[k])) for g, k in self._live]
         self._params = [(g, tuple(map(id, g["params"]))) for g in self._groups]
         self._kept = [g["params"][:] for g in self._groups]
         self._state = optimizer.state
         #: (whose, what it is, ids of its tensors, the tensors, which keeps the ids theirs).
         self._states = [
-            (p, s, tuple(map(id, s.values())), list(s.values())) for p, s in self._state.items()
+            (p, s, tuple(map(id, s.values())), list(s.values()))
+            for p, s in self._state.items()
             if isinstance(s, dict)
-        ]  # fmt: skip
+        ]
         self._n_states = len(self._state)
         self._sizes = [(g, len(g)) for g in self._groups]
 

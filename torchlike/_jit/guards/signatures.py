@@ -29,17 +29,50 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
     own = t.__dict__
     if len(own) == 1 and storage.host is None:  # as most are: nothing but a storage
         array = storage.cell
-        return (array.shape, array.dtype, storage.strides, None, False, True, alias, type(t), (),
-                None)  # fmt: skip
+        return (
+            array.shape,
+            array.dtype,
+            storage.strides,
+            None,
+            False,
+            True,
+            alias,
+            type(t),
+            (),
+            None,
+        )
     if own.keys() <= _STORED:
-        return (storage.shape, storage.dtype, storage.strides, chain, False, True, alias, type(t),
-                (), None)  # fmt: skip
-    users = () if own.keys() <= FIELDS else tuple(
-        [(k, static_key(v)) for k, v in own.items() if k not in FIELDS])  # fmt: skip
+        return (
+            storage.shape,
+            storage.dtype,
+            storage.strides,
+            chain,
+            False,
+            True,
+            alias,
+            type(t),
+            (),
+            None,
+        )
+    users = (
+        ()
+        if own.keys() <= FIELDS
+        else tuple([(k, static_key(v)) for k, v in own.items() if k not in FIELDS])
+    )
     if t._inference:  # x.is_inference() is a bool to Python
         users += (("is_inference()", True),)
-    return (storage.shape, storage.dtype, storage.strides, chain, t.requires_grad, t._node is None,
-            alias, type(t), users, None if t._hooks is None else hooks_of(t))  # fmt: skip
+    return (
+        storage.shape,
+        storage.dtype,
+        storage.strides,
+        chain,
+        t.requires_grad,
+        t._node is None,
+        alias,
+        type(t),
+        users,
+        None if t._hooks is None else hooks_of(t),
+    )
 
 
 def is_plain(tensor: str, local: str, shape: Any, dtype: Any, name: Callable[[Any], str]) -> str:

@@ -64,14 +64,22 @@ _STATES: dict[tuple[str, str], Getter] = {
     ("mmap", "mmap"): _bytes,
     **dict.fromkeys(
         (
-            ("_queue", "SimpleQueue"), ("sqlite3", "Connection"), ("sqlite3", "Cursor"),
-            ("xml.etree.ElementTree", "Element"), ("zlib", "Decompress"), ("zlib", "Compress"),
-            ("_bz2", "BZ2Decompressor"), ("_lzma", "LZMADecompressor"), ("_socket", "socket"),
-            ("select", "epoll"), ("_multiprocessing", "SemLock"), ("pyexpat", "xmlparser"),
+            ("_queue", "SimpleQueue"),
+            ("sqlite3", "Connection"),
+            ("sqlite3", "Cursor"),
+            ("xml.etree.ElementTree", "Element"),
+            ("zlib", "Decompress"),
+            ("zlib", "Compress"),
+            ("_bz2", "BZ2Decompressor"),
+            ("_lzma", "LZMADecompressor"),
+            ("_socket", "socket"),
+            ("select", "epoll"),
+            ("_multiprocessing", "SemLock"),
+            ("pyexpat", "xmlparser"),
         ),
         UNSEEN,
     ),
-}  # fmt: skip
+}
 #: By type and method: of what a call of the method tells.
 _ASKED: dict[tuple[str, str], tuple[frozenset[str], Getter]] = {
     # A lock that is taken and given back by a `with` tells nothing.
@@ -82,15 +90,55 @@ _ASKED: dict[tuple[str, str], tuple[frozenset[str], Getter]] = {
 }
 #: Modules whose types have no state, or one that is compared by other guards.
 _KNOWN = frozenset(
-    ("builtins", "collections", "datetime", "re", "_struct", "decimal", "types", "functools",
-     "operator", "_operator", "itertools", "numpy", "jax", "jaxlib", "ml_dtypes", "torchlike",
-     "_ctypes", "ctypes", "array", "_contextvars", "random", "_random", "_weakref", "weakref",
-     "typing", "zoneinfo", "_json", "_abc", "_thread", "uuid", "fractions", "_io", "io", "_csv",
-     "posix", "nt", "_asyncio", "mmap", "unicodedata")
-)  # fmt: skip
+    (
+        "builtins",
+        "collections",
+        "datetime",
+        "re",
+        "_struct",
+        "decimal",
+        "types",
+        "functools",
+        "operator",
+        "_operator",
+        "itertools",
+        "numpy",
+        "jax",
+        "jaxlib",
+        "ml_dtypes",
+        "torchlike",
+        "_ctypes",
+        "ctypes",
+        "array",
+        "_contextvars",
+        "random",
+        "_random",
+        "_weakref",
+        "weakref",
+        "typing",
+        "zoneinfo",
+        "_json",
+        "_abc",
+        "_thread",
+        "uuid",
+        "fractions",
+        "_io",
+        "io",
+        "_csv",
+        "posix",
+        "nt",
+        "_asyncio",
+        "mmap",
+        "unicodedata",
+    )
+)
 _IMMUTABLE = (datetime.tzinfo,)
-_WRITTEN_IN_C = (types.MethodDescriptorType, types.WrapperDescriptorType,
-                 types.ClassMethodDescriptorType, types.BuiltinFunctionType)  # fmt: skip
+_WRITTEN_IN_C = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.BuiltinFunctionType,
+)
 
 
 @functools.lru_cache(maxsize=4096)

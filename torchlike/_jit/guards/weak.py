@@ -133,9 +133,10 @@ def _held(x: Any) -> list[Any]:
         return gc.get_referents(x)
     attributes = x._kept if isinstance(x, WeakenedGuard) else _attributes(x)
     return [
-        held for name, held in attributes
+        held
+        for name, held in attributes
         if type(held) not in _CONTAINERS or name not in _OF_THE_USER
-    ]  # fmt: skip
+    ]
 
 
 def _is_of_a_program(kind: type) -> bool:

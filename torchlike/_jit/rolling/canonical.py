@@ -34,9 +34,10 @@ class Canonical:
             return self._number(object())
         places = _PLACES[eqn.primitive.name] if offsets_of(eqn) is not None else ()
         params = tuple(
-            (name, self._key(value)) for name, value in sorted(eqn.params.items())
+            (name, self._key(value))
+            for name, value in sorted(eqn.params.items())
             if name not in places
-        )  # fmt: skip
+        )
         avals = tuple(v.aval for v in eqn.invars), tuple(v.aval for v in eqn.outvars)
         return self._number((eqn.primitive, params, avals, kind))
 
@@ -94,12 +95,13 @@ class Canonical:
         leading = tuple(map(name, [*program.constvars, *program.invars]))
         body = tuple(
             (
-                object() if eqn.effects else eqn.primitive, tuple(map(name, eqn.invars)),
+                object() if eqn.effects else eqn.primitive,
+                tuple(map(name, eqn.invars)),
                 tuple(map(name, eqn.outvars)),
                 tuple((k, self._key(v)) for k, v in sorted(eqn.params.items())),
             )
             for eqn in program.eqns
-        )  # fmt: skip
+        )
         constants = tuple(map(id, getattr(program, "consts", ())))
         return leading, body, tuple(map(name, program.outvars)), constants
 

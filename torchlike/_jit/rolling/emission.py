@@ -50,8 +50,9 @@ class Turn:
             self.body += self._equation(position)
         self.chains = [
             Chain((s.source.position, s.source.out), s.initial)
-            for s, _ in self._given.values() if isinstance(s, Carried)
-        ]  # fmt: skip
+            for s, _ in self._given.values()
+            if isinstance(s, Carried)
+        ]
 
     def variable(self, result: Result) -> Any:
         position, out = result
@@ -69,8 +70,9 @@ class Turn:
         index = jax.typeof(np.int32(0))
         moving = {
             d: self._operand(Number(first[d], stride, index), index)
-            for d, stride in enumerate(strides) if stride
-        }  # fmt: skip
+            for d, stride in enumerate(strides)
+            if stride
+        }
         return self._moved(eqn, first, moving)
 
     def _moved(self, eqn: Any, first: Sequence[int], moving: dict[int, Any]) -> list[Any]:
@@ -105,9 +107,13 @@ class Turn:
     # -- the scan ----------------------------------------------------------------------------------
 
     def scan(
-        self, jaxpr: Any, constants: Sequence[Any], chains: Sequence[Chain],
-        each: Sequence[Result], writer: Writer,
-    ) -> tuple[list[Any], list[list[Any]], list[Any]]:  # fmt: skip
+        self,
+        jaxpr: Any,
+        constants: Sequence[Any],
+        chains: Sequence[Chain],
+        each: Sequence[Result],
+        writer: Writer,
+    ) -> tuple[list[Any], list[list[Any]], list[Any]]:
         """The equations of the loop; for each of ``chains`` what is carried out of the last turn;
         and the stacked results ``each``.
 

@@ -60,9 +60,12 @@ def _written_starts(eqn: Any) -> tuple[int, ...] | None:
 
 
 def written_parts(
-    eqns: Sequence[Any], outvars: Sequence[Any], known: set[Any], members: Mapping[Any, Member],
+    eqns: Sequence[Any],
+    outvars: Sequence[Any],
+    known: set[Any],
+    members: Mapping[Any, Member],
     writer: Writer,
-) -> tuple[list[Any], list[Any]]:  # fmt: skip
+) -> tuple[list[Any], list[Any]]:
     """The equations and results, with a variable for each part that they read and that no equation
     gives. ``known``: the variables that are given."""
     names: dict[Any, Any] = {}
@@ -79,8 +82,9 @@ def written_parts(
 
     for eqn in eqns:
         if eqn.primitive.name in ("concatenate", "stack"):
-            groups = _groups([None if is_literal(v) or v in known else members.get(v)
-                              for v in eqn.invars])  # fmt: skip
+            groups = _groups(
+                [None if is_literal(v) or v in known else members.get(v) for v in eqn.invars]
+            )
             if len(groups) * 2 <= len(eqn.invars):
                 name(eqn.invars[at] for at, n in groups if n == 1)
                 operands = [renamed(eqn.invars[at], names) for at, _ in groups]
@@ -118,9 +122,12 @@ def _groups(members: Sequence[Member | None]) -> list[tuple[int, int]]:
 
 
 def _joined(
-    eqn: Any, groups: Sequence[tuple[int, int]], operands: Sequence[Any],
-    members: Mapping[Any, Member], writer: Writer,
-) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    eqn: Any,
+    groups: Sequence[tuple[int, int]],
+    operands: Sequence[Any],
+    members: Mapping[Any, Member],
+    writer: Writer,
+) -> tuple[list[Any], list[Any]]:
     """A ``concatenate`` or ``stack`` of parts of arrays, from the arrays."""
     stacks = eqn.primitive.name == "stack"
     dimension = eqn.params["axis" if stacks else "dimension"]

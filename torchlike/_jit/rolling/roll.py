@@ -53,18 +53,18 @@ def rolled(closed: Any, outside: Outside, name: str) -> Any:
     if after > before * _LARGEST_SHARE:
         return closed
     for loop in roller.found:
-        _log.info(
-            "%s: %d turns of %d equations became one loop", name, loop.turns, loop.period
-        )  # fmt: skip
+        _log.info("%s: %d turns of %d equations became one loop", name, loop.turns, loop.period)
     _log.info("%s: %d equations in place of %d", name, after, before)
     variables, arrays = _unzipped(roller.writer.constants)
     return kinds().ClosedJaxpr(
         jaxpr.replace(
-            constvars=[*jaxpr.constvars, *variables], eqns=roller.eqns, outvars=roller.outvars,
+            constvars=[*jaxpr.constvars, *variables],
+            eqns=roller.eqns,
+            outvars=roller.outvars,
             debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
         ),
         [*closed.consts, *arrays],
-    )  # fmt: skip
+    )
 
 
 class _Roller:
@@ -106,8 +106,9 @@ class _Roller:
         numbers = np.array(list(map(self._number, self.eqns)))
         if not len(numbers):
             return False
-        places = [r for r in repeats(numbers, _LEAST_TURNS, _LONGEST_TURN)
-                  if r.saved >= _LEAST_SAVED]  # fmt: skip
+        places = [
+            r for r in repeats(numbers, _LEAST_TURNS, _LONGEST_TURN) if r.saved >= _LEAST_SAVED
+        ]
         if stacks:  # what comes first is what others may follow from
             places.sort(key=lambda r: r.start)
         made = {v: (i, out) for i, eqn in enumerate(self.eqns) for out, v in enumerate(eqn.outvars)}
@@ -124,9 +125,12 @@ class _Roller:
         if turns < _LEAST_TURNS:
             return None
         wiring = Wiring(
-            program, start, repeat.period, turns,
+            program,
+            start,
+            repeat.period,
+            turns,
             lambda v: stacks and v not in self._is_state and v not in self._outside.state,
-        )  # fmt: skip
+        )
         loop = wiring.loop(_LEAST_TURNS)
         if loop is None or (loop.turns - 1) * loop.period < _LEAST_SAVED:
             return None
@@ -135,9 +139,11 @@ class _Roller:
         if not all(isinstance(getattr(v.aval, "dtype", None), np.dtype) for v in atoms):
             return None  # keys of random numbers, references
         gathered = {
-            tuple(map(id, s.atoms)): s for row in loop.operands for s in row
+            tuple(map(id, s.atoms)): s
+            for row in loop.operands
+            for s in row
             if isinstance(s, Stacked) and not all(map(is_literal, s.atoms))
-        }  # fmt: skip
+        }
         bytes_gathered = sum(_bytes(s.atoms[0].aval) for s in gathered.values())
         computed = sum(_bytes(v.aval) for eqn in model for v in eqn.outvars)
         return loop if bytes_gathered * _STACKED_SHARE <= computed else None
@@ -148,10 +154,14 @@ class _Roller:
         chains, each = self._results(loop, turn)
         taken, given = turn.parts(chains, each)
         body = kinds().Jaxpr(
-            constvars=(), invars=taken, outvars=given, eqns=turn.body, effects=frozenset(),
+            constvars=(),
+            invars=taken,
+            outvars=given,
+            eqns=turn.body,
+            effects=frozenset(),
             debug_info=self._jaxpr.debug_info._replace(arg_names=None, result_paths=None),
             is_high=self._jaxpr.is_high,
-        )  # fmt: skip
+        )
         inner = _Roller(body, Outside(), self._canonical)
         inner.roll()
         variables, constants = _unzipped([*turn.constants, *inner.writer.constants])
@@ -187,10 +197,8 @@ class _Roller:
             v: (k, (position, out))
             for k in range(loop.turns)
             for position in range(loop.period)
-            for out, v in enumerate(
-                self.eqns[loop.start + k * loop.period + position].outvars
-            )
-        }  # fmt: skip
+            for out, v in enumerate(self.eqns[loop.start + k * loop.period + position].outvars)
+        }
         first: dict[Result, int] = {}
         readers = (v for eqn in self.eqns[loop.stop :] for v in eqn.invars)
         for v in (*readers, *self.outvars):
@@ -198,8 +206,10 @@ class _Roller:
                 k, result = places[v]
                 first[result] = min(k, first.get(result, k))
         chains, each = list(turn.chains), []
-        depth = {chain.result: len(chain.initial) for chain in sorted(
-            chains, key=lambda chain: len(chain.initial))}  # fmt: skip
+        depth = {
+            chain.result: len(chain.initial)
+            for chain in sorted(chains, key=lambda chain: len(chain.initial))
+        }
         for result, k in first.items():
             if k >= loop.turns - depth.get(result, 1):
                 if result not in depth:

@@ -97,9 +97,13 @@ class Wiring:
     """The operands of turns that look alike."""
 
     def __init__(
-        self, program: Program, start: int, period: int, turns: int,
+        self,
+        program: Program,
+        start: int,
+        period: int,
+        turns: int,
         may_stack: Callable[[Any], bool],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._program = program
         self._start, self._period, self._turns = start, period, turns
         self._may_stack = may_stack
@@ -129,13 +133,15 @@ class Wiring:
         if stop - first < least:
             return None
         return Loop(
-            self._start + first * self._period, self._period, stop - first,
+            self._start + first * self._period,
+            self._period,
+            stop - first,
             [[make(first, stop) for make in row] for row in found],
             {
                 position: (tuple(x[first] for x in offsets), strides)
                 for position, (offsets, strides) in moving.items()
             },
-        )  # fmt: skip
+        )
 
     def _eqn(self, turn: int, position: int) -> Any:
         return self._program.eqns[self._start + turn * self._period + position]

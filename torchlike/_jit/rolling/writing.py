@@ -26,9 +26,11 @@ class Writer:
     ) -> tuple[list[Any], list[Any]]:
         """Those of ``function`` on ``operands`` (variables), and the atoms of its results."""
         closed = jax.make_jaxpr(function)(
-            *(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=v.aval.weak_type)
-              for v in operands)
-        )  # fmt: skip
+            *(
+                jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=v.aval.weak_type)
+                for v in operands
+            )
+        )
         jaxpr = closed.jaxpr
         names = dict(zip(jaxpr.invars, operands, strict=True))
         # JAX gives the same jaxpr for the same function again: each time with variables of its own.

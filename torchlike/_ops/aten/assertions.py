@@ -34,8 +34,9 @@ def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     if input.numel() != 1:
         raise RuntimeError(
             f"Boolean value of Tensor with {input.numel()} values is ambiguous"
-            if input.numel() else "Boolean value of Tensor with no values is ambiguous"
-        )  # fmt: skip
+            if input.numel()
+            else "Boolean value of Tensor with no values is ambiguous"
+        )
     words = assert_msg or "Expected Tensor with single nonzero value, but got zero"
     require(input, RuntimeError, words)
 
@@ -110,20 +111,28 @@ def check_tensor_all(cond: Any, message: Any = None) -> None:
 
 @composite("_assert_tensor_metadata", method=False)
 def assert_tensor_metadata(
-    a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None,
+    a: Tensor,
+    size: Any = None,
+    stride: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
     layout: Any = None,
-) -> None:  # fmt: skip
+) -> None:
     """RuntimeError unless a tensor has the size, strides, dtype, device and layout that are
     given."""
     is_strided = a.layout is layouts.strided
     for name, expected, found in (
         ("sizes", size if size is None else list(size), list(a.shape)),
-        ("strides", stride if stride is None else list(stride),
-         list(a.stride()) if is_strided else None),
+        (
+            "strides",
+            stride if stride is None else list(stride),
+            list(a.stride()) if is_strided else None,
+        ),
         ("dtype", dtype, a.dtype),
         ("device", device if device is None else devices.device(device), a.device),
         ("layout", layout, a.layout),
-    ):  # fmt: skip
+    ):
         if expected is not None and expected != found:
             raise RuntimeError(
                 f"Tensor {name} mismatch! Expected: {_said(expected)}, Got: {_said(found, True)}"

@@ -26,8 +26,7 @@ def slice_of(
         raise RuntimeError("slice step must be positive")
     d = errors.wrap_dim(dim, len(size))
     first, last, _ = slice(start, end).indices(size[d])
-    return views.sliced(input, d, first, max(-(-(last - first) // step), 0), step,
-                        "SliceBackward0")  # fmt: skip
+    return views.sliced(input, d, first, max(-(-(last - first) // step), 0), step, "SliceBackward0")
 
 
 composite("slice", namespaces=("aten",), method=False)(slice_of)

@@ -199,8 +199,9 @@ class OpOverloadPacket:
         if found is None:
             raise AttributeError(
                 f"The underlying op of '{self.__dict__.get('_qualified')}' has no overload name "
-                f"'{name}'", name=name,
-            )  # fmt: skip
+                f"'{name}'",
+                name=name,
+            )
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -36,12 +36,24 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 
 @composite(namespaces=())
-def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, layout: Any = None,
-                      device: Any = None, pin_memory: Any = False,
-                      requires_grad: Any = False) -> Tensor:  # fmt: skip
+def new_empty_strided(
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Tensor:
     """``empty_strided`` with this tensor's dtype and device."""
-    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device,
-                         requires_grad=requires_grad)  # fmt: skip
+    return empty_strided(
+        size,
+        stride,
+        dtype=dtype or self.dtype,
+        device=device or self.device,
+        requires_grad=requires_grad,
+    )
 
 
 @composite(namespaces=())
@@ -136,7 +148,13 @@ def _cast(name: str, dtype: dtypes.dtype) -> None:
 
 
 for _dtype in (
-    dtypes.uint8, dtypes.int8, dtypes.float64, dtypes.float32, dtypes.int32, dtypes.int64,
-    dtypes.int16, dtypes.float16,
-):  # fmt: skip
+    dtypes.uint8,
+    dtypes.int8,
+    dtypes.float64,
+    dtypes.float32,
+    dtypes.int32,
+    dtypes.int64,
+    dtypes.int16,
+    dtypes.float16,
+):
     _cast(f"_cast_{dtypes.scalar_type(_dtype)}", _dtype)

@@ -31,8 +31,13 @@ _functional = NAMESPACES["nn.functional"]
 # -- normalisations --------------------------------------------------------------------------------
 
 
-@op("moments", namespaces=(), method=False, grad_name="NativeGroupNormBackward0",
-    saved_names={"input": "input"})  # fmt: skip
+@op(
+    "moments",
+    namespaces=(),
+    method=False,
+    grad_name="NativeGroupNormBackward0",
+    saved_names={"input": "input"},
+)
 def moments(input: Input, over: Shape, eps: Float, half: Bool):
     """Mean and ``1 / sqrt(var + eps)`` over dimensions, which stay as 1; computed in float32 for
     half types, and given so unless ``half``."""
@@ -43,9 +48,15 @@ def moments(input: Input, over: Shape, eps: Float, half: Bool):
 
 
 def _batch_normed(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any,
-    momentum: Any, eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: Any,
+    momentum: Any,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
     parameter = next((t for t in (weight, running_mean) if t is not None), input)
     mixed = parameter.dtype is not input.dtype
     if not training:
@@ -67,9 +78,17 @@ def _batch_normed(
 
 @composite(method=False)
 def native_batch_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any,
-    momentum: float, eps: float, *, out: Any = None,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: Any,
+    momentum: float,
+    eps: float,
+    *,
+    out: Any = None,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Batch norm, and in training the batch's mean and ``1 / sqrt(var + eps)`` (else empty).
 
     In evaluation the two tensors of ``out=`` for these stay as they are. RuntimeError when they
@@ -93,17 +112,33 @@ def _native_batch_norm_legit(
     names = ("running_mean", "running_var") if with_statistics else ()
     names += ("training", "momentum", "eps")
     values = dict(zip(names, rest, strict=False)) | named
-    return given(out, _batch_normed(
-        input, weight, bias, values.get("running_mean"), values.get("running_var"),
-        values["training"], values["momentum"], values["eps"],
-    ))  # fmt: skip
+    return given(
+        out,
+        _batch_normed(
+            input,
+            weight,
+            bias,
+            values.get("running_mean"),
+            values.get("running_var"),
+            values["training"],
+            values["momentum"],
+            values["eps"],
+        ),
+    )
 
 
 @composite(namespaces=("aten",), method=False)
 def _batch_norm_with_update(
-    input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor,
-    momentum: float, eps: float, *, out: Any = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+    *,
+    out: Any = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """``native_batch_norm`` in training, with an empty workspace as fourth result."""
     found = _batch_normed(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return given(out, (*found, input.new_empty(0, dtype=dtypes.uint8)))
@@ -123,9 +158,17 @@ def native_layer_norm(
 
 @composite(method=False)
 def native_group_norm(
-    input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float, *,
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+    *,
     out: Any = None,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor]:
     """Group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
     normed = _functional["group_norm"](input, group, weight, bias, eps)
     grouped = input.reshape(N, group, -1 if N * C * HxW else 0)
@@ -193,17 +236,25 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 def _sampler(name: str, dims: int | None) -> None:
     def sampler(
-        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+        input: Tensor,
+        grid: Tensor,
+        interpolation_mode: int,
+        padding_mode: int,
         align_corners: Any,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         if dims is not None and input.dim() != dims + 2:
             raise RuntimeError(
                 f"{name}(): expected {dims + 2}D input and grid with same number of dimensions, "
                 f"but got input with sizes {list(input.shape)} and grid with sizes "
                 f"{list(grid.shape)}"
             )
-        return grid_sample(input, grid, _INTERPOLATIONS[interpolation_mode],
-                           _PADDINGS[padding_mode], bool(align_corners))  # fmt: skip
+        return grid_sample(
+            input,
+            grid,
+            _INTERPOLATIONS[interpolation_mode],
+            _PADDINGS[padding_mode],
+            bool(align_corners),
+        )
 
     sampler.__doc__ = "``nn.functional.grid_sample`` with its modes as numbers."
     composite(name, method=False)(sampler)
@@ -215,9 +266,14 @@ for _name, _dims in (("grid_sampler", None), ("grid_sampler_2d", 2), ("grid_samp
 
 def _antialiased(name: str, mode: str) -> None:
     def upsample(
-        input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any,
-        scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        output_size: Any = None,
+        align_corners: Any = False,
+        *factors: Any,
+        scale_factors: Any = None,
+        scales_h: Any = None,
+        scales_w: Any = None,
+    ) -> Tensor:
         if len(factors) == 1:
             scale_factors = factors[0]
         elif factors:
@@ -250,9 +306,15 @@ _antialiased("_upsample_bicubic2d_aa", "bicubic")
 
 @composite(namespaces=("", "aten"), method=False)
 def max_pool2d_with_indices_backward(
-    grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-    ceil_mode: Any, indices: Tensor,
-) -> Tensor:  # fmt: skip
+    grad_output: Tensor,
+    self: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: Any,
+    indices: Tensor,
+) -> Tensor:
     """The gradient of a max pool: each element of ``grad_output`` goes where its maximum was."""
     planes = self.new_zeros(self.shape).flatten(-2)
     return planes.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
@@ -269,18 +331,24 @@ def _clamped(indices: Any, shape: Any, name: str) -> list[Any]:
     for index in indices:
         if index is not None and index.dtype is not dtypes.int64:
             raise IndexError(f"{name}: tensors used as indices must be long tensors")
-    return [None if index is None else index.clamp(-n, max(n - 1, 0))
-            for index, n in zip(indices, shape, strict=False)]  # fmt: skip
+    return [
+        None if index is None else index.clamp(-n, max(n - 1, 0))
+        for index, n in zip(indices, shape, strict=False)
+    ]
 
 
 @composite(method=False)
 def _unsafe_masked_index(input: Any, mask: Tensor, indices: Any, fill: Any) -> Tensor:
     """``input[indices]`` where ``mask`` holds, else ``fill``; indices elsewhere may be anything."""
-    places = tuple(slice(None) if i is None else i for i in _clamped(
-        indices, input.shape, "_unsafe_masked_index"))  # fmt: skip
+    places = tuple(
+        slice(None) if i is None else i
+        for i in _clamped(indices, input.shape, "_unsafe_masked_index")
+    )
     if not input.numel():
-        return input.new_full(tuple(np.broadcast_shapes(*(
-            tuple(i.shape) for i in places if isinstance(i, Tensor)))), fill)  # fmt: skip
+        return input.new_full(
+            tuple(np.broadcast_shapes(*(tuple(i.shape) for i in places if isinstance(i, Tensor)))),
+            fill,
+        )
     return input[places].masked_fill(mask.logical_not(), fill)
 
 
@@ -291,8 +359,10 @@ def _unsafe_masked_index_put_accumulate(
     """``input`` with ``values`` added at ``indices`` where ``mask`` holds."""
     if not input.numel():
         return input.clone()
-    places = [slice(None) if i is None else i for i in _clamped(
-        indices, input.shape, "_unsafe_masked_index_put_accumulate")]  # fmt: skip
+    places = [
+        slice(None) if i is None else i
+        for i in _clamped(indices, input.shape, "_unsafe_masked_index_put_accumulate")
+    ]
     kept = values.masked_fill(mask.logical_not(), 0)
     return input.index_put(tuple(places), kept, accumulate=True)
 

@@ -71,10 +71,16 @@ def _summed_at_once(weight: Tensor, samples: Any, padding_idx: int | None) -> bo
 
 @composite("embedding_bag", method=False)
 def embedding_bag_toplevel(
-    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: Any = False,
-    mode: int = 0, sparse: Any = False, per_sample_weights: Tensor | None = None,
-    include_last_offset: Any = False, padding_idx: int | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: Any = False,
+    mode: int = 0,
+    sparse: Any = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: Any = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """``nn.functional.embedding_bag`` of a flat list, with numbered modes: 0 sum, 1 mean, 2 max.
 
     Gives the bags (B, D), each index' bag (empty where sums need none), the number of indices in
@@ -92,9 +98,16 @@ def embedding_bag_toplevel(
     wide = dtypes.promote_types(indices.dtype, offsets.dtype)
     indices, offsets = indices.to(wide), offsets.to(wide)
     bags = bags_of(
-        indices, weight, offsets, per_sample_weights, name, padding_idx, scale_grad_by_freq,
-        include_last_offset, sparse,
-    )  # fmt: skip
+        indices,
+        weight,
+        offsets,
+        per_sample_weights,
+        name,
+        padding_idx,
+        scale_grad_by_freq,
+        include_last_offset,
+        sparse,
+    )
     member, size, rows = embedding_bag_members(
         indices, weight.detach(), offsets, name, padding_idx, include_last_offset
     )

@@ -66,9 +66,10 @@ _with_number("margin_ranking_loss", _BOTH, "input1 input2 target margin=0.0")
 _with_number("cosine_embedding_loss", _BOTH, "input1 input2 target margin=0.0")
 _with_number("hinge_embedding_loss", _BOTH, "input target margin=1.0")
 _with_number(
-    "triplet_margin_loss", _BOTH,
+    "triplet_margin_loss",
+    _BOTH,
     "anchor positive negative margin=1.0 p=2 eps=1e-6 swap=False",
-)  # fmt: skip
+)
 _with_number("kl_div", _BOTH, "input target", "log_target=False")
 _with_number("binary_cross_entropy_with_logits", _BOTH, "input target weight=None pos_weight=None")
 _with_number(
@@ -83,6 +84,9 @@ _with_number("smooth_l1_loss", _ATEN, "input target", "beta=1.0")
 _with_number("huber_loss", _ATEN, "input target", "delta=1.0")
 _with_number("nll_loss", _ATEN, "input target weight=None", "ignore_index=-100")
 _with_number(
-    "cross_entropy_loss", _ATEN, "input target weight=None",
-    "ignore_index=-100 label_smoothing=0.0", "cross_entropy",
-)  # fmt: skip
+    "cross_entropy_loss",
+    _ATEN,
+    "input target weight=None",
+    "ignore_index=-100 label_smoothing=0.0",
+    "cross_entropy",
+)

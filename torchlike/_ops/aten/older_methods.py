@@ -15,9 +15,13 @@ from torchlike.tensor import Tensor, all_attributes
 
 #: Other names of methods. Each is an object of its own, as ``__torch_function__`` has them.
 for _name, _of in (
-    ("ndimension", "dim"), ("nelement", "numel"), ("__nonzero__", "__bool__"),
-    ("__long__", "__int__"), ("__div__", "__truediv__"), ("__idiv__", "__itruediv__"),
-):  # fmt: skip
+    ("ndimension", "dim"),
+    ("nelement", "numel"),
+    ("__nonzero__", "__bool__"),
+    ("__long__", "__int__"),
+    ("__div__", "__truediv__"),
+    ("__idiv__", "__itruediv__"),
+):
     _function = all_attributes()[_of]
     assert isinstance(_function, FunctionType)
     add_method(_name, _function)
@@ -40,8 +44,10 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
             raise TypeError(
                 f"map2_: expected {self.type()} for argument '{argument}' (got {t.type()})"  # type: ignore[attr-defined]
             )
-    given = [t.expand_as(self)._value("map2_()", "ops on whole tensors").reshape(-1)
-             for t in (self, x, y)]  # fmt: skip
+    given = [
+        t.expand_as(self)._value("map2_()", "ops on whole tensors").reshape(-1)
+        for t in (self, x, y)
+    ]
     rows = zip(*given, strict=True)
     return _mapped(self, (callable(a.item(), b.item(), c.item()) for a, b, c in rows))
 
@@ -120,10 +126,21 @@ def _without_strided(name: str) -> None:
     composite(name, namespaces=())(method)
 
 
-for _name in ("_dimI", "_dimV", "_indices", "_values", "_nnz", "_coalesced_", "resize_as_sparse_",
-              "sparse_resize_", "sparse_resize_and_clear_", "_sparse_mask_projection",
-              "_nested_tensor_size", "_nested_tensor_strides",
-              "_nested_tensor_storage_offsets"):  # fmt: skip
+for _name in (
+    "_dimI",
+    "_dimV",
+    "_indices",
+    "_values",
+    "_nnz",
+    "_coalesced_",
+    "resize_as_sparse_",
+    "sparse_resize_",
+    "sparse_resize_and_clear_",
+    "_sparse_mask_projection",
+    "_nested_tensor_size",
+    "_nested_tensor_strides",
+    "_nested_tensor_storage_offsets",
+):
     _without_strided(_name)
 
 

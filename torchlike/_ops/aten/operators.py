@@ -68,13 +68,19 @@ def _install(name: str, method: Callable[..., Any]) -> None:
 
 
 for _symbol, _op, _in_place in (
-    ("add", "add", "add_"), ("sub", "sub", "sub_"), ("mul", "mul", "mul_"),
-    ("truediv", "div", "div_"), ("floordiv", "floor_divide", "floor_divide_"),
-    ("mod", "remainder", "remainder_"), ("pow", "pow", "pow_"), ("and", "bitwise_and",
-    "bitwise_and_"), ("or", "bitwise_or", "bitwise_or_"), ("xor", "bitwise_xor", "bitwise_xor_"),
+    ("add", "add", "add_"),
+    ("sub", "sub", "sub_"),
+    ("mul", "mul", "mul_"),
+    ("truediv", "div", "div_"),
+    ("floordiv", "floor_divide", "floor_divide_"),
+    ("mod", "remainder", "remainder_"),
+    ("pow", "pow", "pow_"),
+    ("and", "bitwise_and", "bitwise_and_"),
+    ("or", "bitwise_or", "bitwise_or_"),
+    ("xor", "bitwise_xor", "bitwise_xor_"),
     ("lshift", "bitwise_left_shift", "bitwise_left_shift_"),
     ("rshift", "bitwise_right_shift", "bitwise_right_shift_"),
-):  # fmt: skip
+):
     _function = div_op if _op == "div" else _table[_op]
     _install(f"__{_symbol}__", _forward(_function))
     _before = {"sub": _table["rsub"], "truediv": number_divided}.get(_symbol)

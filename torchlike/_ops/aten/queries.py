@@ -21,8 +21,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 @composite()
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
-             equal_nan: Any = False) -> bool:  # fmt: skip
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: Any = False
+) -> bool:
     """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
     require_tensor(input, "allclose")
     require_tensor(other, "allclose", "other", 2)

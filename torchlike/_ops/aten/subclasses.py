@@ -13,9 +13,14 @@ from torchlike.tensor import Tensor
 
 
 def _make_subclass(
-    cls: type, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides: bool = False,
-    dispatch_device: bool = False, device_for_backend_keys: Any = None,
-) -> Any:  # fmt: skip
+    cls: type,
+    data: Tensor,
+    require_grad: bool = False,
+    *,
+    dispatch_sizes_strides: bool = False,
+    dispatch_device: bool = False,
+    device_for_backend_keys: Any = None,
+) -> Any:
     """A tensor of a subclass on the memory of ``data``, without its history."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError("cls must be a type (that inherits from Tensor)")
@@ -38,12 +43,22 @@ add_method("_make_subclass", staticmethod(_make_subclass))
 
 
 def _make_wrapper_subclass(
-    cls: Any, size: Any, strides: Any = None, storage_offset: int | None = None,
-    memory_format: Any = None, dtype: Any = None, layout: Any = strided, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-    dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False,
-    dispatch_layout: bool = False, _extra_dispatch_keys: Any = None, storage_size: Any = None,
-) -> Any:  # fmt: skip
+    cls: Any,
+    size: Any,
+    strides: Any = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: Any = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    _extra_dispatch_keys: Any = None,
+    storage_size: Any = None,
+) -> Any:
     """A tensor of a subclass without memory of its own: its ``__torch_dispatch__`` says what
     operators do with it.
 

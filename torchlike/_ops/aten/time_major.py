@@ -25,7 +25,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tenso
                     "kernel width, input channels, output channels" if n == 3 else "output channels"
                 )
             )
-            raise RuntimeError(f"{name} must have {n} dim{'s' * (n > 1)}: {dims}.")  # fmt: skip
+            raise RuntimeError(f"{name} must have {n} dim{'s' * (n > 1)}: {dims}.")
     if input.size(2) != weight.size(1):
         raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
     if weight.size(2) != bias.size(0):

@@ -26,8 +26,14 @@ def clone_op(input: Input):
     return input
 
 
-@op("cast_op", namespaces=(), method=False, needs="nothing", takes_uninitialized=True,
-    grad_name="ToCopyBackward0")  # fmt: skip
+@op(
+    "cast_op",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    takes_uninitialized=True,
+    grad_name="ToCopyBackward0",
+)
 def cast_op(input: Input, dtype: Static):
     """Convert to a dtype."""
     return casts.convert(input, dtype)
@@ -140,8 +146,9 @@ def wanted_by_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ..
     return (
         None if dtype is None else dtypes.from_argument(dtype),
         None if device is None else devices.resolve(device),
-        found.get("copy", False), found.get("memory_format"),
-    )  # fmt: skip
+        found.get("copy", False),
+        found.get("memory_format"),
+    )
 
 
 @composite(namespaces=())
@@ -165,9 +172,15 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 @composite(namespaces=("aten",), method=False)
 def _to_copy(
-    input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: Any = None, non_blocking: Any = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    non_blocking: Any = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A copy in another dtype, on another device or in another memory order."""
     return to(input, device, dtype, copy=True, memory_format=memory_format)
 
@@ -216,10 +229,19 @@ def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
 
 
 _LEGACY_NAMES = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
-    "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
-    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "int64": "Long",
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
 
 
 def _short_form(name: str, dtype: dtypes.dtype) -> None:
@@ -232,11 +254,19 @@ def _short_form(name: str, dtype: dtypes.dtype) -> None:
 
 
 for _name, _dtype in {
-    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
-    "bfloat16": dtypes.bfloat16, "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16,
-    "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool, "cfloat": dtypes.complex64,
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "long": dtypes.int64,
+    "int": dtypes.int32,
+    "short": dtypes.int16,
+    "char": dtypes.int8,
+    "byte": dtypes.uint8,
+    "bool": dtypes.bool,
+    "cfloat": dtypes.complex64,
     "cdouble": dtypes.complex128,
-}.items():  # fmt: skip
+}.items():
     _short_form(_name, _dtype)
 
 
@@ -260,8 +290,15 @@ def fill(input: Input, value: Fill):
     return jnp.full(input.shape, casts.convert(jnp.asarray(value), input.dtype))
 
 
-@op("zero_op", namespaces=(), method=False, inplace=True, needs="nothing",
-    grad_name="ZeroBackward0", writes_one_number=True)  # fmt: skip
+@op(
+    "zero_op",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    needs="nothing",
+    grad_name="ZeroBackward0",
+    writes_one_number=True,
+)
 def zero_op(input: Input):
     """Zeros in the shape and dtype of ``input``."""
     return jnp.zeros(input.shape, input.dtype)

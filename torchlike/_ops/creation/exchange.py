@@ -62,8 +62,10 @@ def _shared(offered: Any) -> Tensor:
         return wrap(jnp.from_dlpack(offered))
     if not hasattr(offered, "__dlpack__"):
         if not _is_capsule(offered):
-            raise TypeError(f"from_dlpack() takes an object with __dlpack__ or a capsule, not "
-                            f"{type(offered).__name__}")  # fmt: skip
+            raise TypeError(
+                f"from_dlpack() takes an object with __dlpack__ or a capsule, not "
+                f"{type(offered).__name__}"
+            )
         offered = _Offer(offered)
     if tuple(offered.__dlpack_device__()) == DLPACK_CPU:
         try:
@@ -100,16 +102,22 @@ def frombuffer(
     if not length or not count:
         raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
     if not 0 <= offset < length:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than "
-                         f"buffer length ({length} bytes) minus 1")  # fmt: skip
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than "
+            f"buffer length ({length} bytes) minus 1"
+        )
     rest = length - offset
     if count < 0 and rest % size:
-        raise ValueError(f"buffer length ({rest} bytes) after offset ({offset} bytes) must be a "
-                         f"multiple of element size ({size})")  # fmt: skip
+        raise ValueError(
+            f"buffer length ({rest} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({size})"
+        )
     if count > 0 and count * size > rest:
-        raise ValueError(f"requested buffer length ({count} * {size} bytes) after offset "
-                         f"({offset} bytes) must not be greater than actual buffer length "
-                         f"({length} bytes)")  # fmt: skip
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset "
+            f"({offset} bytes) must not be greater than actual buffer length "
+            f"({length} bytes)"
+        )
     if memory.readonly:
         warn_of_read_only("buffer", "buffer")
     return on_array(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
@@ -159,9 +167,16 @@ def asarray(
 
 @composite(method=False)
 def from_file(
-    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None,
-    layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False,
-) -> Tensor:  # fmt: skip
+    filename: str,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Tensor:
     """A tensor of ``size`` elements on the memory of a file, mapped; ``shared``: writes reach the
     file, which is made where it is missing, and as long as it has to be. RuntimeError for a file
     that cannot be opened or (not ``shared``) is shorter."""

@@ -55,9 +55,14 @@ WITHOUT_ELEMENTS: dict[Any, Callable[..., Tensor]] = {}
 
 
 def _sparse_zeros(
-    layout: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, requires_grad: Any,
-    value: Any, like: Tensor | None = None,
-) -> Tensor | None:  # fmt: skip
+    layout: Any,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    device: Any,
+    requires_grad: Any,
+    value: Any,
+    like: Tensor | None = None,
+) -> Tensor | None:
     """Zeros in a sparse layout; None for another layout, or where values are to be something."""
     if layout not in WITHOUT_ELEMENTS or not (value is _UNWRITTEN or value == 0):
         return None
@@ -72,8 +77,11 @@ def _own_layout(t: Tensor) -> Any:
 
 @functools.cache
 def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
-    return first_calls.jit(lambda value: jnp.full(shape, casts.convert(jnp.asarray(value), dtype)),
-                           name="full", inline=AT_ONCE)  # fmt: skip
+    return first_calls.jit(
+        lambda value: jnp.full(shape, casts.convert(jnp.asarray(value), dtype)),
+        name="full",
+        inline=AT_ONCE,
+    )
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = None) -> Any:
@@ -112,9 +120,15 @@ def _require_size(size: tuple[Any, ...], name: str) -> None:
 
 def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
     def function(
-        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: Any = False, pin_memory: Any = False, **kw: Any,
-    ) -> Tensor:  # fmt: skip
+        *size: Any,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: Any = False,
+        pin_memory: Any = False,
+        **kw: Any,
+    ) -> Tensor:
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
         if layout is None and isinstance(out, Tensor):
@@ -137,9 +151,16 @@ _in_row_major = _filled_function("empty", _UNWRITTEN)
 
 @composite(method=False)
 def empty(
-    *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    pin_memory: Any = False,
+    memory_format: Any = None,
+    **kw: Any,
+) -> Tensor:
     """A tensor of the given size, in memory in the order of ``memory_format``.
 
     RuntimeError for ``preserve_format``, and for channels last with another number of dimensions
@@ -202,9 +223,16 @@ def _check_number(value: Any, name: str) -> None:
 
 @composite(method=False)
 def full(
-    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:
     """A tensor of the given size filled with a number (whose type decides the dtype)."""
     shape = checked_size((size,), "full")
     kind = out_dtype(out, dtype, _dtype_of_number(fill_value, "full"))
@@ -214,9 +242,16 @@ def full(
 
 def _like(name: str, default: Any) -> None:
     def function(
-        input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        *args: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: Any = False,
+        pin_memory: Any = False,
+        memory_format: Any = None,
+        **kw: Any,
+    ) -> Tensor:
         if not isinstance(input, Tensor):
             raise protocol.no_tensor(
                 input,
@@ -266,9 +301,15 @@ _like("full_like", _NOT_GIVEN)
 
 def _new(name: str, value: Any) -> None:
     def method(
-        self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: Any = False, pin_memory: Any = False, **kw: Any,
-    ) -> Tensor:  # fmt: skip
+        self: Tensor,
+        *size: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: Any = False,
+        pin_memory: Any = False,
+        **kw: Any,
+    ) -> Tensor:
         if not size and "size" in kw:
             size = (kw.pop("size"),)
         fill = value
@@ -307,20 +348,32 @@ _new("new_full", _NOT_GIVEN)
 
 @composite(method=False)
 def empty_strided(
-    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: Any = False, pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:
     """A tensor with given strides, filled as ``empty`` fills it."""
     shape, strides = shape_arguments((size,)), shape_arguments((stride,))
     if len(shape) != len(strides):
-        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
-                           f"strides ({len(strides)})")  # fmt: skip
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
+            f"strides ({len(strides)})"
+        )
     if any(n < 0 for n in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension "
-                           f"{next(n for n in shape if n < 0)}: {list(shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension "
+            f"{next(n for n in shape if n < 0)}: {list(shape)}"
+        )
     if any(s < 0 for s in strides):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and "
-                           f"strides={list(strides)}")  # fmt: skip
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and "
+            f"strides={list(strides)}"
+        )
     order = views.dense_order(shape, strides)
     made = empty(shape, dtype=dtype, device=device, requires_grad=requires_grad)
     if views.dense_strides(shape, order) == strides:
@@ -333,9 +386,15 @@ def empty_strided(
 
 @composite(method=False)
 def eye(
-    n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: Any = False,
-) -> Tensor:  # fmt: skip
+    n: int,
+    m: int | None = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+) -> Tensor:
     """The identity matrix of n rows (and m columns)."""
     for name, count in (("n", n), ("m", m)):
         if count is not None and count < 0:

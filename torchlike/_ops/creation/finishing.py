@@ -19,9 +19,12 @@ from torchlike.tensor import Tensor, wrap
 
 
 def finish(
-    array: Any, device: Any = None, requires_grad: Any = False, layout: Any = None,
+    array: Any,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
     pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Wrap a fresh array, place it, set requires_grad: the common end of creation functions."""
     if layout is not None and layout is not layouts.strided:
         if not isinstance(layout, layouts.layout):
@@ -47,9 +50,15 @@ def finish(
 
 
 def finish_into(
-    out: Any, array: Any, device: Any, requires_grad: Any, layout: Any = None, *,
-    resizes: Any = True, each: Any = False,
-) -> Tensor:  # fmt: skip
+    out: Any,
+    array: Any,
+    device: Any,
+    requires_grad: Any,
+    layout: Any = None,
+    *,
+    resizes: Any = True,
+    each: Any = False,
+) -> Tensor:
     """``finish``, or the array written into ``out``, which then requires grad if that is asked for.
 
     ``each``: whether elements of ``out`` that are one in memory are refused; PyTorch does so where

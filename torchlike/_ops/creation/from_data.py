@@ -30,8 +30,10 @@ def _check_memory_of(ndarray: np.ndarray) -> None:
             "copy of your array  with array.copy().) "
         )
     if any(s % ndarray.itemsize for s in ndarray.strides if ndarray.itemsize):
-        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy "
-                         "the numpy array to reallocate the memory.")  # fmt: skip
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy "
+            "the numpy array to reallocate the memory."
+        )
     if not ndarray.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
@@ -41,9 +43,13 @@ def _check_memory_of(ndarray: np.ndarray) -> None:
 
 @composite(method=False)
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
     pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors).
 
     ValueError for ragged sequences, TypeError for data that are no numbers.
@@ -159,9 +165,15 @@ add_method("__array_wrap__", _array_wrap)
 
 @composite(namespaces=())
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
-    layout: Any = None, pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+    self: Tensor,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """``torch.tensor(data)`` with this tensor's dtype and device."""
     _warn_of_copy(data, "tensor.new_tensor")
     return _copied(data, dtype or self.dtype, device or self.device, requires_grad)

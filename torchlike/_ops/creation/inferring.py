@@ -75,8 +75,9 @@ def _is_sequence(data: Any) -> bool:
     Tensors are elements, a dict is nothing."""
     return (
         not isinstance(data, (Tensor, Mapping, np.generic))
-        and hasattr(data, "__len__") and hasattr(data, "__getitem__")
-    )  # fmt: skip
+        and hasattr(data, "__len__")
+        and hasattr(data, "__getitem__")
+    )
 
 
 def _listed(data: Any) -> Any:
@@ -173,9 +174,11 @@ def _check_rectangular(data: Any, dim: int) -> None:
         first = next(d for d in data if isinstance(d, _LISTS))
         other = next(d for d in data if not isinstance(d, _LISTS) or len(d) != len(first))
         if not isinstance(other, _LISTS):
-            raise TypeError(f"not a sequence: {type(other).__name__}"
-                            if data[0] is first else
-                            f"new(): invalid data type '{type(first).__name__}'")  # fmt: skip
+            raise TypeError(
+                f"not a sequence: {type(other).__name__}"
+                if data[0] is first
+                else f"new(): invalid data type '{type(first).__name__}'"
+            )
         raise ValueError(
             f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {len(other)})"
         )

@@ -23,9 +23,11 @@ def of_tensor(data: Tensor, dtype: dtypes.dtype, device: Any) -> Tensor:
     TypeError for a tensor of another dtype, RuntimeError where a device is given as well.
     """
     if device is not None:
-        raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, "
-                           "device=device) is not supported. Use torch.as_tensor(tensor, "
-                           "device=device)")  # fmt: skip
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, "
+            "device=device) is not supported. Use torch.as_tensor(tensor, "
+            "device=device)"
+        )
     if data.dtype is not dtype:
         raise TypeError(f"expected {dtype} (got {data.dtype})")
     return alias(data)

@@ -24,9 +24,17 @@ from torchlike.tensor import Tensor
 
 @composite(method=False)
 def arange(
-    start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
-    layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:
     """Numbers from ``start`` (0) up to, not including, ``end`` in steps.
 
     RuntimeError for a zero step or bounds that do not fit its sign.
@@ -85,9 +93,16 @@ def _plain(op: str, *bounds: Any) -> list[Any]:
 
 @composite("range", method=False)
 def range_op(
-    start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: Any = False,
-) -> Tensor:  # fmt: skip
+    start: Any,
+    end: Any,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+) -> Tensor:
     """Like ``arange`` with the end included. Deprecated in PyTorch, which warns, as this does.
 
     RuntimeError for a zero step or bounds that do not fit its sign.
@@ -114,9 +129,16 @@ def range_op(
 
 @composite(method=False)
 def linspace(
-    start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: Any = False,
-) -> Tensor:  # fmt: skip
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+) -> Tensor:
     """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
     if _is_meta(start, end):
         return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
@@ -174,9 +196,14 @@ def _is_meta(*ends: Any) -> bool:
 
 
 def _sequence_into(
-    out: Tensor | None, values: Any, device: Any, requires_grad: Any, layout: Any = None, *,
+    out: Tensor | None,
+    values: Any,
+    device: Any,
+    requires_grad: Any,
+    layout: Any = None,
+    *,
     resizes: Any = True,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A sequence as a tensor; an ``out=`` keeps its shape where the number of elements is right."""
     if out is not None and out.numel() == values.size:
         values = values.reshape(out.shape)
@@ -185,9 +212,10 @@ def _sequence_into(
 
 #: Where a product and a sum of the dtype have no rounding worth the name.
 _FUSED = {
-    np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.float64): np.dtype(np.longdouble),
+    np.dtype(np.float32): np.dtype(np.float64),
+    np.dtype(np.float64): np.dtype(np.longdouble),
     np.dtype(np.complex64): np.dtype(np.complex128),
-}  # fmt: skip
+}
 
 
 #: From so many numbers on XLA makes those of the usual dtypes. For 4 Mi NumPy takes 7.3 ms, a
@@ -244,9 +272,17 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> Any:
 
 @composite(method=False)
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
-    layout: Any = None, device: Any = None, requires_grad: Any = False,
-) -> Tensor:  # fmt: skip
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+) -> Tensor:
     """``base`` to the powers of ``linspace(start, end, steps)``."""
     if _is_meta(start, end):
         return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)

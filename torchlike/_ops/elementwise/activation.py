@@ -338,10 +338,19 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 for _name, _function in (
-    ("relu", relu), ("relu6", relu6), ("hardtanh", hardtanh), ("leaky_relu", leaky_relu),
-    ("elu", elu), ("selu", selu), ("celu", celu), ("threshold", threshold), ("silu", silu),
-    ("mish", mish), ("hardsigmoid", hardsigmoid), ("hardswish", hardswish),
-):  # fmt: skip
+    ("relu", relu),
+    ("relu6", relu6),
+    ("hardtanh", hardtanh),
+    ("leaky_relu", leaky_relu),
+    ("elu", elu),
+    ("selu", selu),
+    ("celu", celu),
+    ("threshold", threshold),
+    ("silu", silu),
+    ("mish", mish),
+    ("hardsigmoid", hardsigmoid),
+    ("hardswish", hardswish),
+):
     _functional(_name, _function)
 for _name in ("sigmoid", "tanh"):
     export(NAMESPACES[""][_name], _name, _F)

@@ -24,8 +24,9 @@ def _widened(x: Any, y: Any) -> tuple[Any, Any]:
     return tuple(v.astype(np.float32) if v.dtype == np.float16 else v for v in (x, y))  # type: ignore[return-value]
 
 
-def _comparison(name: str, fn: Any, aliases: tuple[str, ...] = (), other: Any = Operand,
-                real: Any = False) -> None:  # fmt: skip
+def _comparison(
+    name: str, fn: Any, aliases: tuple[str, ...] = (), other: Any = Operand, real: Any = False
+) -> None:
     if real:
         fn = real_only(f"{name}_cpu")(fn)
 
@@ -106,8 +107,13 @@ def _check_tolerances(input: Any, other: Any, rtol: Any, atol: Any, equal_nan: A
 
 
 @op(elementwise=True, differentiable=False, check=_check_tolerances)
-def isclose(input: Input, other: Input, rtol: Scalar = 1e-05, atol: Scalar = 1e-08,
-            equal_nan: Operand = False):  # fmt: skip
+def isclose(
+    input: Input,
+    other: Input,
+    rtol: Scalar = 1e-05,
+    atol: Scalar = 1e-08,
+    equal_nan: Operand = False,
+):
     """Whether ``|input - other| <= atol + rtol * |other|``."""
     if input.dtype != other.dtype:
         kinds = [dtypes.scalar_type(t.dtype) for t in (input, other)]

@@ -59,9 +59,9 @@ def _product(x: Any, y: Any) -> jax.Array:
     real, imag = a * c - b * d, a * d + b * c
     lost = jnp.isnan(real) & jnp.isnan(imag)
     left, right = jnp.isinf(a) | jnp.isinf(b), jnp.isinf(c) | jnp.isinf(d)
-    overflowed = ~left & ~right & (
-        jnp.isinf(a * c) | jnp.isinf(b * d) | jnp.isinf(a * d) | jnp.isinf(b * c)
-    )  # fmt: skip
+    overflowed = (
+        ~left & ~right & (jnp.isinf(a * c) | jnp.isinf(b * d) | jnp.isinf(a * d) | jnp.isinf(b * c))
+    )
 
     def boxed(own: Any, part: Any) -> jax.Array:
         return jnp.where(own, jnp.copysign(jnp.isinf(part).astype(part.dtype), part), part)

@@ -85,9 +85,11 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
 
 
 @op(
-    elementwise=True, inplace=True, grad_name="MulBackward0",
+    elementwise=True,
+    inplace=True,
+    grad_name="MulBackward0",
     needs={"input": ["other"], "other": ["input", "other"]},
-)  # fmt: skip
+)
 def ldexp(input: Input, other: Input):
     """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
     give the default float dtype.

@@ -54,16 +54,25 @@ def _computed(
     return _quantized(input.astype(kind), scale, zero_point, low, high, product).astype(input.dtype)
 
 
-@op("fake_quantize_per_tensor_affine_op", namespaces=(), method=False, elementwise=True,
-    grad_name="FakeQuantizePerTensorAffineCachemaskBackward0")  # fmt: skip
+@op(
+    "fake_quantize_per_tensor_affine_op",
+    namespaces=(),
+    method=False,
+    elementwise=True,
+    grad_name="FakeQuantizePerTensorAffineCachemaskBackward0",
+)
 def fake_quantize_tensor(input: Input, scale: Input, zero_point: Input, low: Int, high: Int):
     """One scale for all elements."""
     # PyTorch's kernel for one scale, but not the one for channels, multiplies in float32.
     return _computed(input, scale.reshape(()), zero_point.reshape(()), low, high, np.float32)
 
 
-@op("fake_quantize_per_channel_affine_op", namespaces=(), method=False,
-    grad_name="FakeQuantizePerChannelAffineCachemaskBackward0")  # fmt: skip
+@op(
+    "fake_quantize_per_channel_affine_op",
+    namespaces=(),
+    method=False,
+    grad_name="FakeQuantizePerChannelAffineCachemaskBackward0",
+)
 def fake_quantize_channels(
     input: Input, scale: Input, zero_point: Input, axis: Int, low: Int, high: Int
 ):
@@ -79,9 +88,12 @@ def _check(zero_point: Any, quant_min: int, quant_max: int) -> None:
     words = "`zero_point` must be between `quant_min` and `quant_max`."
     if isinstance(zero_point, Tensor):
         refuse_tensor(
-            zero_point, lambda x: (x < quant_min) | (x > quant_max), RuntimeError, words,
+            zero_point,
+            lambda x: (x < quant_min) | (x > quant_max),
+            RuntimeError,
+            words,
             (quant_min, quant_max),
-        )  # fmt: skip
+        )
     elif not quant_min <= zero_point <= quant_max:
         raise RuntimeError(words)
 
@@ -95,9 +107,12 @@ def fake_quantize_per_tensor_affine(
     if not isinstance(zero_point, Tensor) or quant_min > quant_max:
         _check(zero_point, quant_min, quant_max)
     return fake_quantize_tensor(
-        input, as_tensor(scale, device=input.device), as_tensor(zero_point, device=input.device),
-        quant_min, quant_max,
-    )  # fmt: skip
+        input,
+        as_tensor(scale, device=input.device),
+        as_tensor(zero_point, device=input.device),
+        quant_min,
+        quant_max,
+    )
 
 
 @composite(method=False)
@@ -129,11 +144,20 @@ def _averaged(running: Tensor, seen: Tensor, constant: float) -> Tensor:
 
 @composite(method=False)
 def fused_moving_avg_obs_fake_quant(
-    input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor,
-    running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: float,
-    quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
+    input: Tensor,
+    observer_on: Tensor,
+    fake_quant_on: Tensor,
+    running_min: Tensor,
+    running_max: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    averaging_const: float,
+    quant_min: int,
+    quant_max: int,
+    ch_axis: int,
+    per_row_fake_quant: bool = False,
     symmetric_quant: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Watch a tensor's range and round the tensor to levels, by two switches (tensors of one
     element).
 
@@ -149,8 +173,12 @@ def fused_moving_avg_obs_fake_quant(
         rows = x.movedim(ch_axis, 0).flatten(1)
         low, high = rows.amin(1), rows.amax(1)
         if running_min.numel() == 0:
-            for kept, value in ((running_min, float("inf")), (running_max, -float("inf")),
-                                (scale, 1), (zero_point, 0)):  # fmt: skip
+            for kept, value in (
+                (running_min, float("inf")),
+                (running_max, -float("inf")),
+                (scale, 1),
+                (zero_point, 0),
+            ):
                 kept.resize_(low.shape).fill_(value)
     else:
         low, high = x.amin(), x.amax()

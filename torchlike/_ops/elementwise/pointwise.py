@@ -47,8 +47,13 @@ def _one_times(factor: Any) -> bool:
     return type(factor) in (int, float) and factor == 1
 
 
-@op(aliases=(), inplace=True, elementwise=True, needs="nothing",
-    passes_on=lambda alpha: (0, 1) if _one_times(alpha) else (0,))  # fmt: skip
+@op(
+    aliases=(),
+    inplace=True,
+    elementwise=True,
+    needs="nothing",
+    passes_on=lambda alpha: (0, 1) if _one_times(alpha) else (0,),
+)
 def add(input: Operand, other: Operand, *, alpha: Factor = 1):
     """``input + alpha * other``, broadcast and promoted."""
     x, y = promoted(input, other)
@@ -62,8 +67,13 @@ def _plus_multiple(x: Any, y: Any, alpha: Any) -> jax.Array:
     return in_float32(lambda x, y, alpha: x + y * alpha)(x, y, scalar_like(alpha, x))
 
 
-@op(aliases=("subtract",), inplace=True, elementwise=True, needs="nothing",
-    passes_on=lambda alpha: (0,))  # fmt: skip
+@op(
+    aliases=("subtract",),
+    inplace=True,
+    elementwise=True,
+    needs="nothing",
+    passes_on=lambda alpha: (0,),
+)
 def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
     """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
     x, y = promoted(input, other)
@@ -71,10 +81,14 @@ def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
         both = _bool_tensor(input) and _bool_tensor(other)
         raise RuntimeError(
             "Subtraction, the `-` operator, with "
-            + ("two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
-               if both else "a bool tensor is not supported. If you are trying to invert a mask, "
-               "use the `~` or `logical_not()` operator instead.")
-        )  # fmt: skip
+            + (
+                "two bool tensors is not supported. "
+                "Use the `^` or `logical_xor()` operator instead."
+                if both
+                else "a bool tensor is not supported. If you are trying to invert a mask, "
+                "use the `~` or `logical_not()` operator instead."
+            )
+        )
     _check_alpha(alpha, x)
     return _plus_multiple(x, y, -1 * jnp.asarray(alpha))
 
@@ -92,19 +106,23 @@ def _bool_tensor(x: Any) -> bool:
 def _check_alpha(alpha: Any, x: Any) -> None:
     kind = jnp.asarray(alpha).dtype.kind
     if x.dtype.kind in "iub" and kind in "fc":
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating "
-                           "point number.")  # fmt: skip
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
     if kind == "b" and x.dtype.kind != "b":
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if kind == "c" and x.dtype.kind != "c":
-        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex "
-                           "number.")  # fmt: skip
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
 
 
 @op(
-    aliases=("multiply",), inplace=True, elementwise=True,
+    aliases=("multiply",),
+    inplace=True,
+    elementwise=True,
     needs={"input": ["other"], "other": ["input"]},
-)  # fmt: skip
+)
 def mul(input: Operand, other: Operand):
     """``input * other``, broadcast and promoted."""
     return beside_scalars(_product, input, other)
@@ -129,8 +147,14 @@ def number_divided(input: Input, number: Operand):
     return jnp.where(large, beside_scalars(divide, number, jnp.where(large, x, 1)), product)
 
 
-@op("pow_scalar", namespaces=(), method=False, inplace=True, elementwise=True,
-    grad_name="PowBackward0")  # fmt: skip
+@op(
+    "pow_scalar",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    grad_name="PowBackward0",
+)
 def pow_scalar(input: Input, exponent: Number):
     """A Python-number power: the exponent is static, so that squares become products."""
     power = exponent.value
@@ -185,8 +209,14 @@ def _whole_power(x: Any, power: int) -> jax.Array:
     return in_float32(lambda v: lax.integer_pow(v, power))(x)
 
 
-@op("pow_tensor", namespaces=(), method=False, inplace=True, elementwise=True,
-    grad_name="PowBackward1")  # fmt: skip
+@op(
+    "pow_tensor",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    grad_name="PowBackward1",
+)
 def pow_tensor(input: Operand, exponent: Operand):
     """A tensor power, or a number to a tensor power."""
     x, y = promoted(input, exponent)
@@ -262,8 +292,16 @@ def float_power_(input: Tensor, exponent: Any) -> Tensor:
     return input.copy_(result)
 
 
-def _binary(name: str, fn: Any, *, floats: Any = False, inplace: Any = False,
-            other: Any = Input, real: Any = (), **facts: Any) -> None:  # fmt: skip
+def _binary(
+    name: str,
+    fn: Any,
+    *,
+    floats: Any = False,
+    inplace: Any = False,
+    other: Any = Input,
+    real: Any = (),
+    **facts: Any,
+) -> None:
     """An op of two tensors (or, with ``other=Operand``, a tensor and a tensor or number).
 
     ``real``: what `real_only` is told for an op without complex numbers.
@@ -382,9 +420,11 @@ def clamp_max(input: Input, max: Bound):
 
 
 @op(
-    inplace=True, elementwise=True, numbers_first=("value",),
+    inplace=True,
+    elementwise=True,
+    numbers_first=("value",),
     needs={"input": [], "tensor1": ["tensor2", "value"], "tensor2": ["tensor1", "value"]},
-)  # fmt: skip
+)
 def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
     """``input + value * tensor1 * tensor2``."""
     return in_float32(lambda x, a, b: x + scalar_like(value, x) * a * b)(
@@ -448,8 +488,15 @@ def lerp(input: Input, end: Input, weight: Weight):
     return in_float32(between)(input, end, w)
 
 
-@op("where_op", casts_out=False, namespaces=(), method=False, elementwise=True,
-    needs={"input": ["condition"], "other": ["condition"]}, grad_name="WhereBackward0")  # fmt: skip
+@op(
+    "where_op",
+    casts_out=False,
+    namespaces=(),
+    method=False,
+    elementwise=True,
+    needs={"input": ["condition"], "other": ["condition"]},
+    grad_name="WhereBackward0",
+)
 def where_op(condition: Input, input: Operand, other: Operand):
     """``input`` where condition holds, else ``other``."""
     check_broadcast(condition, input, other)

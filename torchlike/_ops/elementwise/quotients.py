@@ -35,8 +35,15 @@ from torchlike.tensor import Tensor
 _BY_ZERO = "ZeroDivisionError"
 
 
-@op("div_op", namespaces=(), method=False, inplace=True, elementwise=True,
-    needs={"input": ["other"], "other": ["input", "other"]}, grad_name="DivBackward0")  # fmt: skip
+@op(
+    "div_op",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    needs={"input": ["other"], "other": ["input", "other"]},
+    grad_name="DivBackward0",
+)
 def div_op(input: Operand, other: Operand):
     """``input / other``."""
     # Not in 16 bits: XLA's product with the reciprocal of a number overflows below 1.5e-5.
@@ -71,8 +78,14 @@ def _dividing(name: str, pure: Callable[..., Any], says: str, **facts: Any) -> C
     """An op in two forms, and the choice between them: ``choose(input, other)``."""
     pure.__doc__ = says
     grad_name = "".join(part.capitalize() for part in name.split("_")) + "Backward0"
-    facts = {"namespaces": (), "method": False, "inplace": True, "elementwise": True,
-             "grad_name": grad_name, **facts}  # fmt: skip
+    facts = {
+        "namespaces": (),
+        "method": False,
+        "inplace": True,
+        "elementwise": True,
+        "grad_name": grad_name,
+        **facts,
+    }
     plain = op(f"{name}_op", **facts)(pure)
     checked = op(f"{name}_checked", check=_check_divisor, **facts)(pure)
     checked.spec.name = plain.spec.name
@@ -148,8 +161,9 @@ def _fmod(input: Input, other: Operand):
     return jnp.fmod(x, y)
 
 
-_choose_div = _dividing("div_rounded", _div_rounded, "``input / other``, rounded.",
-                        grad_name="DivBackward1")  # fmt: skip
+_choose_div = _dividing(
+    "div_rounded", _div_rounded, "``input / other``, rounded.", grad_name="DivBackward1"
+)
 _JIT = """RuntimeError for integers divided by zero: by the number 0 always, by a tensor with a
     zero in it eagerly. A jitted function does not look at the values of tensors; there such a
     quotient is some number."""

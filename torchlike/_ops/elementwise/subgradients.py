@@ -213,8 +213,9 @@ def log_of_complex_sum(so_far: Any, x: Any) -> jax.Array:
 
     def along(of_angle: Any) -> Any:
         first, second = of_angle(low.imag), of_angle(high.imag)
-        return (jnp.where(first == 0, 0, jnp.inf * first)
-                + jnp.where(second == 0, 0, jnp.inf * second))  # fmt: skip
+        return jnp.where(first == 0, 0, jnp.inf * first) + jnp.where(
+            second == 0, 0, jnp.inf * second
+        )
 
     angle = jnp.arctan2(along(jnp.sin), along(jnp.cos))
     endless = jax.lax.complex(jnp.full_like(angle, jnp.inf), angle)

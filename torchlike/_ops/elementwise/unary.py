@@ -66,26 +66,33 @@ def _reciprocal(x: Any) -> jax.Array:
 
 
 for _name, _fn, _aliases in (
-    ("log2", _edged(jnp.log2, "log"), ()), ("log10", _edged(jnp.log10, "log"), ()),
-    ("sin", _edged(trigonometry.sine, "sin"), ()), ("cos", _edged(trigonometry.cosine, "cos"), ()),
+    ("log2", _edged(jnp.log2, "log"), ()),
+    ("log10", _edged(jnp.log10, "log"), ()),
+    ("sin", _edged(trigonometry.sine, "sin"), ()),
+    ("cos", _edged(trigonometry.cosine, "cos"), ()),
     ("tan", _edged(trigonometry.tangent, "tan"), ()),
     ("asin", _edged(along_reals(jnp.arcsin), "asin"), ("arcsin",)),
     ("acos", _edged(along_reals(jnp.arccos), "acos"), ("arccos",)),
     ("atan", _edged(accurate.arctan, "atan"), ("arctan",)),
-    ("sinh", _edged(accurate.sinh, "sinh"), ()), ("cosh", _edged(accurate.cosh, "cosh"), ()),
+    ("sinh", _edged(accurate.sinh, "sinh"), ()),
+    ("cosh", _edged(accurate.cosh, "cosh"), ()),
     ("asinh", _edged(along_imaginaries(jnp.arcsinh), "asinh"), ("arcsinh",)),
     ("acosh", _edged(along_reals(jnp.arccosh), "acosh"), ("arccosh",)),
-    ("atanh", _edged(accurate.arctanh, "atanh"), ("arctanh",)), ("sinc", accurate.sinc, ()),
-):  # fmt: skip
+    ("atanh", _edged(accurate.arctanh, "atanh"), ("arctanh",)),
+    ("sinc", accurate.sinc, ()),
+):
     _unary_float(_name, _fn, _aliases)
 
 _unary_float("log", _edged(jnp.log, "log"), one_instruction=True)
 _unary_float("log1p", _edged(jnp.log1p, "log1p"), one_instruction=True)
 
 for _name, _fn in (
-    ("erf", jax.scipy.special.erf), ("erfc", jax.scipy.special.erfc),
-    ("erfinv", jax.scipy.special.erfinv), ("lgamma", gamma.lgamma), ("i0", subgradients.i0),
-):  # fmt: skip
+    ("erf", jax.scipy.special.erf),
+    ("erfc", jax.scipy.special.erfc),
+    ("erfinv", jax.scipy.special.erfinv),
+    ("lgamma", gamma.lgamma),
+    ("i0", subgradients.i0),
+):
     _unary_float(_name, _fn, real=(f"{_name}_vml_cpu",))
 
 _unary_float("digamma", gamma.digamma, real=("digamma",))
@@ -95,9 +102,10 @@ for _name, _fn in (("deg2rad", jnp.deg2rad), ("rad2deg", jnp.rad2deg)):
 for _name, _fn, _derivative in (
     ("exp", complex_edges.exponential, lambda y: y),
     ("expm1", _edged(jnp.expm1, "expm1"), lambda y: y + 1),
-    ("tanh", _edged(jnp.tanh, "tanh"), lambda y: 1 - y * y), ("sqrt", _root, lambda y: 0.5 / y),
+    ("tanh", _edged(jnp.tanh, "tanh"), lambda y: 1 - y * y),
+    ("sqrt", _root, lambda y: 0.5 / y),
     ("sigmoid", complex_edges.sigmoid, lambda y: y * (1 - y)),
-):  # fmt: skip
+):
     _unary_float(_name, _fn, from_output=_via_output(_derivative), one_instruction=True)
 
 _unary_float(
@@ -138,8 +146,12 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-@op(casts_out=lambda input: input.is_complex(), inplace=True, elementwise=True,
-    aliases=("absolute",))  # fmt: skip
+@op(
+    casts_out=lambda input: input.is_complex(),
+    inplace=True,
+    elementwise=True,
+    aliases=("absolute",),
+)
 def abs(input: Input):
     """The absolute value; the modulus (real) of a complex tensor."""
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
@@ -231,8 +243,9 @@ def frac(input: Input):
 
 
 @op(casts_out=False, inplace=True, elementwise=True)
-def nan_to_num(input: Input, nan: OptOperand = None, posinf: OptOperand = None,
-               neginf: OptOperand = None):  # fmt: skip
+def nan_to_num(
+    input: Input, nan: OptOperand = None, posinf: OptOperand = None, neginf: OptOperand = None
+):
     """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
     if input.dtype.kind in "iub":
         return input

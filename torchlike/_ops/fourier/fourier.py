@@ -30,9 +30,13 @@ _TRANSFORMS = {
 }
 #: The n-dimensional forms: the transform of the last axis, that of the others, which comes first.
 _FAMILIES = {
-    "fft": ("fft", "fft"), "ifft": ("ifft", "ifft"), "rfft": ("rfft", "fft"),
-    "irfft": ("irfft", "ifft"), "hfft": ("hfft", "fft"), "ihfft": ("ihfft", "ifft"),
-}  # fmt: skip
+    "fft": ("fft", "fft"),
+    "ifft": ("ifft", "ifft"),
+    "rfft": ("rfft", "fft"),
+    "irfft": ("irfft", "ifft"),
+    "hfft": ("hfft", "fft"),
+    "ihfft": ("ihfft", "ifft"),
+}
 _NORMS = (None, "backward", "forward", "ortho")
 
 
@@ -101,8 +105,9 @@ def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
     if not axes:
         return _prepared(input, _TRANSFORMS[kind][1], kind)
     if _TRANSFORMS[kind][1] == "real" and input.dtype.kind == "c":
-        raise RuntimeError(f"{kind}n expects a real-valued input tensor, but got "
-                           f"{type_name(input)}")  # fmt: skip
+        raise RuntimeError(
+            f"{kind}n expects a real-valued input tensor, but got {type_name(input)}"
+        )
     last, others = _FAMILIES[kind]
     # Real to complex halves the last axis first; complex to real restores it at the end.
     halves_first = _TRANSFORMS[last][1] == "real"
@@ -136,23 +141,37 @@ def _axes_and_sizes(x: Any, sizes: Any, dims: Any) -> tuple[list[int], list[int 
 
 def _register(kind: str) -> None:
     says = {
-        "fft": "The discrete Fourier transform", "ifft": "The inverse of ``fft``",
+        "fft": "The discrete Fourier transform",
+        "ifft": "The inverse of ``fft``",
         "rfft": "``fft`` of a real input, without the redundant half",
         "irfft": "The inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default)",
         "hfft": "``fft`` of a signal that is Hermitian in time, given by its half: real",
         "ihfft": "The inverse of ``hfft``",
-    }[kind]  # fmt: skip
+    }[kind]
 
-    def one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *,
-            out: Any = None) -> Tensor:  # fmt: skip
+    def one(
+        input: Tensor,
+        n: int | None = None,
+        dim: int = -1,
+        norm: str | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor:
         return fft_op(input, kind, n, dim, norm, out=out)
 
-    def two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *,
-            out: Any = None) -> Tensor:  # fmt: skip
+    def two(
+        input: Tensor,
+        s: Any = None,
+        dim: Any = (-2, -1),
+        norm: str | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor:
         return many(input, s, dim, norm, out=out)
 
-    def many(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *,
-             out: Any = None) -> Tensor:  # fmt: skip
+    def many(
+        input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
         sizes = None if s is None else shape_arguments((s,))
         dims = None if dim is None else shape_arguments((dim,))
         return fftn_op(input, kind, sizes, dims, norm, out=out)
@@ -170,8 +189,16 @@ for _kind in _TRANSFORMS:
 
 
 def _frequencies(name: str, fn: Any) -> None:
-    def function(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
-                 device: Any = None, requires_grad: Any = False) -> Tensor:  # fmt: skip
+    def function(
+        n: int,
+        d: float = 1.0,
+        *,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: Any = False,
+    ) -> Tensor:
         if n < 0:
             size = n if name == "fftfreq" else n // 2 + 1
             raise RuntimeError(f"Trying to create tensor with negative dimension {size}: [{size}]")

@@ -29,10 +29,16 @@ def _cosines(length: int, *weights: float) -> np.ndarray:
 
 def _window(name: str, shape: Callable[..., np.ndarray], *parameters: tuple[str, float]) -> None:
     def function(
-        window_length: int, periodic: Any = True, *args: Any, dtype: Any = None,
-        layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False,
+        window_length: int,
+        periodic: Any = True,
+        *args: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: Any = False,
+        requires_grad: Any = False,
         **kwargs: Any,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         values = dict(parameters)
         values.update(zip(values, args, strict=False))
         unknown = set(kwargs) - set(values)
@@ -58,8 +64,12 @@ def _window(name: str, shape: Callable[..., np.ndarray], *parameters: tuple[str,
 
 
 _window("hann_window", lambda n: _cosines(n, 0.5, 0.5))
-_window("hamming_window", lambda n, alpha, beta: _cosines(n, alpha, beta),
-        ("alpha", 0.54), ("beta", 0.46))  # fmt: skip
+_window(
+    "hamming_window",
+    lambda n, alpha, beta: _cosines(n, alpha, beta),
+    ("alpha", 0.54),
+    ("beta", 0.46),
+)
 _window("blackman_window", lambda n: _cosines(n, 0.42, 0.5, 0.08))
 _window("bartlett_window", np.bartlett)
 _window("kaiser_window", lambda n, beta: np.kaiser(n, beta), ("beta", 12.0))
@@ -107,11 +117,18 @@ def _check_stft(x: Tensor, n_fft: int, hop: int, win: int, window: Any, name: st
 
 @composite()
 def stft(
-    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-    window: Tensor | None = None, center: Any = True, pad_mode: str = "reflect",
-    normalized: Any = False, onesided: Any = None, return_complex: Any = None,
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: Any = True,
+    pad_mode: str = "reflect",
+    normalized: Any = False,
+    onesided: Any = None,
+    return_complex: Any = None,
     align_to_window: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame).
 
     Without ``center``, ``align_to_window`` begins with the window's first element, and not with the
@@ -154,8 +171,17 @@ def stft(
 
 
 @op("istft_op", namespaces=(), method=False, grad_name="IstftBackward0")
-def istft_op(input: Input, window: OptInput, n_fft: Int, hop: Int, normalized: Bool,
-             onesided: Bool, start: Int, stop: OptInt, keep_complex: Bool):  # fmt: skip
+def istft_op(
+    input: Input,
+    window: OptInput,
+    n_fft: Int,
+    hop: Int,
+    normalized: Bool,
+    onesided: Bool,
+    start: Int,
+    stop: OptInt,
+    keep_complex: Bool,
+):
     """Overlapping frames added up and divided by the overlapped squares of the window."""
     norm = "ortho" if normalized else "backward"
     spectra = jnp.swapaxes(input, -1, -2)
@@ -182,10 +208,17 @@ def istft_op(input: Input, window: OptInput, n_fft: Int, hop: Int, normalized: B
 
 @composite()
 def istft(
-    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-    window: Tensor | None = None, center: Any = True, normalized: Any = False, onesided: Any = None,
-    length: int | None = None, return_complex: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: Any = True,
+    normalized: Any = False,
+    onesided: Any = None,
+    length: int | None = None,
+    return_complex: Any = False,
+) -> Tensor:
     """The inverse of ``stft``: (…, frequency, frame) to (…, time)."""
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length

@@ -57,7 +57,7 @@ def _read_along(x: Any, index: Any, d: int) -> jax.Array:
     """Values along a dimension; their gradients, which are sums, are summed in float32."""
     return in_float32(
         lambda x: jnp.take_along_axis(x, index, d, mode="fill", fill_value=missing_value(x))
-    )(x)  # fmt: skip
+    )(x)
 
 
 @op(needs={"input": ["index"]}, check=_check_gather, reorders=True)
@@ -110,9 +110,9 @@ def index_select(input: Input, dim: Int, index: Input):
             )
         return input
     read = jnp.atleast_1d(index)
-    return in_float32(
-        lambda x: jnp.take(x, read, d, mode="fill", fill_value=missing_value(x))
-    )(input)  # fmt: skip
+    return in_float32(lambda x: jnp.take(x, read, d, mode="fill", fill_value=missing_value(x)))(
+        input
+    )
 
 
 def check_flat(input: Any, index: Any, *rest: Any) -> None:
@@ -136,8 +136,14 @@ def _check_take_along(input: Any, indices: Any, dim: int) -> None:
     refuse_outside(indices, -size, size, RuntimeError, out_of_bounds(d, size))
 
 
-@op("take_along_dim_op", namespaces=(), method=False, needs={"input": ["indices"]},
-    check=_check_take_along, grad_name="GatherBackward0")  # fmt: skip
+@op(
+    "take_along_dim_op",
+    namespaces=(),
+    method=False,
+    needs={"input": ["indices"]},
+    check=_check_take_along,
+    grad_name="GatherBackward0",
+)
 def take_along_dim_op(input: Input, indices: Input, dim: Int):
     """Values along a dimension at broadcast indices."""
     if input.ndim != indices.ndim:
@@ -154,8 +160,9 @@ def take_along_dim_op(input: Input, indices: Input, dim: Int):
 
 
 @composite()
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
-                   out: Any = None) -> Tensor:  # fmt: skip
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
+) -> Tensor:
     """Values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax give; of the
     flattened tensor without ``dim``."""
     require_tensor(input, "take_along_dim")

@@ -77,8 +77,14 @@ def _poison(x: Any) -> float | None:
     return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 
 
-@op("index_put_op", namespaces=(), method=False, check=_check_put, grad_name="IndexPutBackward0",
-    reorders=True)  # fmt: skip
+@op(
+    "index_put_op",
+    namespaces=(),
+    method=False,
+    check=_check_put,
+    grad_name="IndexPutBackward0",
+    reorders=True,
+)
 def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
     """``input`` with ``values`` written (or added) at index tensors."""
     at = _as_numpy_index(indices, layout)
@@ -129,8 +135,11 @@ def _normalize(item: Any) -> Any:
     if item is None or item is Ellipsis or isinstance(item, (slice, Tensor, bool, int)):
         return item
     if isinstance(item, (list, tuple, range, np.ndarray)):
-        array = np.asarray([i.item() if isinstance(i, Tensor) else i for i in item]
-                           if not isinstance(item, np.ndarray) else item)  # fmt: skip
+        array = np.asarray(
+            [i.item() if isinstance(i, Tensor) else i for i in item]
+            if not isinstance(item, np.ndarray)
+            else item
+        )
         if array.size == 0 and not isinstance(item, np.ndarray):
             array = array.astype(np.int64)
         if array.dtype.kind not in "iub":
@@ -148,9 +157,11 @@ def _normalize(item: Any) -> Any:
 def _selects(item: Any) -> bool:
     """Whether an index is a number in a tensor, which gives a view as the number would."""
     return (
-        isinstance(item, Tensor) and not item.dim() and item.dtype.category == 1
+        isinstance(item, Tensor)
+        and not item.dim()
+        and item.dtype.category == 1
         and item.dtype.name != "uint8"
-    )  # fmt: skip
+    )
 
 
 def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
@@ -328,8 +339,10 @@ class _Parts:
             else:
                 self.add_dimension(None)
             return
-        where = mask._value("indexing with a boolean mask (its size depends on values)",
-                            "torchlike.where(mask, x, other)")  # fmt: skip
+        where = mask._value(
+            "indexing with a boolean mask (its size depends on values)",
+            "torchlike.where(mask, x, other)",
+        )
         if not mask.dim():
             self.add_dimension(bool(where))
             return
@@ -424,8 +437,15 @@ def _check_mask_put(input: Any, mask: Any, value: Any, start: int) -> None:
     refuse_unfit(value, input.dtype)
 
 
-@op("mask_put_op", namespaces=(), method=False, inplace=True, check=_check_mask_put,
-    needs={"input": ["mask"], "value": ["mask"]}, grad_name="IndexPutBackward0")  # fmt: skip
+@op(
+    "mask_put_op",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    check=_check_mask_put,
+    needs={"input": ["mask"], "value": ["mask"]},
+    grad_name="IndexPutBackward0",
+)
 def mask_put_op(input: Input, mask: Input, value: Operand, start: Int):
     """``input`` with one value where a mask of its dimensions from ``start`` on is True."""
     check_mask(mask, "masked_fill_")

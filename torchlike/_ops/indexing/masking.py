@@ -26,8 +26,9 @@ from torchlike.tensor import Tensor, wrap
 
 
 @composite(method=False)
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None,
-          **names: Any) -> Any:  # fmt: skip
+def where(
+    condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None, **names: Any
+) -> Any:
     """``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast, promoted.
 
     With ``condition`` alone: where it is nonzero, a tuple of index tensors.
@@ -79,8 +80,7 @@ def _check_value(input: Any, mask: Any, value: Any) -> None:
     refuse_unfit(value, input.dtype)
 
 
-@op(inplace=True, check=_check_value, needs={
-    "input": ["mask"], "value": ["mask"]})  # fmt: skip
+@op(inplace=True, check=_check_value, needs={"input": ["mask"], "value": ["mask"]})
 def masked_fill(input: Input, mask: Input, value: Element):
     """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
     check_mask(mask, "masked_fill_")

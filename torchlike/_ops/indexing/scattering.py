@@ -68,16 +68,32 @@ def _target(x: Any, dim: int, index: Any, src: Any, name: str) -> tuple[Any, Any
     return x, along(index, d), src
 
 
-@op("scatter_src", namespaces=(), method=False, inplace=True, check=_check_scatter, reorders=True,
-    needs={"input": ["index"], "src": ["index"]}, grad_name="ScatterBackward0")  # fmt: skip
+@op(
+    "scatter_src",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    check=_check_scatter,
+    reorders=True,
+    needs={"input": ["index"], "src": ["index"]},
+    grad_name="ScatterBackward0",
+)
 def scatter_src(input: Input, dim: Int, index: Input, src: Input):
     """``input`` with the values of ``src`` written at ``index`` along ``dim``."""
     x, at, values = _target(input, dim, index, src, "scatter")
     return overwrite(x, at, values).reshape(input.shape) if index.size else input
 
 
-@op("scatter_value", namespaces=(), method=False, inplace=True, check=_check_scatter, reorders=True,
-    needs={"input": ["index"], "value": ["index"]}, grad_name="ScatterBackward1")  # fmt: skip
+@op(
+    "scatter_value",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    check=_check_scatter,
+    reorders=True,
+    needs={"input": ["index"], "value": ["index"]},
+    grad_name="ScatterBackward1",
+)
 def scatter_value(input: Input, dim: Int, index: Input, value: Element):
     """``input`` with a number written at ``index`` along ``dim``."""
     x, at, _ = _target(input, dim, index, None, "scatter")
@@ -89,8 +105,15 @@ def scatter_value(input: Input, dim: Int, index: Input, value: Element):
 _OLD_REDUCES = {"add": "sum", "multiply": "prod"}
 
 
-@op("scatter_reduce_value", namespaces=(), method=False, inplace=True, check=_check_scatter,
-    grad_name="ScatterBackward3", reorders=True)  # fmt: skip
+@op(
+    "scatter_reduce_value",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    check=_check_scatter,
+    grad_name="ScatterBackward3",
+    reorders=True,
+)
 def scatter_reduce_value(input: Input, dim: Int, index: Input, value: Element, reduce: Str):
     """``input`` with a number added, or multiplied in, at ``index`` along ``dim``."""
     x, at, _ = _target(input, dim, index, None, "scatter")
@@ -102,9 +125,15 @@ def scatter_reduce_value(input: Input, dim: Int, index: Input, value: Element, r
 
 def _scatter(in_place: Any) -> Any:
     def function(
-        input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
-        reduce: Any = None, out: Any = None,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        dim: int,
+        index: Tensor,
+        src: Any = None,
+        *,
+        value: Any = None,
+        reduce: Any = None,
+        out: Any = None,
+    ) -> Tensor:
         source = value if src is None else src
         tensor = isinstance(source, Tensor)
         name = "scatter_src" if tensor else "scatter_value"
@@ -126,18 +155,27 @@ def _scatter(in_place: Any) -> Any:
 
 #: What the last two are called besides, in PyTorch as well.
 _REDUCES = {name: name for name in ("sum", "prod", "mean", "amax", "amin")} | {
-    "max": "amax", "min": "amin",
-}  # fmt: skip
+    "max": "amax",
+    "min": "amin",
+}
 
 
 def _check_scatter_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
     check_along(index, input, dim)
 
 
-@op("scatter_reduce_src", namespaces=(), method=False, inplace=True, check=_check_scatter_reduce,
-    grad_name="ScatterReduceBackward0", reorders=True)  # fmt: skip
-def scatter_reduce_src(input: Input, dim: Int, index: Input, src: Input, reduce: Str,
-                       include_self: Bool = True):  # fmt: skip
+@op(
+    "scatter_reduce_src",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    check=_check_scatter_reduce,
+    grad_name="ScatterReduceBackward0",
+    reorders=True,
+)
+def scatter_reduce_src(
+    input: Input, dim: Int, index: Input, src: Input, reduce: Str, include_self: Bool = True
+):
     """``input`` with the values of ``src`` combined into it at ``index`` along ``dim``."""
     if reduce not in _REDUCES:
         raise RuntimeError(
@@ -151,29 +189,41 @@ def scatter_reduce_src(input: Input, dim: Int, index: Input, src: Input, reduce:
             f"'{scalar_type_of(src)}'"
         )
     x, at, values = _target(input, dim, index, src, "scatter_reduce")
-    return reduced(x, at, values, reduce, include_self).reshape(input.shape) if index.size else (
-        input)  # fmt: skip
+    return (
+        reduced(x, at, values, reduce, include_self).reshape(input.shape) if index.size else (input)
+    )
 
 
 _FUNCTIONS = {
-    "scatter_src": scatter_src, "scatter_value": scatter_value,
-    "scatter_reduce_src": scatter_reduce_src, "scatter_reduce_value": scatter_reduce_value,
-}  # fmt: skip
+    "scatter_src": scatter_src,
+    "scatter_value": scatter_value,
+    "scatter_reduce_src": scatter_reduce_src,
+    "scatter_reduce_value": scatter_reduce_value,
+}
 composite("scatter")(_scatter(False))
 composite("scatter_", namespaces=())(_scatter(True))
 
 
 @composite()
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
-                   include_self: Any = True, out: Any = None) -> Tensor:  # fmt: skip
+def scatter_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    *,
+    include_self: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Values of ``src`` combined at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or
     "amin"; with ``include_self`` the old value takes part."""
     return scatter_reduce_src(input, dim, index, src, reduce, include_self, out=out)
 
 
 @composite(namespaces=())
-def scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
-                    include_self: Any = True) -> Tensor:  # fmt: skip
+def scatter_reduce_(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: Any = True
+) -> Tensor:
     """``scatter_reduce`` in place."""
     return OPS["scatter_reduce_src"].in_place(input, dim, index, src, reduce, include_self)
 
@@ -322,8 +372,7 @@ def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple
     return x, on_axis(index, d), source
 
 
-@op(inplace=True, check=_check_index_add,
-    needs={"input": [], "source": ["index"]}, reorders=True)  # fmt: skip
+@op(inplace=True, check=_check_index_add, needs={"input": [], "source": ["index"]}, reorders=True)
 def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: OwnFactor = 1):
     """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
     x, at, values = _check_slices(input, dim, index, source, "index_add_")
@@ -338,8 +387,12 @@ def _check_index_copy(input: Any, dim: int, index: Any, *rest: Any) -> None:
     refuse_outside(index, 0, size, IndexError, words)
 
 
-@op(inplace=True, check=_check_index_copy, needs={"input": ["index"], "source": ["index"]},
-    reorders=True)  # fmt: skip
+@op(
+    inplace=True,
+    check=_check_index_copy,
+    needs={"input": ["index"], "source": ["index"]},
+    reorders=True,
+)
 def index_copy(input: Input, dim: Int, index: Input, source: Input):
     """``source`` written over the slices of a dimension at the positions in a vector."""
     if input.dtype != source.dtype:
@@ -390,8 +443,12 @@ def _check_index_fill(input: Any, dim: int, index: Any, value: Any) -> None:
     refuse_outside(index, -size, size, IndexError, out_of_bounds(d, size))
 
 
-@op(inplace=True, check=_check_index_fill, needs={"input": ["index"], "value": ["index"]},
-    reorders=True)  # fmt: skip
+@op(
+    inplace=True,
+    check=_check_index_fill,
+    needs={"input": ["index"], "value": ["index"]},
+    reorders=True,
+)
 def index_fill(input: Input, dim: Int, index: Input, value: _FillOfKind):
     """A number written over the slices of a dimension at the positions in a vector."""
     d = errors.wrap_dim(dim, input.ndim)
@@ -413,8 +470,9 @@ def _check_index_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
 
 
 @op(inplace=True, check=_check_index_reduce, reorders=True)
-def index_reduce(input: Input, dim: Int, index: Input, source: Input, reduce: Str, *,
-                 include_self: Bool = True):  # fmt: skip
+def index_reduce(
+    input: Input, dim: Int, index: Input, source: Input, reduce: Str, *, include_self: Bool = True
+):
     """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
@@ -425,8 +483,7 @@ def index_reduce(input: Input, dim: Int, index: Input, source: Input, reduce: St
     return reduced(x, at, values, reduce, include_self).reshape(input.shape)
 
 
-@op(inplace=True, check=check_flat, needs={"input": ["index"], "source": ["index"]},
-    reorders=True)  # fmt: skip
+@op(inplace=True, check=check_flat, needs={"input": ["index"], "source": ["index"]}, reorders=True)
 def put(input: Input, index: Input, source: Input, accumulate: Bool = False):
     """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
     if index.dtype != np.int64:

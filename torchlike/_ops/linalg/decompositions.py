@@ -84,25 +84,33 @@ def require_no_nan(input: Any, *_: Any) -> None:
         return  # of which the op itself speaks
     values = values_of(input)
     refuse_where(
-        (values != values).any((-2, -1)), LinAlgError,
+        (values != values).any((-2, -1)),
+        LinAlgError,
         f"linalg.svd: {batch_element(input.ndim - 2)}The algorithm failed to converge because the "
         "input matrix contained non-finite values.",
-    )  # fmt: skip
+    )
 
 
 def _require_finite(input: Any) -> None:
     values = values_of(input)
     refuse_where(
-        ~(abs(values) < np.inf), RuntimeError,
+        ~(abs(values) < np.inf),
+        RuntimeError,
         "torch.linalg.eig: input tensor should not contain infs or NaNs.",
-    )  # fmt: skip
+    )
 
 
 # -- cholesky --------------------------------------------------------------------------------------
 
 
-@op("cholesky_op", memory_order=in_columns, namespaces=(), method=False, residuals=True,
-    grad_name="LinalgCholeskyExBackward0")  # fmt: skip
+@op(
+    "cholesky_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgCholeskyExBackward0",
+)
 def cholesky_op(input: Input, upper: Bool):
     """The Cholesky factor, as far as there is one, and the order of the first leading minor that is
     not positive-definite (0: there is none); looks at one triangle only."""
@@ -122,8 +130,9 @@ _CHOLESKY_EX = named("linalg_cholesky_ex", "L info")
 
 
 @composite(namespaces=("linalg",), method=False)
-def cholesky_ex(A: Tensor, *, upper: Any = False, check_errors: Any = False,
-                out: Any = None) -> Any:  # fmt: skip
+def cholesky_ex(
+    A: Tensor, *, upper: Any = False, check_errors: Any = False, out: Any = None
+) -> Any:
     """The Cholesky factor and an info code instead of an error: the order of the first leading
     minor that is not positive-definite. The columns before it are the factor's."""
     found = _CHOLESKY_EX(*cholesky_op(A, upper))
@@ -345,8 +354,11 @@ def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) ->
     if not compute_uv:
         return jnp.where(finite[..., 0], parts, jnp.nan)
     u, s, vh = parts
-    return (jnp.where(finite, u, jnp.nan), jnp.where(finite[..., 0], s, jnp.nan),
-            jnp.where(finite, vh, jnp.nan))  # fmt: skip
+    return (
+        jnp.where(finite, u, jnp.nan),
+        jnp.where(finite[..., 0], s, jnp.nan),
+        jnp.where(finite, vh, jnp.nan),
+    )
 
 
 @op(
@@ -389,8 +401,7 @@ _LINALG_SVD, _SVD = named("linalg_svd", "U S Vh"), named("svd", "U S V")
 
 
 @composite("svd", namespaces=("linalg",), method=False)
-def linalg_svd(A: Tensor, full_matrices: Any = True, *, driver: Any = None,
-               out: Any = None) -> Any:  # fmt: skip
+def linalg_svd(A: Tensor, full_matrices: Any = True, *, driver: Any = None, out: Any = None) -> Any:
     """U, the singular values S (falling) and Vh, with ``A = U @ diag(S) @ Vh``."""
     return given(out, _LINALG_SVD(*svd_op(A, full_matrices)))
 
@@ -444,18 +455,26 @@ def householder_product(A: Input, tau: Input):
     require_matrix(A, "linalg.householder_product")
     rows, columns = A.shape[-2:]
     if rows < columns:
-        raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than "
-                           "or equal to input.shape[-1]")  # fmt: skip
+        raise RuntimeError(
+            "torch.linalg.householder_product: input.shape[-2] must be greater than "
+            "or equal to input.shape[-1]"
+        )
     if tau.ndim != A.ndim - 1:
-        raise RuntimeError("torch.linalg.householder_product: Expected tau to have one dimension "
-                           f"less than input, but got tau.ndim equal to {tau.ndim} and input.ndim "
-                           f"is equal to {A.ndim}")  # fmt: skip
+        raise RuntimeError(
+            "torch.linalg.householder_product: Expected tau to have one dimension "
+            f"less than input, but got tau.ndim equal to {tau.ndim} and input.ndim "
+            f"is equal to {A.ndim}"
+        )
     if tau.dtype != A.dtype:
-        raise RuntimeError(f"torch.linalg.householder_product: tau dtype {type_name(tau)} does not "
-                           f"match input dtype {type_name(A)}")  # fmt: skip
+        raise RuntimeError(
+            f"torch.linalg.householder_product: tau dtype {type_name(tau)} does not "
+            f"match input dtype {type_name(A)}"
+        )
     if columns < tau.shape[-1]:
-        raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than "
-                           "or equal to tau.shape[-1]")  # fmt: skip
+        raise RuntimeError(
+            "torch.linalg.householder_product: input.shape[-1] must be greater than "
+            "or equal to tau.shape[-1]"
+        )
     product = jnp.broadcast_to(jnp.eye(rows, columns, dtype=A.dtype), A.shape)
     for i in reversed(range(tau.shape[-1])):
         head = jnp.zeros((*A.shape[:-2], i), A.dtype)

@@ -85,9 +85,17 @@ def dynamic_linear(input: Input, weight: Input, scale: Input, bias: OptInput):
 
 @op(namespaces=(), method=False, differentiable=False)
 def dynamic_lstm(
-    input: Input, hidden: Input, cell: Input, weight_ih: Input, scale_ih: Input, bias_ih: Input,
-    weight_hh: Input, scale_hh: Input, bias_hh: Input, reverse: Bool,
-):  # fmt: skip
+    input: Input,
+    hidden: Input,
+    cell: Input,
+    weight_ih: Input,
+    scale_ih: Input,
+    bias_ih: Input,
+    weight_hh: Input,
+    scale_hh: Input,
+    bias_hh: Input,
+    reverse: Bool,
+):
     """One direction of one layer of an LSTM over (time, batch, features): outputs, and the last
     hidden and cell state. The whole input is quantized to the range that it has, and at each step
     the state to its own."""

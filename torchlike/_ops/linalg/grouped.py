@@ -66,9 +66,13 @@ def grouped_mm_op(mat_a: Input, mat_b: Input, ends: OptInput):
 
 @composite(namespaces=("nn.functional",), method=False)
 def grouped_mm(
-    mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None,
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
     out_dtype: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Matrix products in groups, as a mixture of experts has them.
 
     Both 3-D: a product for each group. A 2-D operand is cut by ``offs`` (int32, the end of each

@@ -53,8 +53,9 @@ def ldl_factor_op(input: Input, hermitian: Bool):
         jax.ShapeDtypeStruct(input.shape[:-1], np.int32),
         jax.ShapeDtypeStruct(input.shape[:-2], np.int32),
     )
-    return jax.pure_callback(lambda a: _factors(np.asarray(a), hermitian), shapes, input,
-                             vmap_method="broadcast_all")  # fmt: skip
+    return jax.pure_callback(
+        lambda a: _factors(np.asarray(a), hermitian), shapes, input, vmap_method="broadcast_all"
+    )
 
 
 _LDL_FACTOR = named("linalg_ldl_factor", "LD pivots")
@@ -70,8 +71,9 @@ def _raise(info: Tensor) -> None:
 
 
 @composite(namespaces=("linalg",), method=False)
-def ldl_factor_ex(A: Tensor, *, hermitian: Any = False, check_errors: Any = False,
-                  out: Any = None) -> Any:  # fmt: skip
+def ldl_factor_ex(
+    A: Tensor, *, hermitian: Any = False, check_errors: Any = False, out: Any = None
+) -> Any:
     """The compact LDL factorization, pivots, and an info code instead of an error."""
     found = _LDL_FACTOR_EX(*ldl_factor_op(A, bool(hermitian)))
     if check_errors:
@@ -142,13 +144,16 @@ def ldl_solve_op(LD: Input, pivots: Input, B: Input, hermitian: Bool):
     )
     return jax.pure_callback(
         lambda ld, p, b: _solved(np.asarray(ld), np.asarray(p), np.asarray(b), hermitian),
-        jax.ShapeDtypeStruct(operands[2].shape, B.dtype), *operands, vmap_method="broadcast_all",
-    )  # fmt: skip
+        jax.ShapeDtypeStruct(operands[2].shape, B.dtype),
+        *operands,
+        vmap_method="broadcast_all",
+    )
 
 
 @composite(namespaces=("linalg",), method=False)
-def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Any = False,
-              out: Any = None) -> Tensor:  # fmt: skip
+def ldl_solve(
+    LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Any = False, out: Any = None
+) -> Tensor:
     """X with ``A @ X = B`` from the compact LDL factorization of A. RuntimeError for sizes and
     dtypes that do not fit."""
     return ldl_solve_op(LD, pivots, B, bool(hermitian), out=out)

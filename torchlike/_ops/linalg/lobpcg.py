@@ -10,12 +10,21 @@ from torchlike.tensor import Tensor
 
 @composite(method=False)
 def lobpcg(
-    A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None,
-    n: int | None = None, iK: Tensor | None = None, niter: int | None = None,
-    tol: float | None = None, largest: bool | None = None, method: str | None = None,
-    tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None,
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: Any = None,
+    ortho_iparams: Any = None,
+    ortho_fparams: Any = None,
     ortho_bparams: Any = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) eigenvalues of ``A`` (*, m, m), symmetric, and eigenvectors
     (*, m, k); of ``A x = l B x`` with a positive definite ``B``.
 

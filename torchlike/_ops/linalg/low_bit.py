@@ -76,9 +76,15 @@ def _check_scaled(a: Any, b: Any, scale_a: Any, scale_b: Any, bias: Any) -> None
 
 @op(differentiable=False, method=False)
 def _scaled_mm(
-    input: Input, mat2: Input, scale_a: Input, scale_b: Input, bias: OptInput = None,
-    scale_result: OptInput = None, out_dtype: DType = None, use_fast_accum: Bool = False,
-):  # fmt: skip
+    input: Input,
+    mat2: Input,
+    scale_a: Input,
+    scale_b: Input,
+    bias: OptInput = None,
+    scale_result: OptInput = None,
+    out_dtype: DType = None,
+    use_fast_accum: Bool = False,
+):
     """``(input * scale_a) @ (mat2 * scale_b) + bias`` of matrices of 8-bit floats.
 
     The scales (float32) are single numbers, or (M, 1) for the rows of ``input`` and (1, N) for the
@@ -103,10 +109,19 @@ def _scaled_mm(
 
 @composite(method=False)
 def _scaled_mm_v2(
-    self: Tensor, mat2: Tensor, scale_a: list[Tensor], recipe_a: list[int], swizzle_a: list[int],
-    scale_b: list[Tensor], recipe_b: list[int], swizzle_b: list[int], bias: Tensor | None,
-    out_dtype: Any, contraction_dim: Any = (), use_fast_accum: bool = False,
-) -> Tensor:  # fmt: skip
+    self: Tensor,
+    mat2: Tensor,
+    scale_a: list[Tensor],
+    recipe_a: list[int],
+    swizzle_a: list[int],
+    scale_b: list[Tensor],
+    recipe_b: list[int],
+    swizzle_b: list[int],
+    bias: Tensor | None,
+    out_dtype: Any,
+    contraction_dim: Any = (),
+    use_fast_accum: bool = False,
+) -> Tensor:
     """``_scaled_mm`` with the kind of the scales said: one number (recipe 0), or one for each row
     and column (1). NotImplementedError for scales of blocks, which PyTorch's CPU build refuses too.
     """
@@ -124,10 +139,19 @@ def _listed(x: Any) -> list[Any]:
 
 @composite(namespaces=("nn.functional",), method=False)
 def scaled_mm(
-    mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any,
-    scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Tensor | None = None,
-    output_dtype: Any = dtypes.bfloat16, contraction_dim: Any = (), use_fast_accum: bool = False,
-) -> Tensor:  # fmt: skip
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Any,
+    scale_recipe_a: Any,
+    scale_b: Any,
+    scale_recipe_b: Any,
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    output_dtype: Any = dtypes.bfloat16,
+    contraction_dim: Any = (),
+    use_fast_accum: bool = False,
+) -> Tensor:
     """``(mat_a * scale_a) @ (mat_b * scale_b) + bias`` of matrices of 8-bit floats.
 
     The recipes are ``ScalingType.TensorWise`` (scales are single numbers) or ``RowWise`` (a number
@@ -136,13 +160,25 @@ def scaled_mm(
     NotImplementedError for scales of blocks; ValueError for other dtypes and scales, RuntimeError
     for sizes that do not fit.
     """
-    kinds = ([int(x) for x in _listed(given)]
-             for given in (scale_recipe_a, swizzle_a, scale_recipe_b, swizzle_b))  # fmt: skip
+    kinds = (
+        [int(x) for x in _listed(given)]
+        for given in (scale_recipe_a, swizzle_a, scale_recipe_b, swizzle_b)
+    )
     recipe_a, order_a, recipe_b, order_b = kinds
     return _scaled_mm_v2(
-        mat_a, mat_b, _listed(scale_a), recipe_a, order_a, _listed(scale_b), recipe_b, order_b,
-        bias, output_dtype, list(contraction_dim), use_fast_accum,
-    )  # fmt: skip
+        mat_a,
+        mat_b,
+        _listed(scale_a),
+        recipe_a,
+        order_a,
+        _listed(scale_b),
+        recipe_b,
+        order_b,
+        bias,
+        output_dtype,
+        list(contraction_dim),
+        use_fast_accum,
+    )
 
 
 def _check_weight(kernel: str, a: Any, b: Any, dtype: Any, width: int, said: str) -> None:
@@ -243,9 +279,7 @@ def _of_int4(input: Any, mat2: Any, scales: Any, group: int) -> Any:
 
 
 @op(method=False, grad_name="NotImplemented")
-def _weight_int4pack_mm_for_cpu(
-    input: Input, mat2: Input, qGroupSize: Int, qScaleAndZeros: Input
-):  # fmt: skip
+def _weight_int4pack_mm_for_cpu(input: Input, mat2: Input, qGroupSize: Int, qScaleAndZeros: Input):
     """``input @ weight.T`` for a weight of ``_convert_weight_to_int4pack_for_cpu``.
 
     The weight is ``(level - 8) * scale + zero``, where ``qScaleAndZeros`` (K / qGroupSize, N, 2)
@@ -254,12 +288,11 @@ def _weight_int4pack_mm_for_cpu(
     RuntimeError for sizes and dtypes that do not fit, and in backward: PyTorch has no derivative.
     """
     name = "_weight_int4pack_mm_cpu"
-    _check_weight(name, input, mat2, np.uint8, input.shape[-1] // 2,
-                  f"to be K/2, got {mat2.shape[-1]}")  # fmt: skip
+    _check_weight(
+        name, input, mat2, np.uint8, input.shape[-1] // 2, f"to be K/2, got {mat2.shape[-1]}"
+    )
     if qGroupSize not in (32, 64, 128, 256):
-        raise RuntimeError(
-            f"{name}: expect qGroupSize to be 32, 64, 128 or 256, got {qGroupSize}"
-        )  # fmt: skip
+        raise RuntimeError(f"{name}: expect qGroupSize to be 32, 64, 128 or 256, got {qGroupSize}")
     rows = mat2.shape[0]
     if qScaleAndZeros.ndim != 3 or qScaleAndZeros.shape[1:] != (rows, 2):
         raise RuntimeError(

@@ -63,8 +63,9 @@ def pca_lowrank(
     if q is None:
         q = min(6, m, n)
     elif not 0 <= q <= min(m, n):
-        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
-                         f"{min(m, n)}")  # fmt: skip
+        raise ValueError(
+            f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}"
+        )
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     if not A.is_floating_point() and not A.is_complex():

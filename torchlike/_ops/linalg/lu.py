@@ -26,8 +26,14 @@ from torchlike._ops.reduce.reduction import _named as named
 from torchlike.tensor import Tensor
 
 
-@op("lu_factor_op", memory_order=in_columns, namespaces=(), method=False, residuals=True,
-    grad_name="LinalgLuFactorExBackward0")  # fmt: skip
+@op(
+    "lu_factor_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgLuFactorExBackward0",
+)
 def lu_factor_op(input: Input):
     """L and U in one matrix, pivots (counted from 1), and an info code."""
     require_matrix(input, "linalg.lu_factor")
@@ -67,8 +73,9 @@ _LU_UNPACK = named("lu_unpack", "P L U")
 
 
 @composite(namespaces=("linalg",), method=False)
-def lu_factor_ex(A: Tensor, *, pivot: Any = True, check_errors: Any = False,
-                 out: Any = None) -> Any:  # fmt: skip
+def lu_factor_ex(
+    A: Tensor, *, pivot: Any = True, check_errors: Any = False, out: Any = None
+) -> Any:
     """The compact LU factorization with pivots and an info code instead of an error."""
     _require_pivot(pivot, "linalg.lu_factor")
     found = _LU_FACTOR_EX(*lu_factor_op(A))
@@ -105,8 +112,13 @@ def lu_unpack_op(lu: Input):
     return lower, jnp.triu(lu[..., :k, :])
 
 
-@op("lu_permutation", namespaces=(), method=False, differentiable=False,
-    check=pivots_of.check_unpacked)  # fmt: skip
+@op(
+    "lu_permutation",
+    namespaces=(),
+    method=False,
+    differentiable=False,
+    check=pivots_of.check_unpacked,
+)
 def lu_permutation(lu: Input, pivots: Input):
     """P from pivots, a matrix of the dtype of ``lu``."""
     require_matrix_shape(lu, "torch.lu_unpack", "LU_data")
@@ -126,14 +138,23 @@ def lu_permutation(lu: Input, pivots: Input):
 
 
 @composite(method=False)
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Any = True,
-              unpack_pivots: Any = True, *, out: Any = None) -> Any:  # fmt: skip
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: Any = True,
+    unpack_pivots: Any = True,
+    *,
+    out: Any = None,
+) -> Any:
     """P, L and U from the compact LU form (empty where not asked for)."""
     nothing = LU_data.new_empty(0)
-    return given(out, _LU_UNPACK(
-        lu_permutation(LU_data, LU_pivots) if unpack_pivots else nothing,
-        *(lu_unpack_op(LU_data) if unpack_data else (nothing, nothing)),
-    ))  # fmt: skip
+    return given(
+        out,
+        _LU_UNPACK(
+            lu_permutation(LU_data, LU_pivots) if unpack_pivots else nothing,
+            *(lu_unpack_op(LU_data) if unpack_data else (nothing, nothing)),
+        ),
+    )
 
 
 @composite("lu", namespaces=("linalg",), method=False)
@@ -206,8 +227,15 @@ def lu_solve_op(LU: Input, pivots: Input, B: Input, left: Bool, adjoint_: Bool):
 
 
 @composite("lu_solve", namespaces=("linalg",), method=False)
-def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Any = True,
-                    adjoint: Any = False, out: Any = None) -> Tensor:  # fmt: skip
+def linalg_lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: Any = True,
+    adjoint: Any = False,
+    out: Any = None,
+) -> Tensor:
     """X with ``A @ X = B`` from the compact LU factorization of A."""
     return lu_solve_op(LU, pivots, B, left, adjoint, out=out)
 

@@ -50,8 +50,10 @@ def _check_vectors(x: Any, y: Any) -> None:
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
     if x.dtype != y.dtype:
-        raise RuntimeError("dot : expected both vectors to have same dtype, but found "
-                           f"{scalar_type_of(x)} and {scalar_type_of(y)}")  # fmt: skip
+        raise RuntimeError(
+            "dot : expected both vectors to have same dtype, but found "
+            f"{scalar_type_of(x)} and {scalar_type_of(y)}"
+        )
     _check_inner(x, y)
 
 
@@ -61,8 +63,9 @@ def _check_factors(kind: Any, **factors: Any) -> None:
     for name, factor in factors.items():
         own = jnp.result_type(factor).kind
         if kind.kind in "iub" and own == "f":
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
-                               "floating point number.")  # fmt: skip
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
         if kind.kind != "b" and own == "b":
             raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
 
@@ -83,8 +86,9 @@ def _check_inner(x: Any, y: Any) -> None:
             f"the same number of elements, but got {x.shape[0]} and {inner} elements respectively"
         )
     if y.ndim == 1:
-        raise RuntimeError(f"size mismatch, got input ({_rows(x)}), mat "
-                           f"({_rows(x)}x{x.shape[-1]}), vec ({inner})")  # fmt: skip
+        raise RuntimeError(
+            f"size mismatch, got input ({_rows(x)}), mat ({_rows(x)}x{x.shape[-1]}), vec ({inner})"
+        )
     raise RuntimeError(
         f"mat1 and mat2 shapes cannot be multiplied ({_rows(x)}x{x.shape[-1]} and "
         f"{inner}x{y.shape[-1]})"
@@ -283,9 +287,10 @@ _NUMBERS = ("beta", "alpha")
 
 
 @op(
-    inplace=True, numbers_first=_NUMBERS,
+    inplace=True,
+    numbers_first=_NUMBERS,
     needs={"input": ["beta"], "mat1": ["mat2", "alpha"], "mat2": ["mat1", "alpha"]},
-)  # fmt: skip
+)
 def addmm(
     input: Input, mat1: Input, mat2: Input, *, beta: ComputedFactor = 1, alpha: ComputedFactor = 1
 ):
@@ -331,9 +336,10 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Fac
 
 
 @op(
-    inplace=True, numbers_first=_NUMBERS,
+    inplace=True,
+    numbers_first=_NUMBERS,
     needs={"input": ["beta"], "batch1": ["batch2", "alpha"], "batch2": ["batch1", "alpha"]},
-)  # fmt: skip
+)
 def baddbmm(
     input: Input,
     batch1: Input,
@@ -365,8 +371,12 @@ def addbmm(
     return _scaled_sum(input, jnp.sum(product, 0), beta, alpha)
 
 
-@op("linear", namespaces=("nn.functional",), method=False,
-    needs={"input": ["weight"], "weight": ["input"], "bias": []})  # fmt: skip
+@op(
+    "linear",
+    namespaces=("nn.functional",),
+    method=False,
+    needs={"input": ["weight"], "weight": ["input"], "bias": []},
+)
 def linear(input: Input, weight: Input, bias: OptInput = None):
     """``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,) or what
     else broadcasts to (…, out). RuntimeError for other sizes."""
@@ -436,8 +446,7 @@ def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None)
     return out if bias is None else out + bias
 
 
-@op("einsum_op", namespaces=(), method=False, memory_order=of_product,
-    grad_name="EinsumBackward0")  # fmt: skip
+@op("einsum_op", namespaces=(), method=False, memory_order=of_product, grad_name="EinsumBackward0")
 def einsum_op(operands: Inputs, equation: Str):
     """Sums of products by index letters."""
     check_einsum(equation, operands)

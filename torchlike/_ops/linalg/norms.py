@@ -35,8 +35,15 @@ from torchlike.tensor import Tensor
 
 
 @composite("vector_norm", namespaces=("linalg",), method=False)
-def linalg_vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = False, *,
-                       dtype: Any = None, out: Any = None) -> Tensor:  # fmt: skip
+def linalg_vector_norm(
+    x: Tensor,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: Any = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Tensor:
     """``sum(|x| ** ord) ** (1 / ord)`` over ``dim`` (all by default); also for ord 0 and ±inf."""
     order = float(plain_number(ord, "linalg_vector_norm", "ord", 2))
     _check_identity(x, order, dim)
@@ -69,10 +76,16 @@ def _order_name(order: Any) -> str:
     return f"{order:g}" if math.isinf(order) else str(order)
 
 
-@op("matrix_norm_op", namespaces=(), method=False, residuals=True,
-    grad_name="LinalgMatrixNormBackward0")  # fmt: skip
-def matrix_norm_op(input: Input, order: Number, rows: Int, columns: Int, keepdim: Bool,
-                   dtype: DType):  # fmt: skip
+@op(
+    "matrix_norm_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgMatrixNormBackward0",
+)
+def matrix_norm_op(
+    input: Input, order: Number, rows: Int, columns: Int, keepdim: Bool, dtype: DType
+):
     """A norm of matrices whose rows and columns lie on two axes."""
     x = in_norm_dtype(input, dtype, "linalg.matrix_norm")
     p = order.value
@@ -93,8 +106,9 @@ def matrix_norm_op(input: Input, order: Number, rows: Int, columns: Int, keepdim
     return best if keepdim else best.squeeze((rows, columns))
 
 
-@op("nuclear_norm_op", namespaces=(), method=False, residuals=True,
-    grad_name="NuclearNormBackward0")  # fmt: skip
+@op(
+    "nuclear_norm_op", namespaces=(), method=False, residuals=True, grad_name="NuclearNormBackward0"
+)
 def nuclear_norm_op(input: Input, rows: Int, columns: Int, keepdim: Bool, dtype: DType):
     """The sum of singular values."""
     x = in_norm_dtype(input, dtype, "linalg.matrix_norm")
@@ -103,8 +117,15 @@ def nuclear_norm_op(input: Input, rows: Int, columns: Int, keepdim: Bool, dtype:
 
 
 @composite("matrix_norm", namespaces=("linalg",), method=False)
-def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: Any = False, *,
-                       dtype: Any = None, out: Any = None) -> Tensor:  # fmt: skip
+def linalg_matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: Any = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Tensor:
     """A norm of matrices: "fro", "nuc", ±1 (columns), ±inf (rows) or ±2 (singular values)."""
     require_tensor(A, "linalg_matrix_norm", "A")
     if A.dim() < 2:
@@ -136,8 +157,15 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
 
 
 @composite("norm", namespaces=("linalg",), method=False)
-def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: Any = False, *,
-                dtype: Any = None, out: Any = None) -> Tensor:  # fmt: skip
+def linalg_norm(
+    A: Tensor,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: Any = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Tensor:
     """A vector norm over one dimension or a matrix norm over two; the 2-norm of all elements when
     neither ``ord`` nor ``dim`` is given."""
     dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
@@ -153,14 +181,21 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: Any = Fals
             f"{A.dim()}D."
         )
     if (len(dims) if dims is not None else A.dim()) == 2 or isinstance(ord, str):
-        return linalg_matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim,
-                                  dtype=dtype, out=out)  # fmt: skip
+        return linalg_matrix_norm(
+            A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out
+        )
     return linalg_vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
 
 
 @composite()
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, out: Any = None,
-         dtype: Any = None) -> Tensor:  # fmt: skip
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: Any = False,
+    out: Any = None,
+    dtype: Any = None,
+) -> Tensor:
     """The p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of matrices."""
     require_tensor(input, "norm")
     if p == "nuc":
@@ -180,15 +215,17 @@ def _pair(dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 @composite(method=False)
-def frobenius_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *,
-                   out: Any = None) -> Tensor:  # fmt: skip
+def frobenius_norm(
+    input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None
+) -> Tensor:
     """The 2-norm over ``dim``."""
     return norm_op(input, 2.0, dim, keepdim, None, out=out)
 
 
 @composite(method=False)
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *,
-                 out: Any = None) -> Tensor:  # fmt: skip
+def nuclear_norm(
+    input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None
+) -> Tensor:
     """The sum of singular values."""
     require_tensor(input, "nuclear_norm")
     return norm(input, "nuc", dim, keepdim, out)
@@ -275,9 +312,10 @@ renorm.spec.check = _check_renorm
 # -- distances -------------------------------------------------------------------------------------
 
 _MODES = (
-    "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
     "donot_use_mm_for_euclid_dist",
-)  # fmt: skip
+)
 
 
 @op("cdist_op", namespaces=(), method=False, residuals=True, grad_name="CdistBackward0")
@@ -318,8 +356,12 @@ def _by_product(a: Any, b: Any) -> Any:
 
 
 @composite(method=False)
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
-          compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:  # fmt: skip
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
     """The p-norm distance of every row of ``x1`` to every row of ``x2``. (..., P, M), (..., R, M)
     to (..., P, R)."""
     if compute_mode not in _MODES:

@@ -47,9 +47,9 @@ def pdist_op(input: Input, p: Number):
     if input.dtype not in (np.float32, np.float64):
         raise RuntimeError(
             f"pdist only supports floating-point dtypes, got: {type_name(input)}"
-            if dtypes.kind_of(input.dtype) != "f" else
-            f"\"pdist\" not implemented for '{type_name(input)}'"
-        )  # fmt: skip
+            if dtypes.kind_of(input.dtype) != "f"
+            else f"\"pdist\" not implemented for '{type_name(input)}'"
+        )
     if p.value < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     first, second = np.triu_indices(input.shape[0], 1)

@@ -83,9 +83,14 @@ def ormqr_op(input: Input, tau: Input, other: Input, left: Bool, transpose: Bool
 
 @composite()
 def ormqr(
-    input: Tensor, tau: Tensor, other: Tensor, left: Any = True, transpose: Any = False, *,
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: Any = True,
+    transpose: Any = False,
+    *,
     out: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Q @ other (other @ Q unless ``left``; the adjoint of Q if ``transpose``), Q given by the
     reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do not fit.
     """

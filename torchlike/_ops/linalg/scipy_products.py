@@ -35,12 +35,18 @@ def applies(values: Tensor, dense: Tensor) -> bool:
     """Whether a product may be computed by SciPy: floats of 32 or 64 bits on the CPU, nobody who
     traces, and nobody who decides what is saved for backward."""
     return (
-        dense.dim() in (1, 2) and dense.dtype is values.dtype
-        and values.dtype.numpy in (np.float32, np.float64) and values.numel() >= _FEW
-        and modes.current.capture is None and not modes.current.levels
-        and values.is_cpu and dense.is_cpu and not values.is_meta and not dense.is_meta
+        dense.dim() in (1, 2)
+        and dense.dtype is values.dtype
+        and values.dtype.numpy in (np.float32, np.float64)
+        and values.numel() >= _FEW
+        and modes.current.capture is None
+        and not modes.current.levels
+        and values.is_cpu
+        and dense.is_cpu
+        and not values.is_meta
+        and not dense.is_meta
         and (not _recorded(values, dense) or _is_saved_as_ever(values, dense))
-    )  # fmt: skip
+    )
 
 
 def _recorded(values: Tensor, dense: Tensor) -> bool:
@@ -207,9 +213,11 @@ class ProductNode(Node):
         along = cotangents[0]
         current = modes.current
         if (
-            isinstance(along, core.Tracer) or not isinstance(along, (jax.Array, np.ndarray))
-            or current.capture is not None or current.levels
-        ):  # fmt: skip
+            isinstance(along, core.Tracer)
+            or not isinstance(along, (jax.Array, np.ndarray))
+            or current.capture is not None
+            or current.levels
+        ):
             found = self._gradients(wrap(self.saved[0]), wrap(self.saved[1]), wrap(along))
             return [None if t is None else t._read() for t in found]
         along = np.asarray(along)

@@ -43,20 +43,23 @@ def _solved(a: Any, b: Any) -> tuple[Any, Any]:
     def with_factors(rhs: Any, transposed: bool) -> jax.Array:
         if not transposed:
             rows = jnp.take_along_axis(rhs, permutation[..., None], -2)
-            y = lax.linalg.triangular_solve(lu, rows, left_side=True, lower=True,
-                                            unit_diagonal=True)  # fmt: skip
+            y = lax.linalg.triangular_solve(
+                lu, rows, left_side=True, lower=True, unit_diagonal=True
+            )
             return lax.linalg.triangular_solve(lu, y, left_side=True, lower=False)
         y = lax.linalg.triangular_solve(lu, rhs, left_side=True, lower=False, transpose_a=True)
-        y = lax.linalg.triangular_solve(lu, y, left_side=True, lower=True, transpose_a=True,
-                                        unit_diagonal=True)  # fmt: skip
+        y = lax.linalg.triangular_solve(
+            lu, y, left_side=True, lower=True, transpose_a=True, unit_diagonal=True
+        )
         back = jnp.argsort(permutation, -1)
         return jnp.take_along_axis(y, back[..., None], -2)
 
     x = lax.custom_linear_solve(
-        lambda v: a @ v, b,
+        lambda v: a @ v,
+        b,
         solve=lambda _, rhs: with_factors(rhs, False),
         transpose_solve=lambda _, rhs: with_factors(rhs, True),
-    )  # fmt: skip
+    )
     return x, singular_at(lu)
 
 
@@ -163,8 +166,9 @@ def _raise_solve(info: Tensor, name: str) -> None:
 
 
 @composite(namespaces=("linalg",), method=False)
-def solve_ex(A: Tensor, B: Tensor, *, left: Any = True, check_errors: Any = False,
-             out: Any = None) -> Any:  # fmt: skip
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: Any = True, check_errors: Any = False, out: Any = None
+) -> Any:
     """The solution and an info code instead of an error."""
     found = _SOLVE_EX(*solve_ex_op(A, B, left))
     if check_errors:
@@ -180,8 +184,13 @@ def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
     return given(out, x)
 
 
-@op("solve_triangular_op", memory_order=solution_in_columns, namespaces=(), method=False,
-    grad_name="LinalgSolveTriangularBackward0")  # fmt: skip
+@op(
+    "solve_triangular_op",
+    memory_order=solution_in_columns,
+    namespaces=(),
+    method=False,
+    grad_name="LinalgSolveTriangularBackward0",
+)
 def solve_triangular_op(A: Input, B: Input, upper: Bool, left: Bool, unitriangular: Bool):
     """The solution with a triangular matrix."""
     require_matrix(A, "linalg.solve_triangular", square=True)
@@ -202,8 +211,15 @@ def solve_triangular_op(A: Input, B: Input, upper: Bool, left: Bool, unitriangul
 
 
 @composite(namespaces=("linalg",), method=False)
-def solve_triangular(A: Tensor, B: Tensor, *, upper: Any, left: Any = True,
-                     unitriangular: Any = False, out: Any = None) -> Tensor:  # fmt: skip
+def solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: Any,
+    left: Any = True,
+    unitriangular: Any = False,
+    out: Any = None,
+) -> Tensor:
     """X with ``A @ X = B`` for a triangular A; the other triangle is not looked at."""
     return solve_triangular_op(A, B, upper, left, unitriangular, out=out)
 
@@ -217,8 +233,15 @@ _TRIANGULAR_SOLVE = named("triangular_solve", "solution cloned_coefficient")
 
 
 @composite()
-def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any = False,
-                     unitriangular: Any = False, *, out: Any = None) -> Any:  # fmt: skip
+def triangular_solve(
+    input: Tensor,
+    A: Tensor,
+    upper: Any = True,
+    transpose: Any = False,
+    unitriangular: Any = False,
+    *,
+    out: Any = None,
+) -> Any:
     """The solution of a triangular system, and the coefficients: a named pair."""
     a, is_upper = (A.mT, not upper) if transpose else (A, upper)
     solution = solve_triangular_op(a, input, is_upper, True, unitriangular)
@@ -258,10 +281,12 @@ def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
     # As in PyTorch, the gradient is that of L @ L.mH with a full L, though one triangle is read.
     real = dtypes.kind_of(factor.dtype) == "f"
     return lax.custom_linear_solve(
-        lambda v: factor @ (adjoint(factor) @ v), b, with_factor, symmetric=real,
-        transpose_solve=None if real else (
-            lambda _, rhs: jnp.conj(with_factor(_, jnp.conj(rhs)))),
-    )  # fmt: skip
+        lambda v: factor @ (adjoint(factor) @ v),
+        b,
+        with_factor,
+        symmetric=real,
+        transpose_solve=None if real else (lambda _, rhs: jnp.conj(with_factor(_, jnp.conj(rhs)))),
+    )
 
 
 @composite()
@@ -278,11 +303,12 @@ def _require_no_zero(input: Any, _: Any) -> None:
     if not zero.size:
         return
     refuse_where(
-        zero.any(-1), LinAlgError,
+        zero.any(-1),
+        LinAlgError,
         f"cholesky_inverse: {batch_element(input.ndim - 2)}The diagonal element {{0}} is zero, "
         "the inversion could not be completed because the input matrix is singular.",
         zero.argmax(-1) + 1,
-    )  # fmt: skip
+    )
 
 
 @op(
@@ -326,8 +352,7 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
     return sign, jnp.where(unknown, jnp.nan, logarithm)
 
 
-@op("slogdet_op", namespaces=(), method=False, residuals=True,
-    grad_name="LinalgSlogdetBackward0")  # fmt: skip
+@op("slogdet_op", namespaces=(), method=False, residuals=True, grad_name="LinalgSlogdetBackward0")
 def slogdet_op(A: Input):
     """The sign and the logarithm of the absolute value of the determinant."""
     require_matrix(A, "linalg.slogdet", square=True)
@@ -443,8 +468,15 @@ def _tolerance(value: Any, like: Tensor) -> Tensor | None:
 
 
 @composite(namespaces=("linalg",), method=False)
-def pinv(A: Tensor, rcond: Any = None, hermitian: Any = False, *, atol: Any = None,
-         rtol: Any = None, out: Any = None) -> Tensor:  # fmt: skip
+def pinv(
+    A: Tensor,
+    rcond: Any = None,
+    hermitian: Any = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Any = None,
+) -> Tensor:
     """The pseudoinverse; singular values not above ``max(atol, rtol * largest)`` count as zero."""
     rtol = rcond if rtol is None else rtol
     found = pinv_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
@@ -462,16 +494,22 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 def matrix_rank_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     """How many singular values are not negligible."""
     require_matrix(A, "linalg.matrix_rank", square=hermitian)
-    s = jnp.abs(_hermitian_values(A)[1]) if hermitian else (
-        singular(A, compute_uv=False))  # fmt: skip
+    s = jnp.abs(_hermitian_values(A)[1]) if hermitian else (singular(A, compute_uv=False))
     largest = jnp.max(s, -1, keepdims=True, initial=0)
     cutoff = _cutoff(largest, A.shape, _per_matrix(atol), _per_matrix(rtol))
     return jnp.sum(s > cutoff, -1).astype(np.int64)
 
 
 @composite(namespaces=("linalg",), method=False)
-def matrix_rank(A: Tensor, tol: Any = None, hermitian: Any = False, *, atol: Any = None,
-                rtol: Any = None, out: Any = None) -> Tensor:  # fmt: skip
+def matrix_rank(
+    A: Tensor,
+    tol: Any = None,
+    hermitian: Any = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Any = None,
+) -> Tensor:
     """How many singular values are above ``max(atol, rtol * largest)``."""
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -539,8 +577,9 @@ def _rcond(rcond: Any, driver: str, dtype: Any) -> float:
 
 
 @composite("lstsq", namespaces=("linalg",), method=False)
-def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *,
-                 driver: str | None = None, out: Any = None) -> Any:  # fmt: skip
+def linalg_lstsq(
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
+) -> Any:
     """X that makes ``|A @ X - B|`` least (of least norm), residuals, rank and singular values.
 
     As in PyTorch, residuals are given for tall matrices of full rank (not by "gelsy", the default

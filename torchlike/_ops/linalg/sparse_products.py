@@ -54,10 +54,16 @@ def _check(values: Any, dense: Any, columns: int) -> None:
         )
 
 
-@op("sparse_matmul", namespaces=(), method=False, grad_name="SparseAddmmBackward0",
-    needs={"values": ["indices", "dense"], "dense": ["indices", "values"]})  # fmt: skip
-def sparse_matmul(indices: Input, values: Input, dense: Input, rows: Int, columns: Int,
-                  is_sorted: Bool = False):  # fmt: skip
+@op(
+    "sparse_matmul",
+    namespaces=(),
+    method=False,
+    grad_name="SparseAddmmBackward0",
+    needs={"values": ["indices", "dense"], "dense": ["indices", "values"]},
+)
+def sparse_matmul(
+    indices: Input, values: Input, dense: Input, rows: Int, columns: Int, is_sorted: Bool = False
+):
     """A (rows, columns) sparse matrix times a dense vector or matrix. ``is_sorted``: by rows."""
     _check(values, dense, columns)
     if is_sorted and _is_wide(values, dense) and targets.is_xla_cpu():
@@ -110,9 +116,13 @@ def _tangent(
     return of_values + _scattered(row, column, values, by_dense, rows)
 
 
-@op("csr_matmul", namespaces=(), method=False, grad_name="SparseAddmmBackward0",
-    needs={"values": ["compressed", "plain", "dense"],
-           "dense": ["compressed", "plain", "values"]})  # fmt: skip
+@op(
+    "csr_matmul",
+    namespaces=(),
+    method=False,
+    grad_name="SparseAddmmBackward0",
+    needs={"values": ["compressed", "plain", "dense"], "dense": ["compressed", "plain", "values"]},
+)
 def csr_matmul(compressed: Input, plain: Input, values: Input, dense: Input, columns: Int):
     """A matrix in CSR times a dense vector or matrix."""
     _check(values, dense, columns)
@@ -142,8 +152,9 @@ def _csr_product_jvp(columns: int, primals: Any, tangents: Any) -> tuple[Any, An
 
 
 @op("sparse_reduce_matmul", namespaces=(), method=False, grad_name="SparseMmReduceImplBackward0")
-def sparse_reduce_matmul(indices: Input, values: Input, dense: Input, rows: Int, columns: Int,
-                         reduce: Str):  # fmt: skip
+def sparse_reduce_matmul(
+    indices: Input, values: Input, dense: Input, rows: Int, columns: Int, reduce: Str
+):
     """The product with another reduction than a sum: over the elements that are there, 0 where a
     row has none. Maxima share their gradient among ties."""
     _check(values, dense, columns)
@@ -182,8 +193,13 @@ def sampled_product(indices: Input, mat1: Input, mat2: Input):
     return jnp.sum(terms, 1)
 
 
-@op("coalesced_values", namespaces=(), method=False, needs={"values": ["slot"]},
-    grad_name="CoalesceBackward0")  # fmt: skip
+@op(
+    "coalesced_values",
+    namespaces=(),
+    method=False,
+    needs={"values": ["slot"]},
+    grad_name="CoalesceBackward0",
+)
 def coalesced_values(values: Input, slot: Input, count: Int, any_of: Bool):
     """Values with the same slot added (bools: or)."""
     if any_of:

@@ -62,9 +62,11 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         return replace(input, chosen, "Bernoulli1")
     _check_probability(float(p))
     return refill(
-        input, generator,
-        lambda s: lambda e: coins.bernoulli(e, s, dtype, float(p)), "Bernoulli2",
-    )  # fmt: skip
+        input,
+        generator,
+        lambda s: lambda e: coins.bernoulli(e, s, dtype, float(p)),
+        "Bernoulli2",
+    )
 
 
 _NO_PROBABILITY = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
@@ -84,8 +86,10 @@ def _bernoulli_each(
     """
     check_parameters(p)
     if p.dtype.category < 2:
-        raise RuntimeError("expected probabilities tensor to have floating type, got "
-                           f"{dtypes.scalar_type(p.dtype)}")  # fmt: skip
+        raise RuntimeError(
+            "expected probabilities tensor to have floating type, got "
+            f"{dtypes.scalar_type(p.dtype)}"
+        )
     values = None
     if p.numel():
         refuse_tensor(p, _is_no_probability, RuntimeError, _NO_PROBABILITY)
@@ -136,9 +140,13 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
 
 @composite()
 def multinomial(
-    input: Tensor, num_samples: int, replacement: Any = False, *, generator: Any = None,
+    input: Tensor,
+    num_samples: int,
+    replacement: Any = False,
+    *,
+    generator: Any = None,
     out: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Indices drawn by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or
     (rows, num_samples), int64.
 
@@ -148,8 +156,10 @@ def multinomial(
     if input.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if input.dtype.category != 2:
-        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
-                           f"{dtypes.scalar_type(input.dtype)}")  # fmt: skip
+        raise RuntimeError(
+            "multinomial only supports floating-point dtypes for input, got: "
+            f"{dtypes.scalar_type(input.dtype)}"
+        )
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     categories = input.shape[-1]
@@ -166,9 +176,12 @@ def multinomial(
         if not replacement or num_samples == 1:
             size, kind = tuple(input.shape), input.dtype.numpy
             along = strides_like(input._geometry)
-            q = draw(generator, in_memory_order(
-                size, along, lambda s: lambda e: continuous.exponential(e, s, kind, 1.0)
-            ))  # fmt: skip
+            q = draw(
+                generator,
+                in_memory_order(
+                    size, along, lambda s: lambda e: continuous.exponential(e, s, kind, 1.0)
+                ),
+            )
             index = _by_race(weights, q, num_samples)
         else:
             index = _with_replacement(weights, num_samples, generator)
@@ -210,8 +223,10 @@ def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
         cumulative = np.add.accumulate(w, axis=-1)
         cumulative = cumulative / cumulative[:, -1:]
         cumulative[:, -1] = 1
-        found = [np.searchsorted(c.astype(np.float64), x) for c, x in zip(
-            cumulative, np.asarray(u), strict=True)]  # fmt: skip
+        found = [
+            np.searchsorted(c.astype(np.float64), x)
+            for c, x in zip(cumulative, np.asarray(u), strict=True)
+        ]
         return host_value(np.stack(found).reshape(*weights.shape[:-1], k))
     w = rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
     cumulative = jnp.cumsum(w, -1)

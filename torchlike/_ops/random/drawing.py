@@ -215,8 +215,14 @@ def along_memory(
 def _overwriting(name: str, grad_name: str) -> Callable[..., Any]:
     """What a fill records of a tensor that requires grad: values that do not depend on it."""
 
-    @op(f"{name}_fill", namespaces=(), method=False, inplace=True, needs="nothing",
-        grad_name=grad_name)  # fmt: skip
+    @op(
+        f"{name}_fill",
+        namespaces=(),
+        method=False,
+        inplace=True,
+        needs="nothing",
+        grad_name=grad_name,
+    )
     def overwritten(input: Input, values: Input):
         """The values that were drawn; the gradient of ``input`` is zero."""
         return values
@@ -228,10 +234,19 @@ def _overwriting(name: str, grad_name: str) -> Callable[..., Any]:
 _RECORDED = {
     node: _overwriting(node.lower(), f"{node.rstrip('012')}Backward{node[-1]}")
     for node in (
-        "Normal0", "Uniform0", "Exponential0", "Geometric0", "Cauchy0", "LogNormal0",
-        "Bernoulli1", "Bernoulli2", "Random0", "Random1", "Random2",
+        "Normal0",
+        "Uniform0",
+        "Exponential0",
+        "Geometric0",
+        "Cauchy0",
+        "LogNormal0",
+        "Bernoulli1",
+        "Bernoulli2",
+        "Random0",
+        "Random1",
+        "Random2",
     )
-}  # fmt: skip
+}
 
 
 def replace(t: Tensor, values: Any, node: str) -> Tensor:
@@ -283,9 +298,16 @@ def check_parameters(*parameters: Any) -> None:
 
 
 def make(
-    fill: Fill, generator: Any, size: tuple[int, ...], dtype: np.dtype, out: Any, device: Any,
-    requires_grad: Any, layout: Any = None, each: Any = True,
-) -> Tensor:  # fmt: skip
+    fill: Fill,
+    generator: Any,
+    size: tuple[int, ...],
+    dtype: np.dtype,
+    out: Any,
+    device: Any,
+    requires_grad: Any,
+    layout: Any = None,
+    each: Any = True,
+) -> Tensor:
     """A tensor of random numbers, or ``out`` with them; on the meta device none are drawn."""
     if devices.resolve(device).type == "meta":
         array: Any = MetaArray(size, dtype)
@@ -296,9 +318,14 @@ def make(
 
 
 def make_like(
-    model: Tensor, fill_of: Callable[[tuple[int, ...], bool], Fill], generator: Any,
-    dtype: np.dtype, device: Any, requires_grad: Any, memory_format: Any,
-) -> Tensor:  # fmt: skip
+    model: Tensor,
+    fill_of: Callable[[tuple[int, ...], bool], Fill],
+    generator: Any,
+    dtype: np.dtype,
+    device: Any,
+    requires_grad: Any,
+    memory_format: Any,
+) -> Tensor:
     """Random numbers in the memory order of a model; ``fill_of(size, contiguous)``."""
     plain = not modes.current.levels and model._view is None
     if plain and memory_format is None and model._storage.strides is None:

@@ -22,15 +22,29 @@ from torchlike.random.bernoulli import bernoulli_mask
 from torchlike.tensor import Tensor, wrap
 
 
-@op("apply_noise", namespaces=(), method=False, inplace=True, elementwise=True,
-    needs={"input": ["noise"]}, grad_name="MulBackward0")  # fmt: skip
+@op(
+    "apply_noise",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    needs={"input": ["noise"]},
+    grad_name="MulBackward0",
+)
 def apply_noise(input: Input, noise: Operand):
     """``input * noise``, multiplied in the wider of the two dtypes."""
     return (input * noise).astype(input.dtype)
 
 
-@op("apply_mask", namespaces=(), method=False, inplace=True, elementwise=True,
-    needs={"input": ["kept", "scale"]}, grad_name="MulBackward0")  # fmt: skip
+@op(
+    "apply_mask",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    needs={"input": ["kept", "scale"]},
+    grad_name="MulBackward0",
+)
 def apply_mask(input: Input, kept: Input, scale: Scalar):
     """``input`` times ``scale`` where ``kept``, times 0 elsewhere.
 
@@ -211,8 +225,15 @@ def _rounded_product_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     return _rounded_product(x, noise), tangents[0] * noise
 
 
-@op("apply_alpha_noise", namespaces=(), method=False, inplace=True, elementwise=True,
-    needs={"input": ["noise"]}, grad_name="AddBackward0")  # fmt: skip
+@op(
+    "apply_alpha_noise",
+    namespaces=(),
+    method=False,
+    inplace=True,
+    elementwise=True,
+    needs={"input": ["noise"]},
+    grad_name="AddBackward0",
+)
 def apply_alpha_noise(input: Input, noise: Input, shift: Input):
     """``input * noise + shift``, the product rounded on its own."""
     return _rounded_product(input, noise) + shift

@@ -45,26 +45,54 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
     """``name`` and ``name_like`` from ``fill_of(shape, dtype, contiguous)``."""
 
     def function(
-        *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-        device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None,
+        *size: Any,
+        generator: Any = None,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: Any = False,
+        pin_memory: Any = False,
+        names: Any = None,
         **kw: Any,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
         _require_float(kind, kernel)
-        return make(Sized(lambda s: fill_of(s, kind, True), shape), generator, shape, kind, out,
-                    device, requires_grad, layout)  # fmt: skip
+        return make(
+            Sized(lambda s: fill_of(s, kind, True), shape),
+            generator,
+            shape,
+            kind,
+            out,
+            device,
+            requires_grad,
+            layout,
+        )
 
     def like(
-        input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
-        device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
+        input: Tensor,
+        *,
+        generator: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: Any = False,
+        pin_memory: Any = False,
         memory_format: Any = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         require_tensor(input, f"{name}_like")
         kind = input.dtype.numpy if dtype is None else numpy_dtype(dtype)
         _require_float(kind, kernel)
-        return make_like(input, lambda s, c: fill_of(s, kind, c), generator, kind, device,
-                          requires_grad, memory_format)  # fmt: skip
+        return make_like(
+            input,
+            lambda s, c: fill_of(s, kind, c),
+            generator,
+            kind,
+            device,
+            requires_grad,
+            memory_format,
+        )
 
     function.__doc__ = f"Random numbers of the given size: {name}."
     like.__doc__ = f"``{name}`` with the size, dtype and memory order of ``input``."
@@ -105,10 +133,11 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
     _require_float(dtype, "normal_kernel_cpu")
     contiguous = input.is_contiguous() and order_of_examples(input) is None
     return refill(
-        input, generator,
+        input,
+        generator,
         lambda s: lambda e: normals.normal(e, s, dtype, float(mean), float(std), contiguous),
         "Normal0",
-    )  # fmt: skip
+    )
 
 
 def _check_std(std: Any) -> None:
@@ -122,10 +151,18 @@ def _is_negative(values: Any) -> Any:
 
 @composite(method=False)
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
-    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
     pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Normal numbers with mean and standard deviation given as numbers or tensors."""
     _check_std(std)
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
@@ -186,10 +223,18 @@ def _range(name: str, low: Any, high: Any) -> tuple[Any, Any]:
 
 @composite(method=False)
 def randint(
-    low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, out: Any = None,
-    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
     pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
     if size is None:
         low, high, size = None, low, high
@@ -219,14 +264,29 @@ def _checked_range(low: Any, high: Any) -> tuple[int, int]:
 
 @composite(method=False)
 def randint_like(
-    input: Tensor, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None,
-    device: Any = None, requires_grad: Any = False, layout: Any = None, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    low: Any = None,
+    high: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
     """``randint`` with the size and dtype of ``input``."""
     low, high = _checked_range(*_range("randint_like", low, high))
     kind = numpy_dtype(dtype or input.dtype)
-    return make_like(input, lambda s, c: lambda e: integers.randint(e, s, kind, low, high),
-                      generator, kind, device, requires_grad, memory_format)  # fmt: skip
+    return make_like(
+        input,
+        lambda s, c: lambda e: integers.randint(e, s, kind, low, high),
+        generator,
+        kind,
+        device,
+        requires_grad,
+        memory_format,
+    )
 
 
 @composite(namespaces=())
@@ -240,8 +300,11 @@ def random_(input: Tensor, *args: Any, generator: Any = None, **kw: Any) -> Tens
         raise TypeError("random_() takes from and to, or to, or nothing")
     if len(given) == 1 and "from" not in kw:
         given = [0, *given]
-    bounds = () if not given else (
-        int(given[0]), None if len(given) == 1 or given[1] is None else int(given[1]))  # fmt: skip
+    bounds = (
+        ()
+        if not given
+        else (int(given[0]), None if len(given) == 1 or given[1] is None else int(given[1]))
+    )
     dtype = input.dtype.numpy
     # With a range; with an end; with neither.
     node = f"Random{2 - len(args) - len(kw)}"
@@ -250,23 +313,43 @@ def random_(input: Tensor, *args: Any, generator: Any = None, **kw: Any) -> Tens
 
 @composite(method=False)
 def randperm(
-    n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+    n: int,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:
     """A random permutation of 0..n-1."""
     n = int(n)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     kind = out_dtype(out, dtype, dtypes.int64)
-    return make(lambda e: permutation.randperm(e, n, kind), generator, (n,), kind,
-                 out, device, requires_grad, each=False)  # fmt: skip
+    return make(
+        lambda e: permutation.randperm(e, n, kind),
+        generator,
+        (n,),
+        kind,
+        out,
+        device,
+        requires_grad,
+        each=False,
+    )
 
 
 # -- fills by one uniform number each --------------------------------------------------------------
 
 
-def _one_uniform(name: str, fill: Callable[..., np.ndarray], names: tuple[str, ...],
-                 defaults: tuple[float, ...], check: Callable[..., None]) -> None:  # fmt: skip
+def _one_uniform(
+    name: str,
+    fill: Callable[..., np.ndarray],
+    names: tuple[str, ...],
+    defaults: tuple[float, ...],
+    check: Callable[..., None],
+) -> None:
     def method(input: Tensor, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         given = {**dict(zip(names, defaults, strict=False)), **dict(zip(names, args, strict=False))}
         for key, value in kw.items():

@@ -21,8 +21,9 @@ from torchlike.random.engine import Engine
 from torchlike.tensor import Tensor, wrap
 
 
-def _drawn(name: str, fill: Callable[..., np.ndarray], *parameters: Tensor,
-           generator: Any = None) -> Tensor:  # fmt: skip
+def _drawn(
+    name: str, fill: Callable[..., np.ndarray], *parameters: Tensor, generator: Any = None
+) -> Tensor:
     def sample(*parameters: Tensor) -> Tensor:
         values = [
             np.asarray(t.detach()._value(name, "draw outside the jit and pass the sample in"))

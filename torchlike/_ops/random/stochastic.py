@@ -51,9 +51,12 @@ def _rrelu(
 
 @composite("rrelu", namespaces=("nn.functional",), method=False)
 def functional_rrelu(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
     inplace: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``input`` where positive, else times a slope: uniform on [lower, upper] in training (drawn
     for each element), their mean otherwise (Xu et al. 2015).
 
@@ -65,18 +68,24 @@ def functional_rrelu(
 
 @composite(method=False)
 def rrelu(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
     generator: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``nn.functional.rrelu``, with a generator."""
     return _rrelu(input, lower, upper, training, False, generator)
 
 
 @composite(namespaces=("", "nn.functional"), method=False)
 def rrelu_(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
     generator: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``rrelu`` in place."""
     return _rrelu(input, lower, upper, training, True, generator)
 

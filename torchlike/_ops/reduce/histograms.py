@@ -101,10 +101,13 @@ def _check_range(input: Any, dim: int, bins: int, range: Any) -> None:
     words = f"torch.histogramdd: dimension {dim}'s range [{{0:g}}, {{1:g}}] is not finite"
     refuse_where(_is_no_range(low, high), RuntimeError, words, low, high)
     refuse_where(
-        low > high, RuntimeError,
+        low > high,
+        RuntimeError,
         "torch.histogramdd: min should not exceed max, but got min {0:g} max {1:g} for "
-        f"dimension {dim}", low, high,
-    )  # fmt: skip
+        f"dimension {dim}",
+        low,
+        high,
+    )
 
 
 def _evenly(low: Any, high: Any, bins: int) -> jax.Array:
@@ -248,8 +251,15 @@ def _boxes(input: Tensor, bins: Any, range: Any, weight: Any, density: Any) -> t
 
 
 @composite()
-def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
-              density: Any = False, out: Any = None) -> Any:  # fmt: skip
+def histogram(
+    input: Tensor,
+    bins: Any = 100,
+    *,
+    range: Any = None,
+    weight: Tensor | None = None,
+    density: Any = False,
+    out: Any = None,
+) -> Any:
     """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
     and the edges: a named pair.
 
@@ -274,9 +284,14 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
 
 @composite(method=False)
 def histogramdd(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
-    density: Any = False, out: Any = None,
-) -> Any:  # fmt: skip
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Any = None,
+    weight: Tensor | None = None,
+    density: Any = False,
+    out: Any = None,
+) -> Any:
     """A histogram of points (..., N): an N-dimensional tensor, and N tensors of edges.
 
     bins: tensors of edges, or how many equal bins each dimension (or every one) has between the

@@ -228,15 +228,27 @@ def _return_type_repr(self: Any) -> str:
     return f"torch.return_types.{type(self).__name__}(\n{fields})"
 
 
-@op("max_dim", namespaces=(), method=False, residuals=True, returns=_named("max"),
-    grad_name="MaxBackward0")  # fmt: skip
+@op(
+    "max_dim",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    returns=_named("max"),
+    grad_name="MaxBackward0",
+)
 def max_dim(input: Input, dim: Int, keepdim: Bool = False):
     """Largest values along a dimension, and where."""
     return _extremum_along(input, dim, keepdim, True, "max")
 
 
-@op("min_dim", namespaces=(), method=False, residuals=True, returns=_named("min"),
-    grad_name="MinBackward0")  # fmt: skip
+@op(
+    "min_dim",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    returns=_named("min"),
+    grad_name="MinBackward0",
+)
 def min_dim(input: Input, dim: Int, keepdim: Bool = False):
     """Smallest values along a dimension, and where."""
     return _extremum_along(input, dim, keepdim, False, "min")
@@ -370,9 +382,15 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: Any) -> Non
 
 def _spread(name: str, spec: Any) -> None:
     def function(
-        input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
-        correction: Any = None, out: Any = None, axis: Any = None,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: Any = False,
+        *,
+        correction: Any = None,
+        out: Any = None,
+        axis: Any = None,
+    ) -> Tensor:
         require_tensor(input, name)
         dim = axis if dim is None else dim
         if isinstance(dim, bool):  # std(unbiased)
@@ -398,8 +416,14 @@ _spread("std", std_op)
 
 
 @composite(method=False)
-def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
-             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: Any = False,
+    *,
+    correction: Any = None,
+) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
     require_tensor(input, "var_mean")
     if isinstance(dim, bool):
@@ -408,8 +432,14 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any 
 
 
 @composite(method=False)
-def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
-             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: Any = False,
+    *,
+    correction: Any = None,
+) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
     require_tensor(input, "std_mean")
     if isinstance(dim, bool):
@@ -531,8 +561,9 @@ def cummin(input: Input, dim: Int):
 
 
 @op("norm_op", namespaces=(), method=False, grad_name="LinalgVectorNormBackward0")
-def norm_op(input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = False,
-            dtype: DType = None):  # fmt: skip
+def norm_op(
+    input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = False, dtype: DType = None
+):
     """The p-norm of vectors over ``dim``; its gradient at zero is zero."""
     over = axes(dim, input.ndim)
     # In float16 the square of 256 is infinite.
@@ -547,8 +578,10 @@ def in_norm_dtype(x: Any, dtype: Any, name: str) -> jax.Array:
     """
     kind = dtypes.kind_of(x.dtype)
     if kind not in "fc":
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
-                           f"{dtypes.scalar_type(x.dtype)}")  # fmt: skip
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got "
+            f"{dtypes.scalar_type(x.dtype)}"
+        )
     if dtype is None:
         return x
     wanted, asked = dtypes.kind_of(dtype), dtypes.scalar_type(dtype)
@@ -559,8 +592,10 @@ def in_norm_dtype(x: Any, dtype: Any, name: str) -> jax.Array:
         raise RuntimeError(f"{name}: dtype should be {word} for {word} inputs, but got {asked}")
     if jnp.promote_types(x.dtype, dtype) != dtype:
         own = dtypes.scalar_type(x.dtype)
-        raise RuntimeError(f"{name}: the dtype of the input ({own}) should be convertible without "
-                           f"narrowing to the specified dtype ({asked})")  # fmt: skip
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({own}) should be convertible without "
+            f"narrowing to the specified dtype ({asked})"
+        )
     return x.astype(dtype)
 
 

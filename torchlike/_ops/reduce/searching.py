@@ -58,8 +58,10 @@ def _check_shapes(sequence: Any, input: Any, sorter: Any) -> None:
                 f"boundary tensor {list(sequence.shape)}and got sorter tensor {list(sorter.shape)}"
             )
         if sorter.dtype != np.int64:
-            raise RuntimeError("torch.searchsorted(): sorter must be a tensor of long dtype but "
-                               f"got dtype {dtypes.scalar_type(sorter.dtype)}")  # fmt: skip
+            raise RuntimeError(
+                "torch.searchsorted(): sorter must be a tensor of long dtype but "
+                f"got dtype {dtypes.scalar_type(sorter.dtype)}"
+            )
     if not input.ndim and sequence.ndim != 1:
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
@@ -67,8 +69,10 @@ def _check_shapes(sequence: Any, input: Any, sorter: Any) -> None:
             "dim(0) numel(1)"
         )
     if not sequence.ndim:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive "
-                           "dimension, but got 0 dimension")  # fmt: skip
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive "
+            "dimension, but got 0 dimension"
+        )
     if sequence.ndim > 1 and sequence.shape[:-1] != input.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
@@ -79,8 +83,9 @@ def _check_shapes(sequence: Any, input: Any, sorter: Any) -> None:
 
 @op("searchsorted_op", namespaces=(), method=False, differentiable=False, check=_check_sorter)
 @real_only("searchsorted_out_cpu")
-def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_int32: Bool,
-                    right: Bool):  # fmt: skip
+def searchsorted_op(
+    sorted_sequence: Input, input: Input, sorter: OptInput, out_int32: Bool, right: Bool
+):
     """Where values would be inserted into sorted sequences."""
     sequence = sorted_sequence
     _check_shapes(sequence, input, sorter)
@@ -111,9 +116,16 @@ def _as_values(value: Any, like: Tensor, function: str, position: int) -> Tensor
 
 @composite(method=False)
 def searchsorted(
-    sorted_sequence: Tensor, input: Any = None, *, out_int32: Any = False, right: Any = False,
-    side: Any = None, out: Any = None, sorter: Tensor | None = None, self: Any = None,
-) -> Tensor:  # fmt: skip
+    sorted_sequence: Tensor,
+    input: Any = None,
+    *,
+    out_int32: Any = False,
+    right: Any = False,
+    side: Any = None,
+    out: Any = None,
+    sorter: Tensor | None = None,
+    self: Any = None,
+) -> Tensor:
     """Where values would be inserted to keep the last dimension of ``sorted_sequence`` sorted.
 
     ``right`` (or ``side="right"``) inserts after equal values. RuntimeError when leading dimensions
@@ -135,8 +147,9 @@ def searchsorted(
 
 
 @composite(method=False)
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False,
-              out: Any = None) -> Tensor:  # fmt: skip
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False, out: Any = None
+) -> Tensor:
     """The index of the bucket of each value; a value on a boundary belongs to the bucket below it,
     or with ``right`` to the one above."""
     require_tensor(boundaries, "bucketize", "boundaries", 2)

@@ -93,16 +93,24 @@ def _check(data: Any, lengths: Any, reduce: str, axis: int, initial: Any, unsafe
     at = axis % max(data.ndim, 1)
     if values.ndim:
         refuse_where(
-            values.sum(-1) != data.shape[at], RuntimeError,
+            values.sum(-1) != data.shape[at],
+            RuntimeError,
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size"
             "(lengths.dim()-1) when !unsafe.",
-        )  # fmt: skip
+        )
 
 
-@op("segment_reduce_op", namespaces=(), method=False, grad_name="SegmentReduceBackward0",
-    residuals=True, check=_check)  # fmt: skip
-def segment_reduce_op(data: Input, lengths: Input, reduce: Str, axis: Int, initial: OptFloat,
-                      unsafe: Bool):  # fmt: skip
+@op(
+    "segment_reduce_op",
+    namespaces=(),
+    method=False,
+    grad_name="SegmentReduceBackward0",
+    residuals=True,
+    check=_check,
+)
+def segment_reduce_op(
+    data: Input, lengths: Input, reduce: Str, axis: Int, initial: OptFloat, unsafe: Bool
+):
     """Reductions over consecutive stretches of ``axis``."""
     floats_only(data, "_segment_reduce_cpu")
     if lengths.dtype not in (np.int32, np.int64):
@@ -112,8 +120,9 @@ def segment_reduce_op(data: Input, lengths: Input, reduce: Str, axis: Int, initi
         )
     at = errors.wrap_dim(axis, data.ndim)
     if at != lengths.ndim - 1:
-        raise RuntimeError("segment_reduce(): Expected axis to be the last dimension of lengths "
-                           f"but got {at}.")  # fmt: skip
+        raise RuntimeError(
+            f"segment_reduce(): Expected axis to be the last dimension of lengths but got {at}."
+        )
     if data.shape[:at] != lengths.shape[:-1]:
         raise RuntimeError(
             "segment_reduce(): Expected data and lengths to have the same leading sizes"
@@ -127,9 +136,16 @@ def segment_reduce_op(data: Input, lengths: Input, reduce: Str, axis: Int, initi
 
 @composite(namespaces=("",), aliases=("_segment_reduce",), method=False)
 def segment_reduce(
-    data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
-    offsets: Tensor | None = None, axis: int = 0, unsafe: Any = False, initial: Any = None,
-) -> Tensor:  # fmt: skip
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: Any = False,
+    initial: Any = None,
+) -> Tensor:
     """ "amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``.
 
     The segments are given by their ``lengths`` (..., S) or ``offsets`` (..., S + 1); what lies
@@ -147,9 +163,9 @@ def segment_reduce(
     if lengths is None and offsets is None:
         raise RuntimeError(
             "segment_reduce(): Either lengths or offsets must be defined."
-            if indices is None else
-            "segment_reduce(): indices based reduction is not supported yet."
-        )  # fmt: skip
+            if indices is None
+            else "segment_reduce(): indices based reduction is not supported yet."
+        )
     if lengths is None:
         assert offsets is not None
         lengths = offsets.diff(dim=-1)

@@ -34,8 +34,16 @@ def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
     return jnp.take_along_axis(x, index, dim), index
 
 
-@op("sort_op", namespaces=(), method=False, residuals=True, returns=named("sort"),
-    elementwise=True, casts_out=False, grad_name="SortBackward0")  # fmt: skip
+@op(
+    "sort_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    returns=named("sort"),
+    elementwise=True,
+    casts_out=False,
+    grad_name="SortBackward0",
+)
 def sort_op(input: Input, dim: Int = -1, descending: Bool = False):
     """Values in order along a dimension, and where they were."""
     if input.dtype.kind == "c":
@@ -75,8 +83,14 @@ def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     return sort_op(input, *_sort_arguments("sort", args, kwargs), out=out)
 
 
-@op("argsort_op", namespaces=(), method=False, differentiable=False, elementwise=True,
-    casts_out=False)  # fmt: skip
+@op(
+    "argsort_op",
+    namespaces=(),
+    method=False,
+    differentiable=False,
+    elementwise=True,
+    casts_out=False,
+)
 def argsort_op(input: Input, dim: Int, descending: Bool):
     """Where the values in order are."""
     return sort_op.spec.fn(input, dim, descending)[1]
@@ -139,8 +153,7 @@ def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
     if size == 0:
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= size:
-        raise RuntimeError("kthvalue(): selected number k out of range for dimension "
-                           f"{d}")  # fmt: skip
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     return _at_rank(input, d, k - 1, keepdim)
 
 
@@ -177,16 +190,28 @@ def _median_along(x: Any, dim: int, keepdim: Any, ignore_nan: Any) -> tuple[Any,
     return _at_rank(x, d, _median_rank(lax.stop_gradient(x), d, ignore_nan), keepdim)
 
 
-@op("median_dim", namespaces=(), method=False, residuals=True, returns=named("median"),
-    grad_name="MedianBackward1")  # fmt: skip
+@op(
+    "median_dim",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    returns=named("median"),
+    grad_name="MedianBackward1",
+)
 @real_only("median_out")
 def median_dim(input: Input, dim: Int, keepdim: Bool = False):
     """The lower median along a dimension, and where it is."""
     return _median_along(input, dim, keepdim, False)
 
 
-@op("nanmedian_dim", namespaces=(), method=False, residuals=True, returns=named("nanmedian"),
-    grad_name="NanmedianBackward1")  # fmt: skip
+@op(
+    "nanmedian_dim",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    returns=named("nanmedian"),
+    grad_name="NanmedianBackward1",
+)
 @real_only("median_out")
 def nanmedian_dim(input: Input, dim: Int, keepdim: Bool = False):
     """The lower median of what is not NaN along a dimension, and where it is."""
@@ -232,8 +257,9 @@ def _median(name: str, whole: Any, along: Any) -> None:
             return whole(input, out=out)
         return along(input, *args, out=out, **kwargs)
 
-    function.__doc__ = f"The {name} (the lower of two) of all elements; with ``dim``, values and "\
-                       "indices along it."  # fmt: skip
+    function.__doc__ = (
+        f"The {name} (the lower of two) of all elements; with ``dim``, values and indices along it."
+    )
     composite(name)(function)
 
 

@@ -40,10 +40,17 @@ def _check_q(input: Any, q: Any, *rest: Any) -> None:
         refuse_where(~((values >= 0) & (values <= 1)), RuntimeError, words, values)
 
 
-@op("quantile_op", namespaces=(), method=False, check=_check_q, residuals=True,
-    grad_name="QuantileBackward0")  # fmt: skip
-def quantile_op(input: Input, q: Input, dim: OptInt, keepdim: Bool, interpolation: Str,
-                ignore_nan: Bool):  # fmt: skip
+@op(
+    "quantile_op",
+    namespaces=(),
+    method=False,
+    check=_check_q,
+    residuals=True,
+    grad_name="QuantileBackward0",
+)
+def quantile_op(
+    input: Input, q: Input, dim: OptInt, keepdim: Bool, interpolation: Str, ignore_nan: Bool
+):
     """Values at fractions of the order along a dimension."""
     name = "nanquantile" if ignore_nan else "quantile"
     if input.dtype not in (np.float32, np.float64):
@@ -96,13 +103,19 @@ def _interpolated(values: Any, rank: Any, interpolation: str) -> jax.Array:
 
 
 def _quantile(name: str, ignore_nan: Any) -> None:
-    def function(input: Tensor, q: Any, dim: int | None = None, keepdim: Any = False, *,
-                 interpolation: str = "linear", out: Any = None) -> Tensor:  # fmt: skip
+    def function(
+        input: Tensor,
+        q: Any,
+        dim: int | None = None,
+        keepdim: Any = False,
+        *,
+        interpolation: str = "linear",
+        out: Any = None,
+    ) -> Tensor:
         if not isinstance(q, Tensor):
             if not 0 <= q <= 1:
                 raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-            q = wrap(jnp.asarray(q, input.dtype.numpy if input.dtype.category == 2 else
-                                         np.float32))  # fmt: skip
+            q = wrap(jnp.asarray(q, input.dtype.numpy if input.dtype.category == 2 else np.float32))
         return quantile_op(input, q, dim, keepdim, interpolation, ignore_nan, out=out)
 
     function.__doc__ = f"""The ``q``-th {name}s (a number, or a vector: the result's first
@@ -140,16 +153,22 @@ def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput
         x = x.astype(dtypes.get_default_dtype().numpy)
     n = x.shape[1]
     weights = None
-    for name, w, kinds, kind in (("fweights", fweights, "iu", "integral"),
-                                 ("aweights", aweights, "f", "floating point")):  # fmt: skip
+    for name, w, kinds, kind in (
+        ("fweights", fweights, "iu", "integral"),
+        ("aweights", aweights, "f", "floating point"),
+    ):
         if w is None:
             continue
         if w.ndim > 1:
-            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got "
-                               f"{name} with {w.ndim} dimensions")  # fmt: skip
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got "
+                f"{name} with {w.ndim} dimensions"
+            )
         if dtypes.kind_of(w.dtype) not in kinds:
-            raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with "
-                               f"{type_name(w)} dtype")  # fmt: skip
+            raise RuntimeError(
+                f"cov(): expected {name} to have {kind} dtype but got {name} with "
+                f"{type_name(w)} dtype"
+            )
         if w.size != n:
             raise RuntimeError(
                 f"cov(): expected {name} to have the same numel as there are observations in the "
@@ -178,8 +197,13 @@ def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput
 
 
 @composite()
-def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
-        aweights: Tensor | None = None) -> Tensor:  # fmt: skip
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
     """The covariance matrix of variables in rows, observations in columns.
 
     RuntimeError for negative weights.
@@ -376,8 +400,7 @@ def gradient(
     if dim is None:
         dims = list(range(input.dim()))
     else:
-        dims = [errors.wrap_dim(d, input.dim())
-                for d in ((dim,) if isinstance(dim, int) else dim)]  # fmt: skip
+        dims = [errors.wrap_dim(d, input.dim()) for d in ((dim,) if isinstance(dim, int) else dim)]
         for d in dims:
             if dims.count(d) > 1:
                 raise RuntimeError(f"dim {d} appears multiple times in the list of dims")

@@ -54,8 +54,13 @@ def _results(values: Tensor, inverse: Any, counts: Any, wanted: tuple[Any, Any])
 
 
 @composite()
-def unique(input: Tensor, sorted: Any = True, return_inverse: Any = False,
-           return_counts: Any = False, dim: int | None = None) -> Any:  # fmt: skip
+def unique(
+    input: Tensor,
+    sorted: Any = True,
+    return_inverse: Any = False,
+    return_counts: Any = False,
+    dim: int | None = None,
+) -> Any:
     """The distinct elements (or slices along ``dim``), in order.
 
     With ``return_inverse`` also where each element of the input went, with ``return_counts`` how
@@ -97,8 +102,9 @@ def _check_slices(input: Tensor, d: int) -> None:
 
 
 @composite()
-def unique_consecutive(input: Tensor, return_inverse: Any = False, return_counts: Any = False,
-                       dim: int | None = None) -> Any:  # fmt: skip
+def unique_consecutive(
+    input: Tensor, return_inverse: Any = False, return_counts: Any = False, dim: int | None = None
+) -> Any:
     """The first of every run of equal elements (or slices along ``dim``)."""
     require_tensor(input, "unique_consecutive")
     values = _on_host(input, "unique_consecutive")
@@ -159,8 +165,14 @@ def isin_op(elements: Operand, test_elements: Operand, invert: Bool):
 
 
 @composite(method=False)
-def isin(elements: Any, test_elements: Any, *, assume_unique: Any = False, invert: Any = False,
-         out: Any = None) -> Tensor:  # fmt: skip
+def isin(
+    elements: Any,
+    test_elements: Any,
+    *,
+    assume_unique: Any = False,
+    invert: Any = False,
+    out: Any = None,
+) -> Tensor:
     """Whether each element is among ``test_elements`` (with ``invert``: is not)."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError(

@@ -19,8 +19,16 @@ from torchlike._ops.promotion import result_dtype
 from torchlike.tensor import Tensor
 
 
-@op("cat_op", casts_out=True, namespaces=(), method=False, needs="nothing", memory_order=of_all,
-    grad_name="CatBackward0", reorders=True)  # fmt: skip
+@op(
+    "cat_op",
+    casts_out=True,
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    memory_order=of_all,
+    grad_name="CatBackward0",
+    reorders=True,
+)
 def cat_op(tensors: Inputs, dim: Int = 0):
     """Tensors one after the other along a dimension; 1-D tensors without elements are skipped."""
     if not tensors:
@@ -217,8 +225,10 @@ def broadcast_shapes(*shapes: Any) -> Size:
         elif isinstance(shape, (tuple, list)):
             sizes = list(shape)
         else:
-            raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of "
-                               f"ints, got {shape}")  # fmt: skip
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of "
+                f"ints, got {shape}"
+            )
         if any(n < 0 for n in sizes):
             raise ValueError("Attempting to broadcast a dimension with negative length!")
         result = [1] * (len(sizes) - len(result)) + result
@@ -315,8 +325,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: Any = False) -> Te
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
-    choose = itertools.combinations_with_replacement if with_replacement else (
-        itertools.combinations)  # fmt: skip
+    choose = (
+        itertools.combinations_with_replacement if with_replacement else (itertools.combinations)
+    )
     chosen = list(choose(range(input.numel()), r))
     if not chosen:
         return input.new_empty((0, r))

@@ -48,8 +48,13 @@ def tile(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     return repeat(input, (1,) * (input.dim() - len(times)) + times)
 
 
-@op("repeat_interleave_op", namespaces=(), method=False, needs="nothing",
-    grad_name="RepeatInterleaveBackward0")  # fmt: skip
+@op(
+    "repeat_interleave_op",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    grad_name="RepeatInterleaveBackward0",
+)
 def repeat_interleave_op(input: Input, repeats: Int, dim: Int):
     """Each element ``repeats`` times in a row."""
     d = errors.wrap_dim(dim, input.ndim)
@@ -63,8 +68,14 @@ def _check_total(input: Any, repeats: Any, dim: int, output_size: int) -> None:
     refuse_where(total != output_size, RuntimeError, "allocated size does not match required size")
 
 
-@op("repeat_interleave_sized", namespaces=(), method=False, needs={"input": ["repeats"]},
-    check=_check_total, grad_name="IndexSelectBackward0")  # fmt: skip
+@op(
+    "repeat_interleave_sized",
+    namespaces=(),
+    method=False,
+    needs={"input": ["repeats"]},
+    check=_check_total,
+    grad_name="IndexSelectBackward0",
+)
 def repeat_interleave_sized(input: Input, repeats: Input, dim: Int, output_size: Int):
     """Each element its own number of times; the total is known, so that it can be compiled."""
     repeated = in_float32(
@@ -74,8 +85,9 @@ def repeat_interleave_sized(input: Input, repeats: Input, dim: Int, output_size:
 
 
 def _counts(repeats: Tensor) -> np.ndarray:
-    counts = repeats._value("repeat_interleave() (its size depends on values)",
-                            "repeat_interleave(..., output_size=n)")  # fmt: skip
+    counts = repeats._value(
+        "repeat_interleave() (its size depends on values)", "repeat_interleave(..., output_size=n)"
+    )
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
     return counts
@@ -91,8 +103,9 @@ def _check_repeats(repeats: Tensor) -> None:
 
 
 @composite()
-def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *,
-                      output_size: int | None = None) -> Tensor:  # fmt: skip
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Each element (of the flattened tensor, or slice along ``dim``) repeated in a row.
 
     ``repeats`` is a number or a vector of counts; with a single argument, that is the counts and
@@ -142,8 +155,14 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     return index_select(x, d, wrap(jnp.asarray(positions)))
 
 
-@op("flip_op", namespaces=(), method=False, needs="nothing", elementwise=True,
-    grad_name="FlipBackward0")  # fmt: skip
+@op(
+    "flip_op",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    elementwise=True,
+    grad_name="FlipBackward0",
+)
 def flip_op(input: Input, dims: Shape):
     """The order reversed along dimensions."""
     wrapped = [errors.wrap_dim(d, input.ndim) for d in dims]
@@ -263,8 +282,15 @@ def diff_op(input: Input, n: Int, dim: Int):
 
 
 @composite()
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
-         append: Tensor | None = None, *, out: Any = None) -> Tensor:  # fmt: skip
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Any = None,
+) -> Tensor:
     """The ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append`` joined
     on first."""
     require_tensor(input, "diff")
@@ -306,8 +332,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     require_tensor(indices, "unravel_index", "indices")
     parts = (shape,) if isinstance(shape, int) else shape
     if not isinstance(parts, (tuple, list)):
-        raise TypeError("expected 'shape' to be int or sequence of ints, but got "
-                        f"{type(shape)}")  # fmt: skip
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     for n in parts:
         if not hasattr(n, "__index__"):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")

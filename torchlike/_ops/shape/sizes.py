@@ -36,9 +36,15 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
 
 @composite(method=False)
 def empty_permuted(
-    size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: Any = False, pin_memory: Any = False,
-) -> Tensor:  # fmt: skip
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, slowest first.
 
     RuntimeError unless that is a permutation of the dimensions.
@@ -63,5 +69,6 @@ def empty_permuted(
         seen.add(d)
         strides[d] = step
         step *= max(shape[d], 1)
-    return empty_strided(shape, strides, dtype=dtype, layout=layout, device=device,
-                         requires_grad=requires_grad)  # fmt: skip
+    return empty_strided(
+        shape, strides, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )

@@ -38,8 +38,15 @@ def triu(input: Input, diagonal: Int = 0):
 
 
 def _triangle_indices(name: str, lower: Any) -> None:
-    def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
-                 layout: Any = None) -> Tensor:  # fmt: skip
+    def function(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        layout: Any = None,
+    ) -> Tensor:
         for what, n in (("row", row), ("col", col)):
             if n < 0:
                 raise RuntimeError(f"{what} must be non-negative, got{n}")

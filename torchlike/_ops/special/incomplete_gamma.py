@@ -50,8 +50,9 @@ def _computed(fn: Any, sign: int, a: Any, x: Any) -> jax.Array:
     found = fn(jnp.where(large | zero, 1, wide), jnp.where(large | zero, 1, at))
     # Of order 0 everything lies at 0: JAX's P is NaN for x < 1.
     found = jnp.where(zero, jnp.where(at > 0, (1 - sign) / 2, math.nan), found)
-    by_expansion = _expansion(jnp.where(large & ~endless, wide, _LARGE),
-                              jnp.where(large & ~endless, at, _LARGE), sign)  # fmt: skip
+    by_expansion = _expansion(
+        jnp.where(large & ~endless, wide, _LARGE), jnp.where(large & ~endless, at, _LARGE), sign
+    )
     by_expansion = jnp.where(endless, (sign + 1) / 2, by_expansion)
     defined = jnp.where(endless, (at >= 0) & (at < math.inf), at >= 0)
     return jnp.where(large, jnp.where(defined, by_expansion, math.nan), found).astype(a.dtype)

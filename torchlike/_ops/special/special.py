@@ -20,11 +20,25 @@ from torchlike.tensor import Tensor
 
 # Functions that stand elsewhere under another name.
 for _public, _own in {
-    "expit": "sigmoid", "logit": "logit", "exp2": "exp2", "expm1": "expm1", "log1p": "log1p",
-    "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "digamma": "digamma", "psi": "digamma",
-    "gammaln": "lgamma", "xlogy": "xlogy", "sinc": "sinc", "round": "round", "i0": "i0",
-    "logsumexp": "logsumexp", "softmax": "softmax", "log_softmax": "log_softmax",
-}.items():  # fmt: skip
+    "expit": "sigmoid",
+    "logit": "logit",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "log1p": "log1p",
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "digamma": "digamma",
+    "psi": "digamma",
+    "gammaln": "lgamma",
+    "xlogy": "xlogy",
+    "sinc": "sinc",
+    "round": "round",
+    "i0": "i0",
+    "logsumexp": "logsumexp",
+    "softmax": "softmax",
+    "log_softmax": "log_softmax",
+}.items():
     export(NAMESPACES[""][_own], _public, ("special",))
 
 
@@ -41,10 +55,15 @@ def _unary(name: str, fn: Any) -> None:
 
 
 for _name, _fn in (
-    ("entr", special.entr), ("erfcx", subgradients.erfcx), ("ndtr", special.ndtr),
-    ("ndtri", subgradients.ndtri), ("log_ndtr", accurate.log_ndtr), ("i0e", special.i0e),
-    ("i1", subgradients.i1), ("i1e", special.i1e),
-):  # fmt: skip
+    ("entr", special.entr),
+    ("erfcx", subgradients.erfcx),
+    ("ndtr", special.ndtr),
+    ("ndtri", subgradients.ndtri),
+    ("log_ndtr", accurate.log_ndtr),
+    ("i0e", special.i0e),
+    ("i1", subgradients.i1),
+    ("i1e", special.i1e),
+):
     _unary(_name, _fn)
 
 
@@ -74,8 +93,14 @@ export(_igamma, "gammainc", ("special",))
 export(_igammac, "gammaincc", ("special",))
 
 
-@op("polygamma_op", namespaces=(), method=False, elementwise=True, inplace=True,
-    grad_name="PolygammaBackward0")  # fmt: skip
+@op(
+    "polygamma_op",
+    namespaces=(),
+    method=False,
+    elementwise=True,
+    inplace=True,
+    grad_name="PolygammaBackward0",
+)
 @real_only("polygamma")
 def polygamma_op(input: Input, n: Int):
     """The n-th derivative of digamma."""

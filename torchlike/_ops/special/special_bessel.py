@@ -199,8 +199,9 @@ def airy_ai(x: Any) -> jax.Array:
     small = size <= _AIRY_SERIES
     near = jnp.where(small, x, 1.0)
     cube = near * near * near
-    series = (_AI_0 * _series(cube, _rising(-1), _AIRY_TERMS)
-              - _AI_1 * near * _series(cube, _rising(1), _AIRY_TERMS))  # fmt: skip
+    series = _AI_0 * _series(cube, _rising(-1), _AIRY_TERMS) - _AI_1 * near * _series(
+        cube, _rising(1), _AIRY_TERMS
+    )
     far = jnp.where(small, 4.0, size)
     root = jnp.sqrt(far)
     quarter = jnp.sqrt(root)
@@ -218,8 +219,9 @@ def airy_ai(x: Any) -> jax.Array:
     positive = jnp.exp(-zeta) * falling / (math.pi * quarter)
     angle = math.pi / 3 - zeta
     negative = 2 * (jnp.cos(angle) * real - jnp.sin(angle) * imaginary) / (math.pi * quarter)
-    return jnp.where(small, series, jnp.where(jnp.isinf(x), jnp.nan,
-                                              jnp.where(x > 0, positive, negative)))  # fmt: skip
+    return jnp.where(
+        small, series, jnp.where(jnp.isinf(x), jnp.nan, jnp.where(x > 0, positive, negative))
+    )
 
 
 def spherical_bessel_j0(x: Any) -> jax.Array:

@@ -146,10 +146,15 @@ def _register(name: str, family: Family, shifted: bool, text: str) -> None:
 
 
 for _kind, _family in _CHEBYSHEV.items():
-    _register(f"chebyshev_polynomial_{_kind}", _family, False,
-              f"The Chebyshev polynomial {_kind.upper()}")  # fmt: skip
-    _register(f"shifted_chebyshev_polynomial_{_kind}", _family, True,
-              f"The Chebyshev polynomial {_kind.upper()} at ``2 input - 1``")  # fmt: skip
+    _register(
+        f"chebyshev_polynomial_{_kind}", _family, False, f"The Chebyshev polynomial {_kind.upper()}"
+    )
+    _register(
+        f"shifted_chebyshev_polynomial_{_kind}",
+        _family,
+        True,
+        f"The Chebyshev polynomial {_kind.upper()} at ``2 input - 1``",
+    )
 for _name, _family in _OTHERS.items():
     _who, _, _letter = _name.split("_")
     _register(_name, _family, False, f"The {_who.capitalize()} polynomial {_letter.capitalize()}")

@@ -98,11 +98,16 @@ class SlotEquations:
             slots.update(zip(eqn.outvars, targets, strict=True))
             self._equations.append(
                 SlotEquation(
-                    eqn.primitive.name, eqn.params, sources, targets,
-                    [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars],
-                    bool(eqn.effects), eqn.primitive.multiple_results,
+                    eqn.primitive.name,
+                    eqn.params,
+                    sources,
+                    targets,
+                    [v.aval for v in eqn.invars],
+                    [v.aval for v in eqn.outvars],
+                    bool(eqn.effects),
+                    eqn.primitive.multiple_results,
                 )
-            )  # fmt: skip
+            )
 
     def _called(self, closed: Any, sources: list[int]) -> list[int]:
         """The slots of what a called jaxpr gives for operands in these slots."""

@@ -59,9 +59,13 @@ class Generic:
     """A program whose sizes are symbols."""
 
     def __init__(
-        self, template: Template, tree: Any, leaves: Sequence[Any], old: list[Shape | None],
+        self,
+        template: Template,
+        tree: Any,
+        leaves: Sequence[Any],
+        old: list[Shape | None],
         new: list[Shape | None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """``old``, ``new``: shapes of the leaves (None for numbers), the template's sizes last."""
         names: dict[tuple[int, int], str] = {}
         for before, now in zip(old, new, strict=True):
@@ -69,11 +73,11 @@ class Generic:
                 if a != b:
                     names.setdefault((a, b), f"n{len(names)}")
         self._pattern = [
-            None if now is None else tuple(
-                [names.get((a, b), b) for a, b in zip(before or (), now, strict=True)]
-            )
+            None
+            if now is None
+            else tuple([names.get((a, b), b) for a, b in zip(before or (), now, strict=True)])
             for before, now in zip(old, new, strict=True)
-        ]  # fmt: skip
+        ]
         symbols = symbolic_sizes.symbols(list(names.values()))
         *shapes, sizes = [
             None if p is None else tuple([symbols.get(n, n) for n in p]) for p in self._pattern
@@ -88,10 +92,15 @@ class Generic:
         self._avals = closed.out_avals
         self._closed = closed
         self._plan = Plan(closed, (symbolic_sizes._Expression, symbolic_sizes.value))
-        self._shapes = list({
-            size for eqn in closed.jaxpr.eqns for v in (*eqn.invars, *eqn.outvars)
-            for size in v.aval.shape if symbolic_sizes.is_symbolic(size)
-        })  # fmt: skip
+        self._shapes = list(
+            {
+                size
+                for eqn in closed.jaxpr.eqns
+                for v in (*eqn.invars, *eqn.outvars)
+                for size in v.aval.shape
+                if symbolic_sizes.is_symbolic(size)
+            }
+        )
         self.uses = 0
 
     def match(self, shapes: list[Shape | None]) -> dict[str, int] | None:
@@ -124,9 +133,7 @@ class Generic:
 
         calls = cost.calls_by_numpy(self._closed.jaxpr, value)
         stays = calls > 0 and cost.numpy_is_faster(self._closed.jaxpr, len(self._plan), value)
-        return Specialised(
-            self._plan, sizes, calls, stays, self._dtypes, avals, self._structure
-        )  # fmt: skip
+        return Specialised(self._plan, sizes, calls, stays, self._dtypes, avals, self._structure)
 
 
 def _grows_from_one(old: list[Shape | None], new: list[Shape | None]) -> bool:
@@ -147,9 +154,13 @@ class Family:
         self._tries = 0
 
     def find(
-        self, name: str, template: Template, tree: Any, leaves: Sequence[Any],
+        self,
+        name: str,
+        template: Template,
+        tree: Any,
+        leaves: Sequence[Any],
         shapes: list[Shape | None],
-    ) -> tuple[Specialised, bool] | None:  # fmt: skip
+    ) -> tuple[Specialised, bool] | None:
         """The program for these shapes and whether it is to be checked, or None."""
         for generic in self._generics:
             sizes = generic.match(shapes)
@@ -178,9 +189,13 @@ class Family:
         return specialised, generic.uses in _CHECKED
 
     def _traced(
-        self, name: str, template: Template, tree: Any, leaves: Sequence[Any],
+        self,
+        name: str,
+        template: Template,
+        tree: Any,
+        leaves: Sequence[Any],
         shapes: list[Shape | None],
-    ) -> tuple[Generic, dict[str, int]] | None:  # fmt: skip
+    ) -> tuple[Generic, dict[str, int]] | None:
         """A program with symbols and what they are here, or None where there is none."""
         try:
             generic = Generic(template, tree, leaves, self._first, shapes)

@@ -70,8 +70,10 @@ class Internals:
         if self.missing:
             log.warning(
                 "JAX %s has no %s as torchlike knows it: operations on new shapes are compiled "
-                "at their first call.", jax.__version__, self.missing,
-            )  # fmt: skip
+                "at their first call.",
+                jax.__version__,
+                self.missing,
+            )
 
     def _trial(self) -> str:
         """The attribute of a jitted function that is not there, or ""."""
@@ -93,17 +95,32 @@ class Internals:
         """
         info = jitted._jit_info
         fields = (
-            "donate_argnums", "donate_argnames", "device", "backend", "in_shardings_treedef",
-            "in_shardings_leaves", "out_shardings_treedef", "out_shardings_leaves",
-            "in_layouts_treedef", "in_layouts_leaves", "out_layouts_treedef", "out_layouts_leaves",
+            "donate_argnums",
+            "donate_argnames",
+            "device",
+            "backend",
+            "in_shardings_treedef",
+            "in_shardings_leaves",
+            "out_shardings_treedef",
+            "out_shardings_leaves",
+            "in_layouts_treedef",
+            "in_layouts_leaves",
+            "out_layouts_treedef",
+            "out_layouts_leaves",
             "compiler_options_kvs",
-        )  # fmt: skip
+        )
         keys = self.cache_keys(**{name: getattr(info, name) for name in fields})
         pjit = self.pjit(
-            self.function_name(function), function, cache_miss, info.static_argnums,
-            info.static_argnames, keys, self.registry, self.shard_arg,
+            self.function_name(function),
+            function,
+            cache_miss,
+            info.static_argnums,
+            info.static_argnames,
+            keys,
+            self.registry,
+            self.shard_arg,
             self.global_cache(keys.contains_explicit_attributes),
-        )  # fmt: skip
+        )
         hooked: Any = functools.wraps(function)(pjit)
         # What methods of JAX's class (lower, trace, eval_shape) look for.
         hooked._fun, hooked._jit_info = function, info

@@ -70,9 +70,11 @@ class Plan:
     """
 
     def __init__(
-        self, closed: Any, symbolic: tuple[Any, Evaluate] | None = None,
+        self,
+        closed: Any,
+        symbolic: tuple[Any, Evaluate] | None = None,
         known: dict[int, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._closed = closed
         self._symbolic = symbolic
         self._inner: dict[int, Plan] = {}
@@ -104,8 +106,9 @@ class Plan:
     def function(self, sizes: Sizes) -> Callable[..., list[Any]]:
         """The function of NumPy arrays for these sizes."""
         avals: dict[int, Aval] = {}
-        steps = [self._closed_step(s, sizes, avals) if isinstance(s, _Open) else s
-                 for s in self._steps]  # fmt: skip
+        steps = [
+            self._closed_step(s, sizes, avals) if isinstance(s, _Open) else s for s in self._steps
+        ]
         if len(steps) <= _MOST_LINES:
             if self._code is None:
                 self._code = self._written()
@@ -160,10 +163,15 @@ class Plan:
             lines += [f"  {names[k]} = None" for k in step.dead]
         results = ", ".join(map(name, self._outputs))
         given = [*(f"f{i}" for i in range(len(steps))), *(f"c{i}" for i in range(len(constants)))]
-        source = "\n".join([
-            f"def make({', '.join(given)}):", f" def run({', '.join(inputs)}):", *lines,
-            f"  return [{results}]", " return run",
-        ])  # fmt: skip
+        source = "\n".join(
+            [
+                f"def make({', '.join(given)}):",
+                f" def run({', '.join(inputs)}):",
+                *lines,
+                f"  return [{results}]",
+                " return run",
+            ]
+        )
         return _maker(source), constants
 
     # -- steps -------------------------------------------------------------------------------------

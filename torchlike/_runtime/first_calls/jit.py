@@ -44,11 +44,16 @@ class Form(Protocol):
 
 
 def jit(
-    function: Callable[..., Any], *, name: str = "", template: Template | None = None,
-    families: dict[Any, Family] | None = None, like: Any = None,
-    patience: Callable[[Any], float] | None = None, op: Callable[[], str] | None = None,
+    function: Callable[..., Any],
+    *,
+    name: str = "",
+    template: Template | None = None,
+    families: dict[Any, Family] | None = None,
+    like: Any = None,
+    patience: Callable[[Any], float] | None = None,
+    op: Callable[[], str] | None = None,
     **options: Any,
-) -> Form:  # fmt: skip
+) -> Form:
     """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
 
     The signature is what ``jax.jit`` compiles for: tree, shapes and dtypes of the arguments. On
@@ -70,9 +75,15 @@ def jit(
     them. Without it they are not looked at.
     """
     return FirstCalls(
-        function, name=name, template=template, families=families, like=like, patience=patience,
-        op=op, **options,
-    ).form()  # fmt: skip
+        function,
+        name=name,
+        template=template,
+        families=families,
+        like=like,
+        patience=patience,
+        op=op,
+        **options,
+    ).form()
 
 
 def call(form: Form, *args: Any) -> Any:
@@ -107,16 +118,31 @@ class FirstCalls:
     """
 
     __slots__ = (
-        "_by_avals", "_compiled", "_families", "_function", "_like", "_name", "_op", "_options",
-        "_patience", "_programs", "_template",
-    )  # fmt: skip
+        "_by_avals",
+        "_compiled",
+        "_families",
+        "_function",
+        "_like",
+        "_name",
+        "_op",
+        "_options",
+        "_patience",
+        "_programs",
+        "_template",
+    )
 
     def __init__(
-        self, function: Callable[..., Any], *, name: str = "", template: Template | None = None,
-        families: dict[Any, Family] | None = None, like: Any = None,
-        patience: Callable[[Any], float] | None = None, op: Callable[[], str] | None = None,
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str = "",
+        template: Template | None = None,
+        families: dict[Any, Family] | None = None,
+        like: Any = None,
+        patience: Callable[[Any], float] | None = None,
+        op: Callable[[], str] | None = None,
         **options: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._function = function
         self._options = options
         self._name = name or getattr(function, "__name__", "?")
@@ -149,9 +175,11 @@ class FirstCalls:
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
-        if self._op is not None and mixed_operands.installed.refuse is not None and (
-            mixed_operands.met(self._op(), jax.tree.leaves((args, kwargs)))
-        ):  # fmt: skip
+        if (
+            self._op is not None
+            and mixed_operands.installed.refuse is not None
+            and (mixed_operands.met(self._op(), jax.tree.leaves((args, kwargs))))
+        ):
             return self._compiled(*args, **kwargs)[0], None, True  # allowed here: asked again
         if not host().is_default:
             op = None if self._op is None else self._op()
@@ -381,8 +409,10 @@ class FirstCalls:
         record.compiling_seconds += perf_counter() - began
         log.info(
             "%s is compiled after %d calls: %.0f ms",
-            self._name, program.calls, 1e3 * (perf_counter() - began),
-        )  # fmt: skip
+            self._name,
+            program.calls,
+            1e3 * (perf_counter() - began),
+        )
         return found
 
 

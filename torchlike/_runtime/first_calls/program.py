@@ -57,9 +57,20 @@ class Program:
     """What is known of one signature."""
 
     __slots__ = (
-        "_enter", "avals", "calls", "calls_left", "dtypes", "function", "is_single", "numbers",
-        "plan", "record", "sizes", "stays", "structure",
-    )  # fmt: skip
+        "_enter",
+        "avals",
+        "calls",
+        "calls_left",
+        "dtypes",
+        "function",
+        "is_single",
+        "numbers",
+        "plan",
+        "record",
+        "sizes",
+        "stays",
+        "structure",
+    )
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -81,9 +92,16 @@ class Program:
         self.is_single = False
 
     def describe(
-        self, plan: Plan, sizes: Sizes, calls: int, stays: bool, dtypes: list[Any], avals: Any,
-        structure: Any, leaves: list[Any],
-    ) -> None:  # fmt: skip
+        self,
+        plan: Plan,
+        sizes: Sizes,
+        calls: int,
+        stays: bool,
+        dtypes: list[Any],
+        avals: Any,
+        structure: Any,
+        leaves: list[Any],
+    ) -> None:
         """Fill in what tracing found out; ``leaves`` are operands as in each call. Raises
         Unsupported."""
         if any(len(a.shape) > MOST_DIMENSIONS for a in avals):
@@ -92,9 +110,10 @@ class Program:
         self.calls_left, self.stays = calls, stays
         self.dtypes, self.avals, self.structure = dtypes, list(avals), structure
         self.numbers = [
-            (i, dtype) for i, (leaf, dtype) in enumerate(zip(leaves, dtypes, strict=True))
+            (i, dtype)
+            for i, (leaf, dtype) in enumerate(zip(leaves, dtypes, strict=True))
             if type(leaf) in NUMBERS
-        ]  # fmt: skip
+        ]
         self.is_single = structure == _LEAF
         if calls:
             self._set_function(plan)

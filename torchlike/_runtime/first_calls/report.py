@@ -22,18 +22,29 @@ class Report:
         table = _table.Table(title="first calls", title_justify="left")
         table.add_column("operation", no_wrap=True)
         for name in (
-            "by NumPy: traces", "from other sizes", "calls", "ms", "compiled", "after calls", "ms",
-        ):  # fmt: skip
+            "by NumPy: traces",
+            "from other sizes",
+            "calls",
+            "ms",
+            "compiled",
+            "after calls",
+            "ms",
+        ):
             table.add_column(name, justify="right")
         table.add_column("compiled at once because")
         for row in (*self.rows, _total(self.rows)):
             table.add_row(
-                row.name, str(row.programs), str(row.specialised), str(row.calls),
-                f"{1e3 * (row.making_seconds + row.calling_seconds):.1f}", str(row.compiled),
-                _span(row.compiled_after), f"{1e3 * row.compiling_seconds:.1f}",
+                row.name,
+                str(row.programs),
+                str(row.specialised),
+                str(row.calls),
+                f"{1e3 * (row.making_seconds + row.calling_seconds):.1f}",
+                str(row.compiled),
+                _span(row.compiled_after),
+                f"{1e3 * row.compiling_seconds:.1f}",
                 ", ".join(f"{reason} ({n})" for reason, n in row.reasons.items()),
                 end_section=row is (self.rows[-1] if self.rows else None),
-            )  # fmt: skip
+            )
         return table
 
     def __str__(self) -> str:
@@ -72,8 +83,13 @@ def _total(rows: list[Record]) -> Record:
     total = Record("all")
     for row in rows:
         for name in (
-            "programs", "specialised", "calls", "making_seconds", "calling_seconds", "compiled",
+            "programs",
+            "specialised",
+            "calls",
+            "making_seconds",
+            "calling_seconds",
+            "compiled",
             "compiling_seconds",
-        ):  # fmt: skip
+        ):
             setattr(total, name, getattr(total, name) + getattr(row, name))
     return total

@@ -61,16 +61,28 @@ class _SignalError(BaseException):
 class Worker:
     """One process, its output and the file for its error."""
 
-    def __init__(self, process: subprocess.Popen[bytes], rank: int, local_rank: int, output: Output,
-                 error_file: Path) -> None:  # fmt: skip
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        rank: int,
+        local_rank: int,
+        output: Output,
+        error_file: Path,
+    ) -> None:
         self.process, self.rank, self.local_rank = process, rank, local_rank
         self.output, self.error_file = output, error_file
 
     def failure(self) -> Failure:
         """What to say of it, which has failed."""
         assert self.process.returncode is not None
-        return Failure(self.rank, self.local_rank, self.process.pid, self.process.returncode,
-                       self.error_file, time.time())  # fmt: skip
+        return Failure(
+            self.rank,
+            self.local_rank,
+            self.process.pid,
+            self.process.returncode,
+            self.error_file,
+            time.time(),
+        )
 
 
 class Agent:
@@ -136,15 +148,25 @@ class Agent:
     ) -> dict[str, str]:
         o = self.options
         own = {
-            "LOCAL_RANK": local_rank, "RANK": rank, "GROUP_RANK": o.node_rank,
-            "ROLE_RANK": rank, "ROLE_NAME": o.role, "LOCAL_WORLD_SIZE": o.nproc,
-            "WORLD_SIZE": size, "GROUP_WORLD_SIZE": o.nodes, "ROLE_WORLD_SIZE": size,
-            "MASTER_ADDR": o.host, "MASTER_PORT": o.port,
+            "LOCAL_RANK": local_rank,
+            "RANK": rank,
+            "GROUP_RANK": o.node_rank,
+            "ROLE_RANK": rank,
+            "ROLE_NAME": o.role,
+            "LOCAL_WORLD_SIZE": o.nproc,
+            "WORLD_SIZE": size,
+            "GROUP_WORLD_SIZE": o.nodes,
+            "ROLE_WORLD_SIZE": size,
+            "MASTER_ADDR": o.host,
+            "MASTER_PORT": o.port,
             "TORCHELASTIC_RESTART_COUNT": self.attempt,
-            "TORCHELASTIC_MAX_RESTARTS": o.max_restarts, "TORCHELASTIC_RUN_ID": o.run_id,
-            "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_ERROR_FILE": error_file,
-            LAUNCHER.name: os.getpid(), SECRET.name: os.fsdecode(self._secret),
-        }  # fmt: skip
+            "TORCHELASTIC_MAX_RESTARTS": o.max_restarts,
+            "TORCHELASTIC_RUN_ID": o.run_id,
+            "TORCHELASTIC_USE_AGENT_STORE": "True",
+            "TORCHELASTIC_ERROR_FILE": error_file,
+            LAUNCHER.name: os.getpid(),
+            SECRET.name: os.fsdecode(self._secret),
+        }
         environment = {**os.environ, **{name: str(value) for name, value in own.items()}}
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if o.nproc > 1:
@@ -168,12 +190,19 @@ class Agent:
             folder.mkdir(parents=True, exist_ok=True)
             rank = first + local
             error_file = folder / "error.json"
-            output = Output(folder, o.redirects.get(local, 0), o.tee.get(local, 0),
-                            o.shown is None or local in o.shown, f"[{o.role}{rank}]:")  # fmt: skip
+            output = Output(
+                folder,
+                o.redirects.get(local, 0),
+                o.tee.get(local, 0),
+                o.shown is None or local in o.shown,
+                f"[{o.role}{rank}]:",
+            )
             process: Any = subprocess.Popen(
-                self._command(), env=self._environment(rank, local, size, error_file),
-                preexec_fn=_ends_with_launcher if o.without_python else None, **output.streams,
-            )  # fmt: skip
+                self._command(),
+                env=self._environment(rank, local, size, error_file),
+                preexec_fn=_ends_with_launcher if o.without_python else None,
+                **output.streams,
+            )
             output.follow(process)
             self._workers.append(Worker(process, rank, local, output, error_file))
         if o.node_rank == 0 and size > 1:
@@ -277,8 +306,10 @@ class Agent:
                     time.sleep(2 * _ASK)  # so that the other launchers hear of it
                 return 1
             self.attempt += 1
-            print(f"torchlike: starting all workers again, {self.attempt} of {o.max_restarts}",
-                  file=sys.stderr)  # fmt: skip
+            print(
+                f"torchlike: starting all workers again, {self.attempt} of {o.max_restarts}",
+                file=sys.stderr,
+            )
 
 
 def _ends_with_launcher() -> None:

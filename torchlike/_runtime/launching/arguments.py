@@ -51,8 +51,10 @@ def _options(given: argparse.Namespace) -> Options:
     if ":" in given.nnodes:
         least, _, most = given.nnodes.partition(":")
         if least != most:
-            raise ValueError(f"--nnodes {given.nnodes}: the number of nodes cannot change while a "
-                             "program runs; give one number")  # fmt: skip
+            raise ValueError(
+                f"--nnodes {given.nnodes}: the number of nodes cannot change while a "
+                "program runs; give one number"
+            )
         given.nnodes = least
     nodes = int(given.nnodes)
     if nodes < 1 or nproc < 1:
@@ -60,8 +62,11 @@ def _options(given: argparse.Namespace) -> Options:
     host, port = given.master_addr, given.master_port
     node_rank: int | None = given.node_rank
     if given.rdzv_endpoint and not given.standalone:
-        host, _, text = given.rdzv_endpoint.rpartition(":") if ":" in given.rdzv_endpoint else (
-            given.rdzv_endpoint, "", "")  # fmt: skip
+        host, _, text = (
+            given.rdzv_endpoint.rpartition(":")
+            if ":" in given.rdzv_endpoint
+            else (given.rdzv_endpoint, "", "")
+        )
         port = int(text) if text else _DEFAULT_PORT
     if given.standalone or (nodes == 1 and port is None):
         host, port, nodes, node_rank = "127.0.0.1", port or None, 1, 0
@@ -74,13 +79,25 @@ def _options(given: argparse.Namespace) -> Options:
     settings = dict(part.partition("=")[::2] for part in given.rdzv_conf.split(",") if part)
     log_dir = Path(given.log_dir) if given.log_dir else None
     return Options(
-        given.script, given.args, nproc, nodes, 0 if nodes == 1 else node_rank, host, port or None,
-        given.rdzv_id, given.max_restarts,
+        given.script,
+        given.args,
+        nproc,
+        nodes,
+        0 if nodes == 1 else node_rank,
+        host,
+        port or None,
+        given.rdzv_id,
+        given.max_restarts,
         float(settings.get("join_timeout", settings.get("timeout", 600))),
-        min(given.monitor_interval, 0.5), log_dir, _by_rank(given.redirects, nproc),
-        _by_rank(given.tee, nproc), _ranks(given.local_ranks_filter), given.role, given.module,
+        min(given.monitor_interval, 0.5),
+        log_dir,
+        _by_rank(given.redirects, nproc),
+        _by_rank(given.tee, nproc),
+        _ranks(given.local_ranks_filter),
+        given.role,
+        given.module,
         given.no_python,
-    )  # fmt: skip
+    )
 
 
 def _processes(text: str) -> int:
@@ -126,31 +143,47 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 
     known = os.environ.get
     add("nnodes", "how many launchers start it together", default=known("PET_NNODES", "1"))
-    add("nproc-per-node", "how many processes this one starts: a number, cpu, gpu or auto",
-        default=known("PET_NPROC_PER_NODE", "1"))  # fmt: skip
+    add(
+        "nproc-per-node",
+        "how many processes this one starts: a number, cpu, gpu or auto",
+        default=known("PET_NPROC_PER_NODE", "1"),
+    )
     add("node-rank", "this launcher's number", type=int, default=None)
     add("master-addr", "address of launcher 0", default="127.0.0.1")
     add("master-port", "port of launcher 0 (one launcher: any that is free)", type=int)
     add("rdzv-endpoint", "HOST:PORT of launcher 0", default=known("PET_RDZV_ENDPOINT", ""))
-    add("rdzv-backend", "static (launchers have a --node-rank) or c10d", default="static",
-        choices=("static", "c10d"))  # fmt: skip
+    add(
+        "rdzv-backend",
+        "static (launchers have a --node-rank) or c10d",
+        default="static",
+        choices=("static", "c10d"),
+    )
     add("rdzv-id", "the program's name among launchers", default="none")
     add("rdzv-conf", "timeout=SECONDS for launchers to come", default="")
     add("standalone", "one launcher, on any port", action="store_true")
     add("max-restarts", "start all again so often when one fails", type=int, default=0)
     add("monitor-interval", "seconds between two looks at the processes", type=float, default=0.1)
-    add("start-method", "taken and not used: processes start anew", default="spawn",
-        choices=("spawn", "fork", "forkserver"))  # fmt: skip
+    add(
+        "start-method",
+        "taken and not used: processes start anew",
+        default="spawn",
+        choices=("spawn", "fork", "forkserver"),
+    )
     add("role", "what log lines begin with", default="default")
     add("log-dir", "folder for what processes write", default="")
     parser.add_argument(
-        "-r", "--redirects", default="0",
+        "-r",
+        "--redirects",
+        default="0",
         help="what goes to files: 0 nothing, 1 stdout, 2 stderr, 3 both; 0:1,1:3 by local rank",
-    )  # fmt: skip
+    )
     parser.add_argument("-t", "--tee", default="0", help="what goes to files and to the console")
     add("local-ranks-filter", "show these local ranks alone: 0,1", default="")
-    add("local-addr", "taken and not used: launchers are reached where they connect from",
-        default=None)  # fmt: skip
+    add(
+        "local-addr",
+        "taken and not used: launchers are reached where they connect from",
+        default=None,
+    )
     parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
     add("no-python", "SCRIPT is a program", action="store_true")
     add("run-path", "SCRIPT runs by its path, as it does anyway", action="store_true")

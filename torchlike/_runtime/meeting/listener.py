@@ -36,8 +36,13 @@ def most_connections() -> int:
 class Listener:
     """Serves whoever connects to a socket and knows the secret, until it is closed."""
 
-    def __init__(self, listening: socket.socket, secret: bytes,
-                 serve: Callable[[socket.socket], None], name: str) -> None:  # fmt: skip
+    def __init__(
+        self,
+        listening: socket.socket,
+        secret: bytes,
+        serve: Callable[[socket.socket], None],
+        name: str,
+    ) -> None:
         self.port: int = listening.getsockname()[1]
         self._socket, self._secret, self._serve_one, self._name = listening, secret, serve, name
         self._open: set[socket.socket] = set()
@@ -61,8 +66,9 @@ class Listener:
                 continue
             self._asked.acquire()
             self._open.add(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True,
-                             name=f"{self._name}'s client").start()  # fmt: skip
+            threading.Thread(
+                target=self._serve, args=(connection,), daemon=True, name=f"{self._name}'s client"
+            ).start()
 
     def _admit(self, connection: socket.socket) -> bool:
         try:

@@ -61,8 +61,14 @@ class Server:
         DistNetworkError: the port is in use.
     """
 
-    def __init__(self, host: str, port: int, table: Table | None = None,
-                 descriptor: int | None = None, secret: bytes = b"") -> None:  # fmt: skip
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        table: Table | None = None,
+        descriptor: int | None = None,
+        secret: bytes = b"",
+    ) -> None:
         self.table = Table() if table is None else table
         if descriptor is not None:
             taken = socket.socket(fileno=os.dup(descriptor))

@@ -19,9 +19,12 @@ _ABSENT = (*_RECURRENT, nn.EmbeddingBag, nn.Embedding)
 
 
 def quantize_dynamic(
-    model: Module, qconfig_spec: Any = None, dtype: Any = absent_dtypes.DTYPES["qint8"],
-    mapping: dict[type, Any] | None = None, inplace: bool = False,
-) -> Module:  # fmt: skip
+    model: Module,
+    qconfig_spec: Any = None,
+    dtype: Any = absent_dtypes.DTYPES["qint8"],
+    mapping: dict[type, Any] | None = None,
+    inplace: bool = False,
+) -> Module:
     """A copy of a model (the model itself with ``inplace``) in evaluation mode, whose submodules
     ``nn.Linear`` and ``nn.LSTM`` have weights of int8 and quantize their inputs as they come.
 

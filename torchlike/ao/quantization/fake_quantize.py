@@ -68,9 +68,13 @@ class FakeQuantize(FakeQuantizeBase):
     """
 
     def __init__(
-        self, observer: Any = MovingAverageMinMaxObserver, quant_min: int | None = None,
-        quant_max: int | None = None, is_dynamic: bool = False, **observer_kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        observer: Any = MovingAverageMinMaxObserver,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        is_dynamic: bool = False,
+        **observer_kwargs: Any,
+    ) -> None:
         super().__init__()
         if quant_min is not None and quant_max is not None:
             if quant_min > quant_max:
@@ -131,7 +135,7 @@ class FakeQuantize(FakeQuantizeBase):
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any
-    ) -> None:  # fmt: skip
+    ) -> None:
         for name in ("scale", "zero_point"):
             if prefix + name in state_dict:
                 getattr(self, name).resize_(state_dict[prefix + name].shape)
@@ -146,9 +150,12 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
     """
 
     def __init__(
-        self, observer: Any = MovingAverageMinMaxObserver, quant_min: int = 0,
-        quant_max: int = 255, **observer_kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        observer: Any = MovingAverageMinMaxObserver,
+        quant_min: int = 0,
+        quant_max: int = 255,
+        **observer_kwargs: Any,
+    ) -> None:
         super().__init__(observer, quant_min, quant_max, **observer_kwargs)
         if not isinstance(
             self.activation_post_process,
@@ -164,10 +171,20 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
     def forward(self, X: Tensor) -> Tensor:
         watcher = self.activation_post_process
         return _torch["fused_moving_avg_obs_fake_quant"](
-            X, self.observer_enabled, self.fake_quant_enabled, watcher.min_val, watcher.max_val,
-            self.scale, self.zero_point, watcher.averaging_constant, watcher.quant_min,
-            watcher.quant_max, self.ch_axis, self.is_per_channel, self.is_symmetric_quant,
-        )  # fmt: skip
+            X,
+            self.observer_enabled,
+            self.fake_quant_enabled,
+            watcher.min_val,
+            watcher.max_val,
+            self.scale,
+            self.zero_point,
+            watcher.averaging_constant,
+            watcher.quant_min,
+            watcher.quant_max,
+            self.ch_axis,
+            self.is_per_channel,
+            self.is_symmetric_quant,
+        )
 
     def extra_repr(self) -> str:
         watcher = self.activation_post_process
@@ -183,21 +200,36 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
 _TENSOR = {"dtype": _qint8, "qscheme": qschemes.per_tensor_symmetric}
 _CHANNELS = {"dtype": _qint8, "qscheme": qschemes.per_channel_symmetric}
 default_fake_quant = FakeQuantize.with_args(
-    observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, dtype=_quint8,
-    qscheme=qschemes.per_tensor_affine, reduce_range=True,
-)  # fmt: skip
+    observer=MovingAverageMinMaxObserver,
+    quant_min=0,
+    quant_max=255,
+    dtype=_quint8,
+    qscheme=qschemes.per_tensor_affine,
+    reduce_range=True,
+)
 default_weight_fake_quant = FakeQuantize.with_args(
-    observer=MovingAverageMinMaxObserver, quant_min=-128, quant_max=127, reduce_range=False,
+    observer=MovingAverageMinMaxObserver,
+    quant_min=-128,
+    quant_max=127,
+    reduce_range=False,
     **_TENSOR,
-)  # fmt: skip
+)
 default_per_channel_weight_fake_quant = FakeQuantize.with_args(
-    observer=MovingAveragePerChannelMinMaxObserver, quant_min=-128, quant_max=127,
-    reduce_range=False, ch_axis=0, **_CHANNELS,
-)  # fmt: skip
+    observer=MovingAveragePerChannelMinMaxObserver,
+    quant_min=-128,
+    quant_max=127,
+    reduce_range=False,
+    ch_axis=0,
+    **_CHANNELS,
+)
 default_dynamic_fake_quant = FakeQuantize.with_args(
-    observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, is_dynamic=True,
-    dtype=_quint8, averaging_constant=1,
-)  # fmt: skip
+    observer=MovingAverageMinMaxObserver,
+    quant_min=0,
+    quant_max=255,
+    is_dynamic=True,
+    dtype=_quint8,
+    averaging_constant=1,
+)
 default_fused_act_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
     observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, dtype=_quint8
 )

@@ -19,10 +19,16 @@ from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 _RANGES = {
-    "qint8": (-128, 127), "int8": (-128, 127), "quint8": (0, 255), "uint8": (0, 255),
-    "int16": (-(2**15), 2**15 - 1), "uint16": (0, 2**16 - 1), "quint4x2": (0, 15),
-    "qint32": (-(2**31), 2**31 - 1), "int32": (-(2**31), 2**31 - 1),
-}  # fmt: skip
+    "qint8": (-128, 127),
+    "int8": (-128, 127),
+    "quint8": (0, 255),
+    "uint8": (0, 255),
+    "int16": (-(2**15), 2**15 - 1),
+    "uint16": (0, 2**16 - 1),
+    "quint4x2": (0, 15),
+    "qint32": (-(2**31), 2**31 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+}
 _quint8, _qint8 = absent_dtypes.DTYPES["quint8"], absent_dtypes.DTYPES["qint8"]
 
 
@@ -86,10 +92,16 @@ class UniformQuantizationObserverBase(ObserverBase):
     """An observer of a range that levels of equal distance cover."""
 
     def __init__(
-        self, dtype: Any = _quint8, qscheme: _QScheme = qschemes.per_tensor_affine,
-        reduce_range: bool = False, quant_min: int | None = None, quant_max: int | None = None,
-        eps: float = float(np.finfo(np.float32).eps), is_dynamic: bool = False, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        dtype: Any = _quint8,
+        qscheme: _QScheme = qschemes.per_tensor_affine,
+        reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        eps: float = float(np.finfo(np.float32).eps),
+        is_dynamic: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype, is_dynamic)
         self.qscheme, self.reduce_range = qscheme, reduce_range
         self.register_buffer("eps", tensor([eps]))
@@ -113,9 +125,9 @@ class UniformQuantizationObserverBase(ObserverBase):
         least, most = self.quant_min, self.quant_max
         if _unseen(min_val, max_val):
             warnings.warn(
-                "must run observer before calling calculate_qparams. "
-                "Returning default values.", stacklevel=3,
-            )  # fmt: skip
+                "must run observer before calling calculate_qparams. Returning default values.",
+                stacklevel=3,
+            )
             return tensor([1.0]), tensor([0])
         middle = {"quint8": 128, "uint8": 128, "uint16": 2**15}.get(name_of(self.dtype), 0)
         if middle == 128 and self.has_customized_qrange:
@@ -188,9 +200,12 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
     """
 
     def __init__(
-        self, ch_axis: int = 0, dtype: Any = _quint8,
-        qscheme: _QScheme = qschemes.per_channel_affine, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        ch_axis: int = 0,
+        dtype: Any = _quint8,
+        qscheme: _QScheme = qschemes.per_channel_affine,
+        **kwargs: Any,
+    ) -> None:
         if not qscheme.is_per_channel:
             raise NotImplementedError(
                 "PerChannelMinMaxObserver's qscheme only support "
@@ -226,7 +241,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any
-    ) -> None:  # fmt: skip
+    ) -> None:
         for name in ("min_val", "max_val"):
             if prefix + name in state_dict:
                 getattr(self, name).resize_(state_dict[prefix + name].shape)

@@ -21,9 +21,14 @@ def check_range(quant_min: int, quant_max: int) -> None:
 
 
 def determine_qparams(
-    min_val: Tensor, max_val: Tensor, least: int, most: int, scheme: _QScheme, eps: Tensor,
+    min_val: Tensor,
+    max_val: Tensor,
+    least: int,
+    most: int,
+    scheme: _QScheme,
+    eps: Tensor,
     middle: int,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """Scales and zero points, (channels,) or (1,), with which the levels ``least`` to ``most`` lie
     over the numbers ``min_val`` to ``max_val``.
 

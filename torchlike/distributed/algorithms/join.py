@@ -68,9 +68,12 @@ class Join:
     """
 
     def __init__(
-        self, joinables: list[Any], enable: bool = True, throw_on_early_termination: bool = False,
+        self,
+        joinables: list[Any],
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not joinables:
             raise ValueError("The join context manager requires at least one joinable")
         self._hooks = [joinable.join_hook(**kwargs) for joinable in joinables]
@@ -87,9 +90,11 @@ class Join:
         pass
 
     def __exit__(
-        self, type: type[BaseException] | None, value: BaseException | None,
+        self,
+        type: type[BaseException] | None,
+        value: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not self._enable or type:
             return
         is_last = True

@@ -20,8 +20,18 @@ from torchlike.distributed.checkpoint.orbax_storage import (
 )
 
 __all__ = [
-    "CheckpointException", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader",
-    "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter",
-    "OrbaxStorageReader", "OrbaxStorageWriter", "async_save", "load", "load_state_dict", "save",
+    "CheckpointException",
+    "DefaultLoadPlanner",
+    "DefaultSavePlanner",
+    "FileSystemReader",
+    "FileSystemWriter",
+    "HuggingFaceStorageReader",
+    "HuggingFaceStorageWriter",
+    "OrbaxStorageReader",
+    "OrbaxStorageWriter",
+    "async_save",
+    "load",
+    "load_state_dict",
+    "save",
     "save_state_dict",
-]  # fmt: skip
+]

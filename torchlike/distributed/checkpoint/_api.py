@@ -50,9 +50,7 @@ class _Snapshot:
 
 def _states(state_dict: dict[str, Any]) -> dict[str, Any]:
     """The state dict, with stateful objects asked for theirs."""
-    return {
-        k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()
-    }  # fmt: skip
+    return {k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()}
 
 
 def _folder(checkpoint_id: Any, storage: Any) -> Path:
@@ -77,10 +75,15 @@ def _processes(no_dist: bool) -> tuple[int, int]:
 
 
 def save(
-    state_dict: dict[str, Any], *, checkpoint_id: Any = None,
-    storage_writer: FileSystemWriter | None = None, planner: Any = None, process_group: Any = None,
-    no_dist: bool = False, use_collectives: bool = True,
-) -> None:  # fmt: skip
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: Any = None,
+    process_group: Any = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> None:
     """Save tensors, nested dictionaries of them, stateful objects and plain values into a folder.
 
     A save into a folder that has a checkpoint replaces it in one step: killed before its end it
@@ -95,11 +98,17 @@ def save(
 
 
 def async_save(
-    state_dict: dict[str, Any], *, checkpoint_id: Any = None,
-    storage_writer: FileSystemWriter | None = None, planner: Any = None, process_group: Any = None,
-    async_checkpointer_type: Any = None, async_stager: Any = None, no_dist: bool = False,
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: Any = None,
+    process_group: Any = None,
+    async_checkpointer_type: Any = None,
+    async_stager: Any = None,
+    no_dist: bool = False,
     use_collectives: bool = True,
-) -> Future[None]:  # fmt: skip
+) -> Future[None]:
     """``save`` in another thread, of the values that there are now; saves end one after the other.
 
     Nothing is copied: arrays do not change, and a step that comes before the end writes elsewhere.
@@ -116,16 +125,18 @@ def async_save(
             "script's; use save()"
         )
     snapshot, writer = _Snapshot(state_dict), storage_writer or FileSystemWriter(folder)
-    return _writer.submit(
-        writer.write, folder, snapshot.arrays, snapshot.objects, rank, count
-    )  # fmt: skip
+    return _writer.submit(writer.write, folder, snapshot.arrays, snapshot.objects, rank, count)
 
 
 def load(
-    state_dict: dict[str, Any], *, checkpoint_id: Any = None,
-    storage_reader: FileSystemReader | None = None, planner: Any = None, process_group: Any = None,
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_reader: FileSystemReader | None = None,
+    planner: Any = None,
+    process_group: Any = None,
     no_dist: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Fill a state dict from a folder, in place: tensors where they lie, on whatever mesh; other
     values are replaced; stateful objects are told theirs.
 
@@ -184,16 +195,24 @@ def _put(leaf: Leaf, found: Tensor) -> None:
 
 
 def load_state_dict(
-    state_dict: dict[str, Any], storage_reader: Any, process_group: Any = None,
-    coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None,
-) -> None:  # fmt: skip
+    state_dict: dict[str, Any],
+    storage_reader: Any,
+    process_group: Any = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: Any = None,
+) -> None:
     """The old name of ``load``."""
     load(state_dict, storage_reader=storage_reader, planner=planner, no_dist=no_dist)
 
 
 def save_state_dict(
-    state_dict: dict[str, Any], storage_writer: Any, process_group: Any = None,
-    coordinator_rank: int = 0, no_dist: bool = False, planner: Any = None,
-) -> None:  # fmt: skip
+    state_dict: dict[str, Any],
+    storage_writer: Any,
+    process_group: Any = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: Any = None,
+) -> None:
     """The old name of ``save``."""
     save(state_dict, storage_writer=storage_writer, planner=planner, no_dist=no_dist)

@@ -95,9 +95,10 @@ def _listed(left: Path) -> set[str]:
         return set()
     lines = listed.read_bytes().decode(errors="replace").split("\n")
     return {
-        name for identity, _, name in (line.partition(" ") for line in lines)
+        name
+        for identity, _, name in (line.partition(" ") for line in lines)
         if identity and is_plain(name) and identity == _identity(left.parent / name)
-    }  # fmt: skip
+    }
 
 
 def _identity(path: Path) -> str:

@@ -65,14 +65,16 @@ def commit(new: Beside, index: Index) -> None:
         former = named(new.folder)
     except RuntimeError:  # what a damaged index says is no reason to remove anything
         former = set()
-    text = json.dumps({
-        "format": _FORMAT,
-        "tensors": {
-            name: {"dtype": h.dtype, "shape": h.shape, "pieces": h.pieces}
-            for name, h in index.tensors.items()
-        },
-        "objects": index.objects,
-    })  # fmt: skip
+    text = json.dumps(
+        {
+            "format": _FORMAT,
+            "tensors": {
+                name: {"dtype": h.dtype, "shape": h.shape, "pieces": h.pieces}
+                for name, h in index.tensors.items()
+            },
+            "objects": index.objects,
+        }
+    )
     new.replace(INDEX, text, filter(OURS.fullmatch, former))
 
 

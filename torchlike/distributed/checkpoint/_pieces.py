@@ -69,9 +69,7 @@ def write(folder: Path, prefix: str, sources: Iterable[Source]) -> list[tuple[st
 def write_file(path: Path, sources: Iterable[Source]) -> list[tuple[str, Piece]]:
     """Write parts into one new file, on the disk when this returns."""
     group = list(sources)
-    keys = [
-        s.name if s.is_whole else f"{s.name}@{','.join(map(str, s.start))}" for s in group
-    ]  # fmt: skip
+    keys = [s.name if s.is_whole else f"{s.name}@{','.join(map(str, s.start))}" for s in group]
     arrays = dict(zip(keys, (s.array for s in group), strict=True))
     with whole_files.writing(path) as file:
         starts = safetensors_files.write(file, arrays)
@@ -95,9 +93,12 @@ def _groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
 
 
 def read(
-    folder: Path, pieces: Iterable[Piece], dtype: str, index: tuple[slice, ...],
+    folder: Path,
+    pieces: Iterable[Piece],
+    dtype: str,
+    index: tuple[slice, ...],
     shape: tuple[int, ...],
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """A part of a tensor of this shape, put together from the pieces that it meets.
 
     RuntimeError for files that are damaged: they are looked at before memory is taken.
@@ -106,9 +107,7 @@ def read(
     met: list[tuple[list[int], list[int], Piece, np.ndarray]] = []
     for p in pieces:
         low = [max(a, s) for (a, _), s in zip(bounds, p.start, strict=True)]
-        high = [
-            min(b, s + n) for (_, b), s, n in zip(bounds, p.start, p.size, strict=True)
-        ]  # fmt: skip
+        high = [min(b, s + n) for (_, b), s, n in zip(bounds, p.start, p.size, strict=True)]
         if all(a < b for a, b in zip(low, high, strict=True)):
             met.append((low, high, p, _mapped(folder, p, jnp.dtype(dtype))))
     _check_apart(folder, [(low, high) for low, high, _, _ in met])
@@ -119,9 +118,7 @@ def read(
     found = np.empty(wanted, jnp.dtype(dtype))
     for low, high, p, held in met:
         inner = tuple(slice(a - s, b - s) for a, b, s in zip(low, high, p.start, strict=True))
-        outer = tuple(
-            slice(a - s, b - s) for a, b, (s, _) in zip(low, high, bounds, strict=True)
-        )  # fmt: skip
+        outer = tuple(slice(a - s, b - s) for a, b, (s, _) in zip(low, high, bounds, strict=True))
         found[outer] = held[inner]
     return found
 

@@ -18,10 +18,13 @@ class DefaultSavePlanner:
     written once, whatever is said of copies. NotImplementedError for names that are not joined."""
 
     def __init__(
-        self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True,
-        dedup_replicated_tensors: bool | None = None, dedup_save_to_lowest_rank: bool = False,
+        self,
+        flatten_state_dict: bool = True,
+        flatten_sharded_tensors: bool = True,
+        dedup_replicated_tensors: bool | None = None,
+        dedup_save_to_lowest_rank: bool = False,
         enable_plan_caching: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         _flat(flatten_state_dict, flatten_sharded_tensors)
 
 
@@ -31,9 +34,11 @@ class DefaultLoadPlanner:
     ``DefaultSavePlanner``."""
 
     def __init__(
-        self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True,
+        self,
+        flatten_state_dict: bool = True,
+        flatten_sharded_tensors: bool = True,
         allow_partial_load: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         _flat(flatten_state_dict, flatten_sharded_tensors)
         self.allow_partial_load = allow_partial_load
 

@@ -58,16 +58,21 @@ class FileSystemWriter(OfFolder):
     can_be_async = True
 
     def write(
-        self, folder: Path, arrays: Mapping[str, Any], objects: Mapping[str, Any], rank: int,
+        self,
+        folder: Path,
+        arrays: Mapping[str, Any],
+        objects: Mapping[str, Any],
+        rank: int,
         count: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write a checkpoint of arrays and other objects, with the other processes of ``count``."""
         folder.mkdir(parents=True, exist_ok=True)
         this = same_for_all(uuid.uuid4().hex[:12], count)
         sources = (
-            part for name, array in arrays.items()
+            part
+            for name, array in arrays.items()
             for part in _pieces.parts_of(name, array, rank == 0)
-        )  # fmt: skip
+        )
         with beside(folder) as new:
             own = _pieces.write(new.path, f"{this}-{rank:05d}", sources)
             files, file = {piece.file for _, piece in own}, ""

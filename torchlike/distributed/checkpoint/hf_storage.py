@@ -57,10 +57,14 @@ class HuggingFaceStorageWriter(FileSystemWriter):
     """
 
     def __init__(
-        self, path: Any, fqn_to_index_mapping: dict[str, int] | None = None, thread_count: int = 1,
-        save_distributed: bool = False, enable_consolidation: bool = False,
+        self,
+        path: Any,
+        fqn_to_index_mapping: dict[str, int] | None = None,
+        thread_count: int = 1,
+        save_distributed: bool = False,
+        enable_consolidation: bool = False,
         thread_count_consolidation: int = 1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(path)
         if save_distributed and not enable_consolidation:
             raise NotImplementedError(
@@ -72,9 +76,13 @@ class HuggingFaceStorageWriter(FileSystemWriter):
     can_be_async = False
 
     def write(
-        self, folder: Path, arrays: Mapping[str, Any], objects: Mapping[str, Any], rank: int,
+        self,
+        folder: Path,
+        arrays: Mapping[str, Any],
+        objects: Mapping[str, Any],
+        rank: int,
         count: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write all arrays, in the first process. ValueError for other objects, KeyError for a
         tensor without a file, NotImplementedError for one that lies in several processes."""
         if rank == 0:
@@ -82,9 +90,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             self._write(folder, arrays, objects)
         meet(count)
 
-    def _write(
-        self, folder: Path, arrays: Mapping[str, Any], objects: Mapping[str, Any]
-    ) -> None:  # fmt: skip
+    def _write(self, folder: Path, arrays: Mapping[str, Any], objects: Mapping[str, Any]) -> None:
         if objects:
             raise ValueError(f"safetensors files hold tensors alone, not {', '.join(objects)}")
         groups: dict[int, list[_pieces.Source]] = {}

@@ -64,9 +64,13 @@ class OrbaxStorageWriter(FileSystemWriter):
         self._keep = keep
 
     def write(
-        self, folder: Path, arrays: Mapping[str, Any], objects: Mapping[str, Any], rank: int,
+        self,
+        folder: Path,
+        arrays: Mapping[str, Any],
+        objects: Mapping[str, Any],
+        rank: int,
         count: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write a checkpoint of arrays and other objects, with the other processes of ``count``."""
         if count != jax.process_count():
             raise NotImplementedError(
@@ -146,9 +150,10 @@ class _OfOrbax:
         how: dict[str, Any] = {}
         for name, sharding in wanted.items():
             one = (
-                ocp.RestoreArgs(restore_type=np.ndarray) if sharding is None
+                ocp.RestoreArgs(restore_type=np.ndarray)
+                if sharding is None
                 else ocp.ArrayRestoreArgs(sharding=sharding, global_shape=self.shapes[name])
-            )  # fmt: skip
+            )
             _put(item, self._paths[name], 0)
             _put(how, self._paths[name], one)
         if not wanted:

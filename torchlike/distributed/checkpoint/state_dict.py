@@ -78,10 +78,15 @@ def get_model_state_dict(
     """The model's state dict, with names as it had them before it was wrapped."""
     _check_submodules(submodules)
     said = options or StateDictOptions()
-    frozen = {
-        _clean(n, model) for n, p in model.named_parameters(remove_duplicate=False)
-        if not p.requires_grad
-    } if said.ignore_frozen_params else set()  # fmt: skip
+    frozen = (
+        {
+            _clean(n, model)
+            for n, p in model.named_parameters(remove_duplicate=False)
+            if not p.requires_grad
+        }
+        if said.ignore_frozen_params
+        else set()
+    )
     found = {_clean(k, model): v for k, v in model.state_dict().items()}
     return {k: _shown(v, said) for k, v in found.items() if k not in frozen}
 
@@ -133,9 +138,12 @@ def _init_optim_state(optimizer: Optimizer) -> None:
 
 
 def get_optimizer_state_dict(
-    model: Module, optimizers: Any, *, submodules: Any = None,
+    model: Module,
+    optimizers: Any,
+    *,
+    submodules: Any = None,
     options: StateDictOptions | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The state of optimizers by the names of the model's parameters. One that has made no step is
     made to have state, of zeros, which ``checkpoint.load`` can fill.
 
@@ -199,9 +207,12 @@ def _from_flat(flat: dict[str, Any], names: Iterable[str], optimizer: Any) -> di
 
 
 def set_optimizer_state_dict(
-    model: Module, optimizers: Any, optim_state_dict: dict[str, Any], *,
+    model: Module,
+    optimizers: Any,
+    optim_state_dict: dict[str, Any],
+    *,
     options: StateDictOptions | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Load state by the names of parameters; whole tensors are cut as their parameters are.
 
     RuntimeError for a parameter that is not the model's, or that no saved group has.
@@ -216,8 +227,9 @@ def set_optimizer_state_dict(
         number = {name: i for i, name in enumerate(own)}
         state = {
             number[name]: {k: _placed(v, own[name]) for k, v in values.items()}
-            for name, values in given["state"].items() if name in own
-        }  # fmt: skip
+            for name, values in given["state"].items()
+            if name in own
+        }
         optimizer.load_state_dict(
             {"state": state, "param_groups": _groups(optimizer, own, number, given)}
         )
@@ -250,9 +262,12 @@ def _placed(value: _T, p: Tensor) -> _T | Tensor:
 
 
 def get_state_dict(
-    model: Module, optimizers: Any, *, submodules: Any = None,
+    model: Module,
+    optimizers: Any,
+    *,
+    submodules: Any = None,
     options: StateDictOptions | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """(``get_model_state_dict``, ``get_optimizer_state_dict``)."""
     return (
         get_model_state_dict(model, submodules=submodules, options=options),
@@ -261,9 +276,13 @@ def get_state_dict(
 
 
 def set_state_dict(
-    model: Module, optimizers: Any, *, model_state_dict: dict[str, Any],
-    optim_state_dict: dict[str, Any], options: StateDictOptions | None = None,
-) -> _IncompatibleKeys:  # fmt: skip
+    model: Module,
+    optimizers: Any,
+    *,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None,
+) -> _IncompatibleKeys:
     """``set_optimizer_state_dict`` and ``set_model_state_dict``; gives what the latter does."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)

@@ -124,11 +124,15 @@ def _class_of(cls: type) -> type:
 
 
 def fully_shard(
-    module: _M, *, mesh: DeviceMesh | None = None, reshard_after_forward: Any = None,
+    module: _M,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: Any = None,
     shard_placement_fn: Callable[[Tensor], Any] | None = None,
-    mp_policy: MixedPrecisionPolicy | None = None, offload_policy: OffloadPolicy | None = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
     ignored_params: Iterable[Tensor] | None = None,
-) -> _M:  # fmt: skip
+) -> _M:
     """Put the module's parameters onto the mesh in parts, in place; gives the module.
 
     Applied bottom-up: a module takes the parameters that no module inside it has taken. They become
@@ -159,9 +163,11 @@ def fully_shard(
         )
     ignored = {id(p) for p in ignored_params or ()}
     places = [
-        (m, name) for m in _own_modules(modules)
-        for name, p in m._parameters.items() if p is not None and id(p) not in ignored
-    ]  # fmt: skip
+        (m, name)
+        for m in _own_modules(modules)
+        for name, p in m._parameters.items()
+        if p is not None and id(p) not in ignored
+    ]
     for p in {id(m._parameters[name]): m._parameters[name] for m, name in places}.values():
         _shard(p, at, shard_placement_fn)
     for m in modules:

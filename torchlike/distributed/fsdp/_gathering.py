@@ -43,9 +43,12 @@ class Sharded:
     """What a fully sharded module knows of itself."""
 
     def __init__(
-        self, mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard: bool | None,
+        self,
+        mesh: DeviceMesh,
+        policy: MixedPrecisionPolicy,
+        reshard: bool | None,
         places: list[tuple[Any, str]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.mesh = mesh
         self.policy = policy
         #: ``reshard_after_forward``; None: all but the outermost module.

@@ -102,7 +102,7 @@ class Ranks:
 
     def whole(
         self, arrays: Sequence[Any], places: Sequence[Place], dtype: Any, again: bool = False
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """The whole of each parameter, of this process alone or of its line; ``dtype``: what
         floating-point values are cast to before they travel; ``again``: they were gathered before,
         and a program is not to keep that."""
@@ -117,14 +117,19 @@ class Ranks:
             )
 
         own = [a.addressable_data(0) for a in arrays]
-        shapes = [a.shape if p.line is None else p.line.shard_shape(a.shape)
-                  for a, p in zip(arrays, places, strict=True)]  # fmt: skip
+        shapes = [
+            a.shape if p.line is None else p.line.shard_shape(a.shape)
+            for a, p in zip(arrays, places, strict=True)
+        ]
         found = _shaped(_run(self.parts, "parameters", (dims, dtype), own, body), shapes)
-        return [x if p.line is None else _MAKE(a.shape, p.line, [x])
-                for x, a, p in zip(found, arrays, places, strict=True)]  # fmt: skip
+        return [
+            x if p.line is None else _MAKE(a.shape, p.line, [x])
+            for x, a, p in zip(found, arrays, places, strict=True)
+        ]
 
-    def averaged(self, gradients: Sequence[Any], places: Sequence[Place], dtypes: Sequence[Any],
-                 reduced: Any) -> list[Any]:  # fmt: skip
+    def averaged(
+        self, gradients: Sequence[Any], places: Sequence[Place], dtypes: Sequence[Any], reduced: Any
+    ) -> list[Any]:
         """The mean of the processes' gradients, each as its parameter lies. ``dtypes``: those of
         the parameters; ``reduced``: that of the sum."""
         if modes.current.capture is not None:
@@ -141,8 +146,9 @@ class Ranks:
                 if d is None:
                     (x,) = summed(x)
                 else:
-                    rows = jnp.moveaxis(x.reshape(*x.shape[:d], n, x.shape[d] // n,
-                                                  *x.shape[d + 1 :]), d, 0)  # fmt: skip
+                    rows = jnp.moveaxis(
+                        x.reshape(*x.shape[:d], n, x.shape[d] // n, *x.shape[d + 1 :]), d, 0
+                    )
                     (x,) = scattered(rows)
                 found.append(x)
             return _ended(found) if self.replicas is None else tuple(found)
@@ -152,22 +158,31 @@ class Ranks:
 
         statics = (dims, kinds, count, reduced, self.replicas is None)
         shapes = [p.sharding.shard_shape(g.shape) for p, g in zip(places, gradients, strict=True)]
-        own = [g if p.line is None else moved(wrap(g), p.line)._read().addressable_data(0)
-               for g, p in zip(gradients, places, strict=True)]  # fmt: skip
+        own = [
+            g if p.line is None else moved(wrap(g), p.line)._read().addressable_data(0)
+            for g, p in zip(gradients, places, strict=True)
+        ]
         found = _run(self.parts, "gradients of parts", statics, own, body)
         if self.replicas is not None:
             over = all_reduce("SUM", self.replicas.size())
-            found = _run(self.replicas, "gradients of replicas", statics, found,
-                         lambda *given: _ended(over(*given)))  # fmt: skip
+            found = _run(
+                self.replicas,
+                "gradients of replicas",
+                statics,
+                found,
+                lambda *given: _ended(over(*given)),
+            )
         found = _shaped(found, shapes)
-        return [_MAKE(g.shape, p.sharding, [x])
-                for g, p, x in zip(gradients, places, found, strict=True)]  # fmt: skip
+        return [
+            _MAKE(g.shape, p.sharding, [x])
+            for g, p, x in zip(gradients, places, found, strict=True)
+        ]
 
     # -- in a captured program -----------------------------------------------------------------
 
     def _whole_captured(
         self, arrays: Sequence[Any], places: Sequence[Place], dtype: Any, again: bool
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         axes, dims = self.axes, tuple(p.dim for p in places)
 
         def body(*parts: Any, met: bool) -> tuple[Any, ...]:
@@ -184,13 +199,20 @@ class Ranks:
             for a in arrays
         ]
         return cross(
-            modes.current.capture, self._mesh, f"parameters of {len(arrays)}", arrays, body,
-            shared, self._sides([a.shape for a in arrays], places), kinds, gathers=True,
-        )  # fmt: skip
+            modes.current.capture,
+            self._mesh,
+            f"parameters of {len(arrays)}",
+            arrays,
+            body,
+            shared,
+            self._sides([a.shape for a in arrays], places),
+            kinds,
+            gathers=True,
+        )
 
     def _averaged_captured(
         self, gradients: Sequence[Any], places: Sequence[Place], dtypes: Sequence[Any], reduced: Any
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         axes, dims = self.axes, tuple(p.dim for p in places)
         sizes = self._mesh.shape
         replicas = tuple(a for a in self._mesh.axis_names if a in self._of_mesh - {*axes})
@@ -209,9 +231,15 @@ class Ranks:
         shapes = [g.shape for g in gradients]
         shared = [side_of(p.sharding, s)[1] for s, p in zip(shapes, places, strict=True)]
         return cross(
-            modes.current.capture, self._mesh, f"gradients of {len(gradients)}", gradients, body,
-            self._sides(shapes, places), shared, dtypes,
-        )  # fmt: skip
+            modes.current.capture,
+            self._mesh,
+            f"gradients of {len(gradients)}",
+            gradients,
+            body,
+            self._sides(shapes, places),
+            shared,
+            dtypes,
+        )
 
     def _sides(self, shapes: Sequence[tuple[int, ...]], places: Sequence[Place]) -> list[Side]:
         """How gathered parameters lie."""
@@ -239,9 +267,12 @@ def _shaped(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[An
 
 
 def _run(
-    group: ProcessGroup, name: str, statics: tuple[Any, ...], arrays: Sequence[Any],
+    group: ProcessGroup,
+    name: str,
+    statics: tuple[Any, ...],
+    arrays: Sequence[Any],
     body: Callable[..., tuple[Any, ...]],
-) -> Sequence[Any]:  # fmt: skip
+) -> Sequence[Any]:
     results, call = run(group, name, statics, arrays, body)
     assert call is not None
     settle(results, call, None)
@@ -254,13 +285,14 @@ class _Gathered(Function):
     @staticmethod
     def forward(
         ctx: Any, ranks: Ranks, places: Sequence[Place], dtype: Any, reduced: Any, *ps: Tensor
-    ) -> tuple[Tensor, ...]:  # fmt: skip
+    ) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
         ctx.ranks, ctx.places, ctx.reduced = ranks, places, reduced
         ctx.dtypes = [p.dtype.numpy for p in ps]
         found = [wrap(a) for a in ranks.whole([p._read() for p in ps], places, dtype)]
-        ctx.mark_non_differentiable(*[w for w, p in zip(found, ps, strict=True)
-                                      if not p.requires_grad])  # fmt: skip
+        ctx.mark_non_differentiable(
+            *[w for w, p in zip(found, ps, strict=True) if not p.requires_grad]
+        )
         return tuple(found)
 
     @staticmethod
@@ -270,8 +302,9 @@ class _Gathered(Function):
         there, arrays = list(given), list(given.values())
         found: list[Tensor | None] = [None] * len(gradients)
         if there:
-            made = ctx.ranks.averaged(arrays, [ctx.places[i] for i in there],
-                                      [ctx.dtypes[i] for i in there], ctx.reduced)  # fmt: skip
+            made = ctx.ranks.averaged(
+                arrays, [ctx.places[i] for i in there], [ctx.dtypes[i] for i in there], ctx.reduced
+            )
             for i, array in zip(there, made, strict=True):
                 found[i] = wrap(array)
         return None, None, None, None, *found
@@ -279,6 +312,6 @@ class _Gathered(Function):
 
 def gathered(
     ranks: Ranks, parameters: Sequence[Tensor], places: Sequence[Place], dtype: Any, reduced: Any
-) -> tuple[Tensor, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:
     """The parameters of a module as local tensors."""
     return _Gathered.apply(ranks, places, dtype, reduced, *parameters)

@@ -41,12 +41,23 @@ from torchlike.nn.utils.clip_grad import clip_grad_norm_
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",
-    "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig",
-    "MixedPrecision", "OptimStateDictConfig", "OptimStateKeyType", "ShardedOptimStateDictConfig",
-    "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings",
+    "BackwardPrefetch",
+    "CPUOffload",
+    "FullOptimStateDictConfig",
+    "FullStateDictConfig",
+    "FullyShardedDataParallel",
+    "LocalOptimStateDictConfig",
+    "LocalStateDictConfig",
+    "MixedPrecision",
+    "OptimStateDictConfig",
+    "OptimStateKeyType",
+    "ShardedOptimStateDictConfig",
+    "ShardedStateDictConfig",
+    "ShardingStrategy",
+    "StateDictConfig",
+    "StateDictSettings",
     "StateDictType",
-]  # fmt: skip
+]
 
 _WRAPPED = "_fsdp_wrapped_module"
 _AGAIN = (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
@@ -62,15 +73,24 @@ class FullyShardedDataParallel(Module):
     """
 
     def __init__(
-        self, module: Any, process_group: Any = None,
-        sharding_strategy: ShardingStrategy | None = None, cpu_offload: CPUOffload | None = None,
-        auto_wrap_policy: Any = None, backward_prefetch: Any = None,
-        mixed_precision: MixedPrecision | None = None, ignored_modules: Any = None,
-        param_init_fn: Any = None, device_id: Any = None, sync_module_states: bool = False,
-        forward_prefetch: bool = False, limit_all_gathers: bool = True,
-        use_orig_params: bool = False, ignored_states: Any = None,
+        self,
+        module: Any,
+        process_group: Any = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None,
+        auto_wrap_policy: Any = None,
+        backward_prefetch: Any = None,
+        mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Any = None,
+        param_init_fn: Any = None,
+        device_id: Any = None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
+        ignored_states: Any = None,
         device_mesh: DeviceMesh | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         mesh = _mesh_for(strategy, device_mesh, module)
@@ -82,10 +102,12 @@ class FullyShardedDataParallel(Module):
         ignored = _modules_and_parameters(ignored_modules, ignored_states)
         if auto_wrap_policy is not None:
             same: dict[str, Any] = {
-                "sharding_strategy": strategy, "mixed_precision": mixed_precision,
-                "param_init_fn": param_init_fn, "device_mesh": mesh,
+                "sharding_strategy": strategy,
+                "mixed_precision": mixed_precision,
+                "param_init_fn": param_init_fn,
+                "device_mesh": mesh,
                 "ignored_states": [x for x in ignored if isinstance(x, Tensor)],
-            }  # fmt: skip
+            }
 
             def wrapper(child: Any, **own: Any) -> Module:
                 return FullyShardedDataParallel(child, **{**same, **own})
@@ -101,10 +123,12 @@ class FullyShardedDataParallel(Module):
         self.mixed_precision = mixed_precision or MixedPrecision()
         self._settings = StateDictSettings(StateDictType.FULL_STATE_DICT)
         fully_shard(
-            module, mesh=mesh, reshard_after_forward=strategy in _AGAIN,
+            module,
+            mesh=mesh,
+            reshard_after_forward=strategy in _AGAIN,
             mp_policy=_policy(mixed_precision),
             ignored_params=[p for x in ignored for p in _parameters(x)],
-        )  # fmt: skip
+        )
         self.add_module(_WRAPPED, module)
 
     @property
@@ -151,9 +175,13 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     @contextlib.contextmanager
     def summon_full_params(
-        module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False,
-        offload_to_cpu: bool = False, with_grads: bool = False,
-    ) -> Iterator[None]:  # fmt: skip
+        module: Any,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Iterator[None]:
         """Nothing: parameters have their whole size to the script at all times, and writes reach
         the parts. NotImplementedError for ``writeback=False``."""
         if not writeback:
@@ -191,19 +219,21 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def set_state_dict_type(
-        module: Any, state_dict_type: StateDictType,
+        module: Any,
+        state_dict_type: StateDictType,
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
-    ) -> StateDictSettings:  # fmt: skip
+    ) -> StateDictSettings:
         """Say what state dicts of the wrappers in a module hold; gives what was said before."""
         if state_dict_type is StateDictType.LOCAL_STATE_DICT:
             raise NotImplementedError(
                 "LOCAL_STATE_DICT: parameters are not flattened; use SHARDED_STATE_DICT"
             )
         said = StateDictSettings(
-            state_dict_type, state_dict_config or FullStateDictConfig(),
+            state_dict_type,
+            state_dict_config or FullStateDictConfig(),
             optim_state_dict_config or FullOptimStateDictConfig(),
-        )  # fmt: skip
+        )
         before = FullyShardedDataParallel.get_state_dict_type(module)
         for m in FullyShardedDataParallel.fsdp_modules(module):
             m._settings = said
@@ -218,10 +248,11 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     @contextlib.contextmanager
     def state_dict_type(
-        module: Any, state_dict_type: StateDictType,
+        module: Any,
+        state_dict_type: StateDictType,
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
-    ) -> Iterator[None]:  # fmt: skip
+    ) -> Iterator[None]:
         """``set_state_dict_type`` inside."""
         cls = FullyShardedDataParallel
         before = cls.set_state_dict_type(
@@ -251,9 +282,13 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict_to_load(
-        model: Any, optim: Any, optim_state_dict: Any, is_named_optimizer: bool = False,
-        load_directly: bool = False, group: Any = None,
-    ) -> dict[str, Any]:  # fmt: skip
+        model: Any,
+        optim: Any,
+        optim_state_dict: Any,
+        is_named_optimizer: bool = False,
+        load_directly: bool = False,
+        group: Any = None,
+    ) -> dict[str, Any]:
         """What ``optim.load_state_dict`` takes for a state by names. With ``load_directly`` it is
         loaded at once. Differs from PyTorch: it is loaded in both cases."""
         set_optimizer_state_dict(model, optim, optim_state_dict)

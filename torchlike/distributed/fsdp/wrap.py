@@ -44,9 +44,13 @@ def lambda_auto_wrap_policy(
 
 
 def size_based_auto_wrap_policy(
-    module: Any, recurse: bool, nonwrapped_numel: int, min_num_params: int = _LARGE,
-    force_leaf_modules: Any = None, exclude_wrap_modules: Any = None,
-) -> bool:  # fmt: skip
+    module: Any,
+    recurse: bool,
+    nonwrapped_numel: int,
+    min_num_params: int = _LARGE,
+    force_leaf_modules: Any = None,
+    exclude_wrap_modules: Any = None,
+) -> bool:
     """Wrap modules that have so many parameters that no module inside has been wrapped for."""
     leaf = tuple(force_leaf_modules or (MultiheadAttention,))
     excluded = tuple(exclude_wrap_modules or (ModuleList, ModuleDict))

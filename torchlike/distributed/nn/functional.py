@@ -216,9 +216,12 @@ def all_to_all(
 
 
 def all_to_all_single(
-    output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None,
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
     group: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``all_to_all`` of the parts of one tensor. The output says the shape."""
     return _AllToAllSingle.apply(group, output.shape, output_split_sizes, input_split_sizes, input)
 
@@ -228,5 +231,14 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = N
     return _AllGatherBase.apply(output_tensor, input_tensor, group)
 
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather",
-           "reduce", "reduce_scatter", "scatter"]  # fmt: skip
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]

@@ -27,9 +27,14 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """
 
     def __init__(
-        self, params: Any, optimizer_class: type[Optimizer], process_group: Any = None,
-        parameters_as_bucket_view: bool = False, overlap_with_ddp: bool = False, **defaults: Any,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        optimizer_class: type[Optimizer],
+        process_group: Any = None,
+        parameters_as_bucket_view: bool = False,
+        overlap_with_ddp: bool = False,
+        **defaults: Any,
+    ) -> None:
         if overlap_with_ddp:
             raise NotImplementedError(
                 "ZeroRedundancyOptimizer(overlap_with_ddp=True). Use instead: overlap_with_ddp="
@@ -80,8 +85,12 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def _exchange(self) -> None:
         for rank in range(self.process_group.size()):
-            theirs: list[Tensor] = [p for group in self.param_groups for p in group["params"]
-                                    if self._owner[id(p)] == rank]  # fmt: skip
+            theirs: list[Tensor] = [
+                p
+                for group in self.param_groups
+                for p in group["params"]
+                if self._owner[id(p)] == rank
+            ]
             if theirs and self.process_group.size() > 1:
                 collectives._broadcast_coalesced(theirs, rank, self.process_group)
 
@@ -120,9 +129,13 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 "if you meant to save the global state."
             )
         numbers = self._numbers()
-        groups = [{**{k: v for k, v in group.items() if k != "params"},
-                   "params": [numbers[id(p)] for p in group["params"]]}
-                  for group in self.param_groups]  # fmt: skip
+        groups = [
+            {
+                **{k: v for k, v in group.items() if k != "params"},
+                "params": [numbers[id(p)] for p in group["params"]],
+            }
+            for group in self.param_groups
+        ]
         return {"state": dict(sorted(self._collected.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -80,8 +80,9 @@ class _Values(NamedTuple):
 class _Stage(Module):
     """A part of a model that takes what the stage before passes on, and gives the next one's."""
 
-    def __init__(self, part: Module, takes: list[str], uses: list[str], makes: list[str],
-                 result: Any) -> None:  # fmt: skip
+    def __init__(
+        self, part: Module, takes: list[str], uses: list[str], makes: list[str], result: Any
+    ) -> None:
         super().__init__()
         for name, child in part.named_children():
             self.add_module(name, child)
@@ -155,10 +156,12 @@ class Pipe(Module):
 
 
 def pipeline(
-    module: Module, mb_args: tuple[Any, ...], mb_kwargs: dict[str, Any] | None = None,
+    module: Module,
+    mb_args: tuple[Any, ...],
+    mb_kwargs: dict[str, Any] | None = None,
     split_spec: dict[str, SplitPoint] | None = None,
     split_policy: Callable[[GraphModule], GraphModule] | None = None,
-) -> Pipe:  # fmt: skip
+) -> Pipe:
     """Cut a model into stages.
 
     Args:
@@ -177,8 +180,9 @@ def pipeline(
     or by their shapes cannot be cut.
     """
     if split_spec is not None and split_policy is not None:
-        raise ValueError("Cannot specify both `split_spec` and `split_policy`. Please use only one "
-                         "of them.")  # fmt: skip
+        raise ValueError(
+            "Cannot specify both `split_spec` and `split_policy`. Please use only one of them."
+        )
     for name in split_spec or {}:
         module.get_submodule(name)
     tracer = _Cutting(split_spec or {})
@@ -194,9 +198,16 @@ def pipeline(
         ) from error
     finally:
         _Cutting.active = None
-    _drop(graph, [n for n, name in zip(
-        [n for n in graph.nodes if n.op == "placeholder"], _names(module), strict=False)
-        if name in unused and name in defaults])  # fmt: skip
+    _drop(
+        graph,
+        [
+            n
+            for n, name in zip(
+                [n for n in graph.nodes if n.op == "placeholder"], _names(module), strict=False
+            )
+            if name in unused and name in defaults
+        ],
+    )
     traced = GraphModule(module, graph)
     if split_policy is not None:
         traced = split_policy(traced)

@@ -28,4 +28,4 @@ __all__ = [
     "build_stage",
     "pipe_split",
     "pipeline",
-]  # fmt: skip
+]

@@ -105,10 +105,14 @@ def v_shaped(ranks: int, n: int) -> list[list[Action]]:
     done: set[Action] = set()
     orders: list[list[Action]] = [[] for _ in range(ranks)]
     left = [
-        {Action(s, kind, i) for s in (r, last - r) for kind in (FORWARD, INPUT, WEIGHT)
-         for i in range(n)}
+        {
+            Action(s, kind, i)
+            for s in (r, last - r)
+            for kind in (FORWARD, INPUT, WEIGHT)
+            for i in range(n)
+        }
         for r in range(ranks)
-    ]  # fmt: skip
+    ]
 
     def ready(a: Action) -> bool:
         if a.kind == FORWARD:
@@ -127,9 +131,10 @@ def v_shaped(ranks: int, n: int) -> list[list[Action]]:
         for rank, rest in enumerate(left):
             kept = sum({FORWARD: 1, INPUT: 0, WEIGHT: -1}[a.kind] for a in orders[rank])
             able = [
-                a for a in rest
+                a
+                for a in rest
                 if ready(a) and (a.kind != FORWARD or a.stage_index >= ranks or kept < 2 * ranks)
-            ]  # fmt: skip
+            ]
             if able:
                 chosen = min(able, key=lambda a: urgency(a, kept >= 2 * ranks))
                 rest.discard(chosen)

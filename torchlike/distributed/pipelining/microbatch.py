@@ -62,9 +62,12 @@ def _is_whole(spec: Any) -> bool:
 
 
 def split_args_kwargs_into_chunks(
-    args: tuple[Any, ...], kwargs: dict[str, Any] | None, chunks: int,
-    args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None,
-) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:  # fmt: skip
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None,
+    chunks: int,
+    args_chunk_spec: Any = None,
+    kwargs_chunk_spec: Any = None,
+) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
     """The arguments of each microbatch. Tensors are cut along dimension 0 where nothing else is
     said, other values are given to each; fewer microbatches where a tensor is too small.
 

@@ -23,10 +23,15 @@ class _PipelineSchedule:
     """What all schedules share: cutting a batch, running the order, losses and outputs."""
 
     def __init__(
-        self, stages: list[PipelineStage], n_microbatches: int,
-        loss_fn: Callable[..., Tensor] | None, args_chunk_spec: Any, kwargs_chunk_spec: Any,
-        output_merge_spec: Any, scale_grads: bool,
-    ) -> None:  # fmt: skip
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Tensor] | None,
+        args_chunk_spec: Any,
+        kwargs_chunk_spec: Any,
+        output_merge_spec: Any,
+        scale_grads: bool,
+    ) -> None:
         if n_microbatches < 1:
             raise ValueError(f"n_microbatches must be at least 1, got {n_microbatches}")
         self._stages, self._n_microbatches, self._loss_fn = stages, n_microbatches, loss_fn
@@ -55,9 +60,14 @@ class _PipelineSchedule:
         )
 
     def step(
-        self, *args: Any, target: Any = None, losses: list[Any] | None = None,
-        return_outputs: bool = True, loss_kwargs: dict[str, Any] | None = None, **kwargs: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        *args: Any,
+        target: Any = None,
+        losses: list[Any] | None = None,
+        return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """A batch, forward and backward: gradients are added to those of the parameters.
 
         Args:
@@ -97,8 +107,9 @@ class _PipelineSchedule:
                     return merge_chunks(stage.output_chunks, self._output_merge_spec)
         return None
 
-    def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None,
-             **kwargs: Any) -> Any:  # fmt: skip
+    def eval(
+        self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any
+    ) -> Any:
         """``step`` without backward."""
         before, self._has_backward = self._has_backward, False
         try:
@@ -127,9 +138,11 @@ class _PipelineSchedule:
         return split_tensor(target, 0, self._n_microbatches)
 
     def _run(
-        self, inputs: tuple[list[Any], list[Any]], targets: list[Any] | None,
+        self,
+        inputs: tuple[list[Any], list[Any]],
+        targets: list[Any] | None,
         loss_kwargs: dict[str, Any],
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         local = {s.stage_index: s for s in self._stages}
         losses: dict[int, Any] = {}
         for stage_index, kind, i in self.pipeline_order[self.rank]:
@@ -152,16 +165,25 @@ class PipelineScheduleSingle(_PipelineSchedule):
     """Schedules of ranks with one stage each."""
 
     def __init__(
-        self, stage: PipelineStage, n_microbatches: int,
+        self,
+        stage: PipelineStage,
+        n_microbatches: int,
         loss_fn: Callable[..., Tensor] | None = None,
-        args_chunk_spec: Any = None, kwargs_chunk_spec: Any = None, output_merge_spec: Any = None,
+        args_chunk_spec: Any = None,
+        kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None,
         scale_grads: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._stage = stage
         super().__init__(
-            [stage], n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec,
-            output_merge_spec, scale_grads,
-        )  # fmt: skip
+            [stage],
+            n_microbatches,
+            loss_fn,
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+            scale_grads,
+        )
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
@@ -198,25 +220,37 @@ class PipelineScheduleMulti(_PipelineSchedule):
     """Schedules of ranks with several stages each: stage ``i`` on rank ``i % ranks``."""
 
     def __init__(
-        self, stages: list[PipelineStage], n_microbatches: int,
-        loss_fn: Callable[..., Tensor] | None = None, args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None, output_merge_spec: Any = None,
-        use_full_backward: bool | None = None, scale_grads: bool = True,
-        backward_requires_autograd: bool = True, defer_pp_recv: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Tensor] | None = None,
+        args_chunk_spec: Any = None,
+        kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None,
+        use_full_backward: bool | None = None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
+    ) -> None:
         if use_full_backward is not None:
             warnings.warn("use_full_backward is no longer used: the schedule decides", stacklevel=3)
         size, number = stages[0].group_size, stages[0].num_stages
         if number % size:
             raise ValueError(f"{number} stages do not divide among {size} ranks")
         for stage in stages:
-            stage.stage_index_to_group_rank = {i: self._rank_of(i, size, number)
-                                               for i in range(number)}  # fmt: skip
+            stage.stage_index_to_group_rank = {
+                i: self._rank_of(i, size, number) for i in range(number)
+            }
         self.n_local_stages = number // size
         super().__init__(
-            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec,
-            output_merge_spec, scale_grads,
-        )  # fmt: skip
+            stages,
+            n_microbatches,
+            loss_fn,
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+            scale_grads,
+        )
 
     def _rank_of(self, stage: int, ranks: int, stages: int) -> int:
         return stage % ranks
@@ -226,15 +260,23 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
     """Breadth first: all microbatches through a stage before the rank's next one."""
 
     def __init__(
-        self, stages: list[PipelineStage], n_microbatches: int,
-        loss_fn: Callable[..., Tensor] | None = None, output_merge_spec: Any = None,
-        scale_grads: bool = True, backward_requires_autograd: bool = True,
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Tensor] | None = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
         defer_pp_recv: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            stages, n_microbatches, loss_fn, output_merge_spec=output_merge_spec,
-            scale_grads=scale_grads, backward_requires_autograd=backward_requires_autograd,
-        )  # fmt: skip
+            stages,
+            n_microbatches,
+            loss_fn,
+            output_merge_spec=output_merge_spec,
+            scale_grads=scale_grads,
+            backward_requires_autograd=backward_requires_autograd,
+        )
 
     def _order(self, rank: int) -> list[Action]:
         stages = list(range(rank, self._num_stages, self.pp_group_size))
@@ -247,15 +289,28 @@ class _WithoutDeprecated(PipelineScheduleMulti):
     _split = False
 
     def __init__(
-        self, stages: list[PipelineStage], n_microbatches: int,
-        loss_fn: Callable[..., Tensor] | None = None, args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None, output_merge_spec: Any = None, scale_grads: bool = True,
-        backward_requires_autograd: bool = True, defer_pp_recv: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Tensor] | None = None,
+        args_chunk_spec: Any = None,
+        kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
+    ) -> None:
         super().__init__(
-            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec,
-            None, scale_grads, backward_requires_autograd,
-        )  # fmt: skip
+            stages,
+            n_microbatches,
+            loss_fn,
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+            None,
+            scale_grads,
+            backward_requires_autograd,
+        )
 
 
 class ScheduleInterleaved1F1B(_WithoutDeprecated):
@@ -303,17 +358,23 @@ class ScheduleZBVZeroBubble(_WithoutDeprecated):
 
 ScheduleDualPipeV = raising(
     "distributed.pipelining.ScheduleDualPipeV",
-    Gap("forward and backward steps of two microbatches run one after the other here",
-        "ScheduleZBVZeroBubble, which places stages the same way"),
-)  # fmt: skip
+    Gap(
+        "forward and backward steps of two microbatches run one after the other here",
+        "ScheduleZBVZeroBubble, which places stages the same way",
+    ),
+)
 
 _BY_NAME: dict[str, Any] = {
-    "1F1B": Schedule1F1B, "Interleaved1F1B": ScheduleInterleaved1F1B, "GPipe": ScheduleGPipe,
-    "LoopedBFS": ScheduleLoopedBFS, "InterleavedZeroBubble": ScheduleInterleavedZeroBubble,
+    "1F1B": Schedule1F1B,
+    "Interleaved1F1B": ScheduleInterleaved1F1B,
+    "GPipe": ScheduleGPipe,
+    "LoopedBFS": ScheduleLoopedBFS,
+    "InterleavedZeroBubble": ScheduleInterleavedZeroBubble,
     "PipelineScheduleSingle": PipelineScheduleSingle,
-    "PipelineScheduleMulti": PipelineScheduleMulti, "ZBVZeroBubble": ScheduleZBVZeroBubble,
+    "PipelineScheduleMulti": PipelineScheduleMulti,
+    "ZBVZeroBubble": ScheduleZBVZeroBubble,
     "DualPipeV": ScheduleDualPipeV,
-}  # fmt: skip
+}
 
 
 def get_schedule_class(schedule_name: str) -> Any:

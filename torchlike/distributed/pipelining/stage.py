@@ -57,11 +57,19 @@ class PipelineStage:
     """
 
     def __init__(
-        self, submodule: Module, stage_index: int, num_stages: int, device: Any,
-        input_args: Any = None, output_args: Any = None, output_grads: Any = None,
-        input_grads: Any = None, group: ProcessGroup | None = None, dw_builder: Any = None,
+        self,
+        submodule: Module,
+        stage_index: int,
+        num_stages: int,
+        device: Any,
+        input_args: Any = None,
+        output_args: Any = None,
+        output_grads: Any = None,
+        input_grads: Any = None,
+        group: ProcessGroup | None = None,
+        dw_builder: Any = None,
         get_mesh: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not 0 <= stage_index < num_stages:
             raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
         if dw_builder is not None or get_mesh is not None:
@@ -106,9 +114,13 @@ class PipelineStage:
         return _TAGS + ((microbatch * self.num_stages + stage) << 1) + kind
 
     def _pass_on(
-        self, kind: int, to: int, microbatch: int, values: Sequence[Tensor | None],
+        self,
+        kind: int,
+        to: int,
+        microbatch: int,
+        values: Sequence[Tensor | None],
         local: dict[int, PipelineStage],
-    ) -> None:  # fmt: skip
+    ) -> None:
         if to in local:
             local[to]._here[kind, microbatch] = list(values)
             return
@@ -149,16 +161,20 @@ class PipelineStage:
     # -- one microbatch ----------------------------------------------------------------------------
 
     def forward(
-        self, microbatch: int, args: tuple[Any, ...], kwargs: dict[str, Any],
+        self,
+        microbatch: int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         local: dict[int, PipelineStage],
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Compute a microbatch, and pass it on. RuntimeError where the module raises."""
         if not self.is_first:
             got = self._get(_ACTIVATIONS, self.stage_index - 1, microbatch)
             args = tuple(
                 t.detach().requires_grad_(t.requires_grad and self.has_backward)
-                for t in got if t is not None
-            )  # fmt: skip
+                for t in got
+                if t is not None
+            )
         self._check("inputs", args)
         try:
             with self._without_averaging():
@@ -188,9 +204,13 @@ class PipelineStage:
         return output
 
     def backward(
-        self, microbatch: int, loss: Tensor | None, local: dict[int, PipelineStage], *,
+        self,
+        microbatch: int,
+        loss: Tensor | None,
+        local: dict[int, PipelineStage],
+        *,
         later_weights: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The gradients of a microbatch: into the parameters, and back to the stage before. With
         ``later_weights`` those of the parameters wait for ``backward_weights``."""
         (inputs, count), outputs = self._given.pop(microbatch), self._made.pop(microbatch)
@@ -204,8 +224,9 @@ class PipelineStage:
         if later_weights:
             found: list[Any] = []
             if wanted and ends:
-                found = list(autograd.grad(
-                    ends, wanted, grads, retain_graph=True, allow_unused=True))  # fmt: skip
+                found = list(
+                    autograd.grad(ends, wanted, grads, retain_graph=True, allow_unused=True)
+                )
             self._kept[microbatch] = ends, grads, outputs
             by_input = iter(found)
             back = [next(by_input, None) if t.requires_grad else None for t in inputs[:count]]
@@ -264,10 +285,10 @@ class PipelineStage:
             return
         said = _as_tuple(examples)
         same = len(said) == len(values) and all(
-            not isinstance(s, Tensor) or (isinstance(v, Tensor) and s.shape == v.shape
-                                          and s.dtype == v.dtype)
+            not isinstance(s, Tensor)
+            or (isinstance(v, Tensor) and s.shape == v.shape and s.dtype == v.dtype)
             for s, v in zip(said, values, strict=False)
-        )  # fmt: skip
+        )
         if not same:
             raise PipeliningMetadataError(
                 f"Stage {self.stage_index} forward {which}: expected {_described(said)}, got "
@@ -277,15 +298,17 @@ class PipelineStage:
 
 def _described(values: Sequence[Any]) -> str:
     said = [
-        f"{v.dtype} {tuple(v.shape)}" if isinstance(v, Tensor) else type(v).__name__
-        for v in values
-    ]  # fmt: skip
+        f"{v.dtype} {tuple(v.shape)}" if isinstance(v, Tensor) else type(v).__name__ for v in values
+    ]
     return f"({', '.join(said)})"
 
 
 def build_stage(
-    stage_module: Module, stage_index: int, pipe_info: Any, device: Any,
+    stage_module: Module,
+    stage_index: int,
+    pipe_info: Any,
+    device: Any,
     group: ProcessGroup | None = None,
-) -> PipelineStage:  # fmt: skip
+) -> PipelineStage:
     """A stage of a module that ``pipeline`` cut."""
     return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group)

@@ -17,7 +17,20 @@ from torchlike.distributed.tensor._modules import distribute_module
 from torchlike.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = [
-    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
-    "distribute_tensor", "empty", "full", "init_device_mesh", "ones", "placement_types", "rand",
-    "randn", "zeros",
-]  # fmt: skip
+    "DTensor",
+    "DeviceMesh",
+    "Partial",
+    "Placement",
+    "Replicate",
+    "Shard",
+    "distribute_module",
+    "distribute_tensor",
+    "empty",
+    "full",
+    "init_device_mesh",
+    "ones",
+    "placement_types",
+    "rand",
+    "randn",
+    "zeros",
+]

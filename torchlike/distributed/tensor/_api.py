@@ -92,10 +92,15 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
 
     @staticmethod
     def from_local(
-        local_tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Placements = None,
-        *, run_check: bool = False, shape: Any = None, stride: Any = None,
+        local_tensor: Tensor,
+        device_mesh: DeviceMesh | None = None,
+        placements: Placements = None,
+        *,
+        run_check: bool = False,
+        shape: Any = None,
+        stride: Any = None,
         grad_placements: Placements = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """The tensor of which ``local_tensor`` is what this process holds: all of it where all
         devices of the mesh are this process'.
 
@@ -173,9 +178,14 @@ def placements(t: Tensor) -> tuple[Placement, ...]:
 
 
 def redistribute(
-    t: Tensor, device_mesh: DeviceMesh | None = None, placements: Placements = None, *,
-    async_op: bool = False, forward_dtype: Any = None, backward_dtype: Any = None,
-) -> Tensor:  # fmt: skip
+    t: Tensor,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+    *,
+    async_op: bool = False,
+    forward_dtype: Any = None,
+    backward_dtype: Any = None,
+) -> Tensor:
     """The same values in other places; the gradient comes back to where the operand lies.
 
     RuntimeError without placements or for `Partial`, ValueError for a size that does not divide.
@@ -190,9 +200,13 @@ def redistribute(
 
 
 def place(
-    t: Tensor, mesh: DeviceMesh, placements: Placements, back: NamedSharding | None = None,
-    forward_dtype: Any = None, backward_dtype: Any = None,
-) -> Tensor:  # fmt: skip
+    t: Tensor,
+    mesh: DeviceMesh,
+    placements: Placements,
+    back: NamedSharding | None = None,
+    forward_dtype: Any = None,
+    backward_dtype: Any = None,
+) -> Tensor:
     """Any tensor, on a mesh or not, with these placements; differentiable."""
     wanted = checked(placements, mesh, t.dim())
     if any(isinstance(p, Partial) for p in wanted):
@@ -201,9 +215,12 @@ def place(
         )
     to = sharding_for(wanted, mesh, tuple(t.shape))
     found = moved(
-        t, to, back, dtype=None if forward_dtype is None else forward_dtype.numpy,
+        t,
+        to,
+        back,
+        dtype=None if forward_dtype is None else forward_dtype.numpy,
         reduced=None if backward_dtype is None else backward_dtype.numpy,
-    )  # fmt: skip
+    )
     return keeping(found, to, mesh)
 
 
@@ -272,9 +289,12 @@ def place_(t: Tensor, mesh: DeviceMesh, to: NamedSharding) -> None:
 
 
 def distribute_tensor(
-    tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Placements = None, *,
+    tensor: Tensor,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+    *,
     src_data_rank: int | None = 0,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A leaf as a DTensor, with equal parts on the devices of the mesh.
 
     RuntimeError for a result of other ops, ValueError for a size that does not divide and for a
@@ -320,9 +340,13 @@ def _check_same(found: Any, mesh: DeviceMesh, wanted: Any, ndim: int) -> None:
 
 
 def _filled(
-    size: Any, value: Any, dtype: Any, requires_grad: bool, mesh: DeviceMesh | None,
+    size: Any,
+    value: Any,
+    dtype: Any,
+    requires_grad: bool,
+    mesh: DeviceMesh | None,
     given: Placements,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Full of a number, each part made where it lies."""
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     at = mesh or current_mesh()
@@ -338,9 +362,13 @@ def _filled(
 
 
 def zeros(
-    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """Zeros on a mesh (replicated where no placements are given)."""
     return _filled(size, 0, dtype, requires_grad, device_mesh, placements)
 
@@ -349,36 +377,53 @@ empty = zeros
 
 
 def ones(
-    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """Ones on a mesh."""
     return _filled(size, 1, dtype, requires_grad, device_mesh, placements)
 
 
 def full(
-    size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None,
-    requires_grad: bool = False, device_mesh: DeviceMesh | None = None,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A number, on a mesh; its dtype is ``torch.full``'s."""
     kind = plain_full((), fill_value, dtype=dtype).dtype
     return _filled((size,), fill_value, kind, requires_grad, device_mesh, placements)
 
 
 def rand(
-    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """``torch.rand`` on a mesh: the numbers that it gives on one device."""
     drawn = NAMESPACES[""]["rand"](*size, dtype=dtype, requires_grad=requires_grad)
     return distribute_tensor(drawn, device_mesh, placements)
 
 
 def randn(
-    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
-    device_mesh: DeviceMesh | None = None, placements: Placements = None,
-) -> Tensor:  # fmt: skip
+    *size: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:
     """``torch.randn`` on a mesh: the numbers that it gives on one device."""
     drawn = NAMESPACES[""]["randn"](*size, dtype=dtype, requires_grad=requires_grad)
     return distribute_tensor(drawn, device_mesh, placements)

@@ -51,9 +51,15 @@ class Crossed(Function):
     @staticmethod
     def across(t: Tensor, name: str, mesh: Mesh, way: Way) -> Tensor:
         (found,) = cross(
-            modes.current.capture, mesh, name, [t._read()], way.body, [way.given], [way.made],
+            modes.current.capture,
+            mesh,
+            name,
+            [t._read()],
+            way.body,
+            [way.given],
+            [way.made],
             [t.dtype.numpy],
-        )  # fmt: skip
+        )
         return wrap(found)
 
 
@@ -62,9 +68,11 @@ def whole(t: Tensor, sharding: NamedSharding | None, sums: Sums) -> Tensor | Non
     process' own. Its gradient is each process' own, too, reduced by ``sums`` before, and cut as
     ``sharding`` says where that is known. None where the program is no such."""
     found = shared(t)
-    if found is None or not _is_of_processes(found.mesh) or any(
-        a not in found.mesh.axis_names for _, axes, _ in sums for a in axes
-    ):  # fmt: skip
+    if (
+        found is None
+        or not _is_of_processes(found.mesh)
+        or any(a not in found.mesh.axis_names for _, axes, _ in sums for a in axes)
+    ):
         return None
     mesh, shape = found.mesh, tuple(t.shape)
     replicated = NamedSharding(mesh_of_those(mesh, found.own), PartitionSpec())

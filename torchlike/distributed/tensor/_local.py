@@ -68,9 +68,13 @@ class _FromLocal(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, local: Tensor, sharding: NamedSharding, back: NamedSharding, shape: Any,
+        ctx: Any,
+        local: Tensor,
+        sharding: NamedSharding,
+        back: NamedSharding,
+        shape: Any,
         sums: Sums,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         ctx.back = back
         ctx.count = math.prod([group.size() for op, group in sums if op == ReduceOp.AVG])
         return wrap(_of_parts(summed(local, sums)._read(), sharding, shape))

@@ -29,10 +29,12 @@ def place_parameter(module: Any, name: str, mesh: DeviceMesh, placements: Placem
 
 
 def distribute_module(
-    module: _M, device_mesh: DeviceMesh | None = None,
+    module: _M,
+    device_mesh: DeviceMesh | None = None,
     partition_fn: Callable[[str, Any, DeviceMesh], None] | None = None,
-    input_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None,
-) -> _M:  # fmt: skip
+    input_fn: Callable[..., Any] | None = None,
+    output_fn: Callable[..., Any] | None = None,
+) -> _M:
     """Put the parameters and buffers of a module onto the mesh as ``partition_fn(name, submodule,
     mesh)`` does; what it leaves is replicated.
 

@@ -58,9 +58,14 @@ def _executable(
 
 
 def moved(
-    t: Tensor, to: Sharding, back: Sharding = None, *, dtype: Any = None, reduced: Any = None,
+    t: Tensor,
+    to: Sharding,
+    back: Sharding = None,
+    *,
+    dtype: Any = None,
+    reduced: Any = None,
     barrier: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``t`` under the sharding ``to``, and its gradient under ``back`` (None: wherever it comes).
 
     ``dtype``: what the values are cast to before they travel; ``reduced``: what the gradient is

@@ -68,9 +68,7 @@ def sharding_for(
     return sharding
 
 
-def divides(
-    placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int, ...]
-) -> bool:  # fmt: skip
+def divides(placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int, ...]) -> bool:
     """Whether every dimension divides by the devices along it."""
     parts = pieces(_sharding(tuple(placements), mesh, len(shape)), len(shape))
     return all(size % n == 0 for size, n in zip(shape, parts, strict=True))

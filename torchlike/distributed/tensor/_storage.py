@@ -93,9 +93,11 @@ def on_one_device(array: jax.Array) -> jax.Array:
 def in_own_memory(array: Any, sharding: NamedSharding) -> jax.Array:
     """An array under a sharding, which shares no buffer with it: an update that is written into the
     memory of the one would delete the other."""
-    if sharding.is_fully_replicated and isinstance(array, jax.Array) and (
-        len(array.sharding.device_set) == 1
-    ):  # fmt: skip
+    if (
+        sharding.is_fully_replicated
+        and isinstance(array, jax.Array)
+        and (len(array.sharding.device_set) == 1)
+    ):
         # Not by device_put, which takes the buffer for the first replica whatever it is told.
         array = np.array(array) if _on_cpu(array) else jax.numpy.array(array, copy=True)
     return jax.device_put(array, sharding, may_alias=False)
@@ -111,9 +113,10 @@ def put(array: Any, sharding: NamedSharding) -> jax.Array:
     if kind is MetaArray:
         return array
     if isinstance(array, core.Tracer) or (
-        modes.current.capture is not None and isinstance(array, jax.Array)
+        modes.current.capture is not None
+        and isinstance(array, jax.Array)
         and array.sharding != sharding
-    ):  # fmt: skip
+    ):
         return jax.lax.with_sharding_constraint(array, sharding)
     if isinstance(array, jax.Array) and array.sharding == sharding:
         return array

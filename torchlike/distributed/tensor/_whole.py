@@ -87,8 +87,9 @@ def sums_of(placements: Sequence[Any], mesh: DeviceMesh) -> Sums:
         return ()
     return tuple(
         (named(p.reduce_op), mesh.get_group(i))
-        for i, p in enumerate(placements) if isinstance(p, Partial)
-    )  # fmt: skip
+        for i, p in enumerate(placements)
+        if isinstance(p, Partial)
+    )
 
 
 def _along_axes(given: Any, mesh: DeviceMesh, ndim: int) -> _crossed.Sums:
@@ -100,7 +101,7 @@ def _along_axes(given: Any, mesh: DeviceMesh, ndim: int) -> _crossed.Sums:
         (named(p.reduce_op).name, axes, mesh.size(i))
         for i, (p, axes) in enumerate(zip(placements, mesh.axes, strict=True))
         if isinstance(p, Partial) and mesh.size(i) > 1
-    )  # fmt: skip
+    )
 
 
 def full_tensor(

@@ -293,8 +293,7 @@ class IndependentTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> constraints.Constraint:
-        return constraints.independent(self.base_transform.codomain,
-                                       self.reinterpreted_batch_ndims)  # fmt: skip
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
     def bijective(self) -> bool:
@@ -320,8 +319,7 @@ class IndependentTransform(Transform):
         return sum_rightmost(term, self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
-        return (f"{type(self).__name__}({self.base_transform!r}, "
-                f"{self.reinterpreted_batch_ndims})")  # fmt: skip
+        return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
     def forward_shape(self, shape: Size) -> Size:
         return self.base_transform.forward_shape(shape)

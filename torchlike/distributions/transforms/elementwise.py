@@ -196,7 +196,8 @@ class AffineTransform(Transform):
         return result.expand(shape)
 
     def forward_shape(self, shape: Size) -> Size:
-        return f.broadcast_shapes(shape, getattr(self.loc, "shape", ()),
-                                  getattr(self.scale, "shape", ()))  # fmt: skip
+        return f.broadcast_shapes(
+            shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ())
+        )
 
     inverse_shape = forward_shape

@@ -27,9 +27,13 @@ class FoldedGraphModule(GraphModule):
     """
 
     def __init__(
-        self, root: Module, graph: Graph, const_subgraph: Graph | None = None,
-        fx_const_folded_attrs_name: str | None = None, device_for_folded_attrs: str = "cuda",
-    ) -> None:  # fmt: skip
+        self,
+        root: Module,
+        graph: Graph,
+        const_subgraph: Graph | None = None,
+        fx_const_folded_attrs_name: str | None = None,
+        device_for_folded_attrs: str = "cuda",
+    ) -> None:
         super().__init__(root, graph)
         self.const_subgraph_module = (
             None if const_subgraph is None else GraphModule(root, const_subgraph)
@@ -71,9 +75,10 @@ def get_unique_attr_name_in_module(mod_traced: Module, name: str) -> str:
 
 
 def split_const_subgraphs(
-    module: Module, skip_folding_node_fn: Callable[[Node], bool] | None = None,
+    module: Module,
+    skip_folding_node_fn: Callable[[Node], bool] | None = None,
     device_for_folded_attrs: str = "cpu",
-) -> FoldedGraphModule:  # fmt: skip
+) -> FoldedGraphModule:
     """The module, traced where it is none of graphs yet, with its constant part apart.
 
     ``skip_folding_node_fn`` says of which nodes results are not folded.

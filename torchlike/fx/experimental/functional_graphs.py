@@ -48,9 +48,13 @@ class FunctionalMode(ProxyTorchDispatchMode):
     """
 
     def __init__(
-        self, tracer: PythonKeyTracer, tracing_mode: str = "real", decomposition_table: Any = None,
-        pre_dispatch: bool = False, copies_views: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        tracer: PythonKeyTracer,
+        tracing_mode: str = "real",
+        decomposition_table: Any = None,
+        pre_dispatch: bool = False,
+        copies_views: bool = False,
+    ) -> None:
         super().__init__(tracer, tracing_mode, decomposition_table, pre_dispatch)
         self.copies_views = copies_views
         self.views: dict[int, _View] = {}
@@ -177,8 +181,9 @@ class FunctionalMode(ProxyTorchDispatchMode):
 @contextlib.contextmanager
 def functionalized(mode: ProxyTorchDispatchMode, views: bool) -> Iterator[FunctionalMode]:
     """``with``: a recording records new values in the place of writes."""
-    made = FunctionalMode(mode.tracer, mode.tracing_mode, mode.decomposition_table,
-                          mode.pre_dispatch, views)  # fmt: skip
+    made = FunctionalMode(
+        mode.tracer, mode.tracing_mode, mode.decomposition_table, mode.pre_dispatch, views
+    )
     protocol.pop_dispatch()
     protocol.push_dispatch(made)
     try:
@@ -200,8 +205,10 @@ def _batch_norm(args: Any) -> tuple[Any, Any]:
 
 
 #: Writes whose new value an operator of another name or overload gives.
-_OTHER_TWINS = {aten.bernoulli_.float: aten.bernoulli.p,
-                aten.normal_.default: aten.normal_functional.default}  # fmt: skip
+_OTHER_TWINS = {
+    aten.bernoulli_.float: aten.bernoulli.p,
+    aten.normal_.default: aten.normal_functional.default,
+}
 
 
 @functools.cache
@@ -248,10 +255,14 @@ def _without_out(name: str, overload: str) -> str:
 _BACK: dict[str, Callable[..., tuple[Any, tuple[Any, ...]]]] = {
     "select.int": lambda base, dim, index: (aten.select_scatter.default, (dim, index)),
     "slice.Tensor": lambda base, dim=0, start=None, end=None, step=1: (
-        aten.slice_scatter.default, (dim, start, end, step)),
+        aten.slice_scatter.default,
+        (dim, start, end, step),
+    ),
     "diagonal.default": lambda base, offset=0, dim1=0, dim2=1: (
-        aten.diagonal_scatter.default, (offset, dim1, dim2)),
-}  # fmt: skip
+        aten.diagonal_scatter.default,
+        (offset, dim1, dim2),
+    ),
+}
 
 
 def _put_back(mode: FunctionalMode, view: _View, new: Proxy) -> Proxy:
@@ -263,9 +274,18 @@ def _put_back(mode: FunctionalMode, view: _View, new: Proxy) -> Proxy:
         overload, rest = rule(base, *view.args, **view.kwargs)
         return mode._recorded(overload, (base, new, *rest), {})
     size = list(base.shape)
-    if name in ("view.default", "_unsafe_view.default", "squeeze.default", "squeeze.dim",
-                "squeeze.dims", "unsqueeze.default", "reshape.default", "alias.default",
-                "detach.default", "flatten.using_ints"):  # fmt: skip
+    if name in (
+        "view.default",
+        "_unsafe_view.default",
+        "squeeze.default",
+        "squeeze.dim",
+        "squeeze.dims",
+        "unsqueeze.default",
+        "reshape.default",
+        "alias.default",
+        "detach.default",
+        "flatten.using_ints",
+    ):
         return mode._recorded(aten.view.default, (new, size), {})
     if name in ("t.default", "numpy_T.default") and base.dim() <= 2:
         return mode._recorded(aten.t.default, (new,), {})

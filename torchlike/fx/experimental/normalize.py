@@ -73,12 +73,20 @@ class NormalizeOperators(Transformer):
     binary_magic_method_remap: ClassVar[dict[Callable[..., Any], Callable[..., Any]]] = {
         getattr(torchlike, name): function
         for name, function in (
-            ("add", operator.add), ("mul", operator.mul), ("sub", operator.sub),
-            ("div", operator.truediv), ("floor_divide", operator.floordiv),
-            ("remainder", operator.mod), ("eq", operator.eq), ("ne", operator.ne),
-            ("lt", operator.lt), ("le", operator.le), ("gt", operator.gt), ("ge", operator.ge),
+            ("add", operator.add),
+            ("mul", operator.mul),
+            ("sub", operator.sub),
+            ("div", operator.truediv),
+            ("floor_divide", operator.floordiv),
+            ("remainder", operator.mod),
+            ("eq", operator.eq),
+            ("ne", operator.ne),
+            ("lt", operator.lt),
+            ("le", operator.le),
+            ("gt", operator.gt),
+            ("ge", operator.ge),
         )
-    }  # fmt: skip
+    }
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """A call of the function, or of the operator for it."""

@@ -16,8 +16,14 @@ from torchlike.fx.node import Argument, Node
 from torchlike.nn.modules.module import Module
 from torchlike.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
-__all__ = ["extract_subgraph", "fuse", "matches_module_pattern", "optimize_for_inference",
-           "remove_dropout", "replace_node_module"]  # fmt: skip
+__all__ = [
+    "extract_subgraph",
+    "fuse",
+    "matches_module_pattern",
+    "optimize_for_inference",
+    "remove_dropout",
+    "replace_node_module",
+]
 
 #: A layer, the batch norm that follows it, and what folds them.
 _FOLDED = (

@@ -46,7 +46,7 @@ __all__ = [
     "get_proxy_mode",
     "make_fx",
     "maybe_disable_fake_tensor_mode",
-]  # fmt: skip
+]
 
 _VALUE_ASKED = (
     "It appears that you're trying to get value out of a tracing tensor with {func} - erroring "
@@ -167,9 +167,12 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     makes_graph = True
 
     def __init__(
-        self, tracer: PythonKeyTracer, tracing_mode: str = "real",
-        decomposition_table: Any = None, pre_dispatch: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        tracer: PythonKeyTracer,
+        tracing_mode: str = "real",
+        decomposition_table: Any = None,
+        pre_dispatch: bool = False,
+    ) -> None:
         super().__init__()
         self.tracer = tracer
         self.tracing_mode = tracing_mode
@@ -253,8 +256,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         counts = self.tracer.calls
         counts[name] = counts.get(name, 0) + 1
         written = name in _PYTHON and space == "nn.functional"
-        kind = "method_descriptor" if space == "Tensor" else (
-            "function" if written else "builtin_function_or_method")  # fmt: skip
+        kind = (
+            "method_descriptor"
+            if space == "Tensor"
+            else ("function" if written else "builtin_function_or_method")
+        )
         self.tracer.function = (f"{name}_{counts[name]}", f"{kind}.{name}")
 
     def note_number(self, value: Any) -> None:
@@ -298,8 +304,10 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             for t in tensors_of((args[:1], tuple(kwargs.values()))):
                 if any(t is o for o in tensors_of((out,))):
                     tracer.track(t, proxy, self._known(t))
-            if all(any(t is o for t in tensors_of((args, *kwargs.values()))) for o in
-                   tensors_of((out,))):  # fmt: skip
+            if all(
+                any(t is o for t in tensors_of((args, *kwargs.values())))
+                for o in tensors_of((out,))
+            ):
                 return
         values = dict(zip(map(id, tensors_of((out,))), constants or (), strict=False))
 
@@ -384,11 +392,17 @@ def _has_parameters(f: Any) -> bool:
 
 
 def make_fx(
-    f: Callable[..., Any], decomposition_table: Any = None, tracing_mode: str = "real",
-    _allow_non_fake_inputs: bool = False, *, pre_dispatch: bool = False,
-    record_module_stack: bool = False, _allow_fake_constant: bool = False,
-    _error_on_data_dependent_ops: bool = True, **others: Any,
-) -> Callable[..., GraphModule]:  # fmt: skip
+    f: Callable[..., Any],
+    decomposition_table: Any = None,
+    tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False,
+    *,
+    pre_dispatch: bool = False,
+    record_module_stack: bool = False,
+    _allow_fake_constant: bool = False,
+    _error_on_data_dependent_ops: bool = True,
+    **others: Any,
+) -> Callable[..., GraphModule]:
     """A function that runs ``f`` on its arguments and gives the graph of the operators called.
 
     Args:
@@ -462,8 +476,9 @@ def _fake_mode(args: Any, tracing_mode: str) -> FakeTensorMode:
     if found is None:
         env = ShapeEnv() if symbolic else None
         if env is not None:
-            env.reserve(sum(a.dim() if isinstance(a, Tensor) else 1
-                            for a in pytree.tree_leaves(args)))  # fmt: skip
+            env.reserve(
+                sum(a.dim() if isinstance(a, Tensor) else 1 for a in pytree.tree_leaves(args))
+            )
         return FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
     if symbolic and found.shape_env is None:
         raise ValueError(
@@ -479,8 +494,11 @@ def _faked(fake: FakeTensorMode, tracing_mode: str, value: Any) -> Any:
         return value
     if isinstance(value, Tensor):
         return fake.from_tensor(value)
-    return fake.shape_env.symbol_for(value) if (
-        type(value) is int and tracing_mode == "symbolic") else value  # fmt: skip
+    return (
+        fake.shape_env.symbol_for(value)
+        if (type(value) is int and tracing_mode == "symbolic")
+        else value
+    )
 
 
 @contextlib.contextmanager
@@ -499,9 +517,12 @@ def decompose(decomposition_table: Any) -> Iterator[Any]:
 
 
 def get_isolated_graphmodule(
-    func: Callable[..., Any], args: Any, kwargs: Any, tracing_mode: str = "real",
+    func: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    tracing_mode: str = "real",
     decomposition_table: Any = None,
-) -> GraphModule:  # fmt: skip
+) -> GraphModule:
     """The graph of one call, outside of a running recording."""
     flat, spec = pytree.tree_flatten((args, kwargs))
 

@@ -95,7 +95,12 @@ def _rewritten_class(module: Module) -> type[Any]:
     if Tracer.is_leaf_module(Tracer(), module, ""):
         return kind
     forward: Any = inspect.unwrap(kind.forward)
-    return type(kind.__name__, (kind,), {
-        "forward": AST_Rewriter().rewrite(forward), "__module__": kind.__module__,
-        "__qualname__": kind.__qualname__,
-    })  # fmt: skip
+    return type(
+        kind.__name__,
+        (kind,),
+        {
+            "forward": AST_Rewriter().rewrite(forward),
+            "__module__": kind.__module__,
+            "__qualname__": kind.__qualname__,
+        },
+    )

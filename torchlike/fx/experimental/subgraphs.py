@@ -73,9 +73,13 @@ class _Traced:
     """A function's graph: its results, and which tensors from outside it read."""
 
     def __init__(
-        self, mode: ProxyTorchDispatchMode, above: PythonKeyTracer, fn: Callable[..., Any],
-        args: Sequence[Any], more: Sequence[Tensor],
-    ) -> None:  # fmt: skip
+        self,
+        mode: ProxyTorchDispatchMode,
+        above: PythonKeyTracer,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        more: Sequence[Tensor],
+    ) -> None:
         below = _Below(above)
         # Other tensors: those of the caller stand for what they are outside.
         with disable_proxy_modes_tracing():
@@ -111,9 +115,13 @@ def _traced(
 
 
 def _node(
-    mode: ProxyTorchDispatchMode, name: str, graphs: Mapping[str, _Traced], before: tuple[Any, ...],
-    behind: tuple[Any, ...], like: Sequence[Any],
-) -> list[Any]:  # fmt: skip
+    mode: ProxyTorchDispatchMode,
+    name: str,
+    graphs: Mapping[str, _Traced],
+    before: tuple[Any, ...],
+    behind: tuple[Any, ...],
+    like: Sequence[Any],
+) -> list[Any]:
     """A node that calls a higher-order operator with arguments ``before`` and ``behind`` graphs;
     gives what stands for its results, which are like those given."""
     tracer = mode.tracer
@@ -135,9 +143,12 @@ def _node(
 
 
 def cond(
-    mode: ProxyTorchDispatchMode, pred: Tensor, true_fn: Callable[..., Any],
-    false_fn: Callable[..., Any], operands: Sequence[Any],
-) -> Any:  # fmt: skip
+    mode: ProxyTorchDispatchMode,
+    pred: Tensor,
+    true_fn: Callable[..., Any],
+    false_fn: Callable[..., Any],
+    operands: Sequence[Any],
+) -> Any:
     """``torch.cond`` as one node. RuntimeError for branches whose results differ."""
     (yes, no), read = _traced(mode, (true_fn, false_fn), tuple(operands))
     if yes.spec != no.spec:
@@ -155,9 +166,11 @@ def cond(
 
 
 def while_loop(
-    mode: ProxyTorchDispatchMode, cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
+    mode: ProxyTorchDispatchMode,
+    cond_fn: Callable[..., Any],
+    body_fn: Callable[..., Any],
     carried: Sequence[Any],
-) -> Any:  # fmt: skip
+) -> Any:
     """``torch.while_loop`` as one node. NotImplementedError where what is carried is not tensors
     alone."""
     leaves, spec = pytree.tree_flatten(tuple(carried))

@@ -8,9 +8,20 @@ from typing import Any
 from torchlike._compat.symbolic import SymInt, SymNode, hint_of, symbolic_sizes
 from torchlike._compat.symbolic import is_symbolic as _is_symbolic
 
-__all__ = ["GuardOnDataDependentSymNode", "ShapeEnv", "free_symbols", "guard_bool",
-           "guard_int", "guard_or_false", "guard_or_true", "guard_size_oblivious",
-           "has_free_symbols", "hint_int", "is_symbolic", "statically_known_true"]  # fmt: skip
+__all__ = [
+    "GuardOnDataDependentSymNode",
+    "ShapeEnv",
+    "free_symbols",
+    "guard_bool",
+    "guard_int",
+    "guard_or_false",
+    "guard_or_true",
+    "guard_size_oblivious",
+    "has_free_symbols",
+    "hint_int",
+    "is_symbolic",
+    "statically_known_true",
+]
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
@@ -89,9 +100,12 @@ class ShapeEnv:
     def decide(self, is_equality: bool, left: Any, right: Any) -> bool:
         """Whether ``left == right``, or ``left >= right``, for the sizes at hand: noted, unless it
         is so for all sizes."""
-        if is_equality and isinstance(right, int) and right < symbolic_sizes.LEAST and (
-            str(left) in self.hints
-        ):  # fmt: skip
+        if (
+            is_equality
+            and isinstance(right, int)
+            and right < symbolic_sizes.LEAST
+            and (str(left) in self.hints)
+        ):
             return False  # a symbol is at least 2
         with self.deciding() as decided:
             holds = bool(left == right if is_equality else left >= right)
@@ -105,8 +119,9 @@ class ShapeEnv:
     def format_guards(self) -> str:
         """The guards as lines of text."""
         signs = {(True, True): "==", (True, False): "!=", (False, True): ">=", (False, False): "<"}
-        return "\n".join(f" - {g.left} {signs[g.is_equality, g.holds]} {g.right}"
-                         for g in self.guards)  # fmt: skip
+        return "\n".join(
+            f" - {g.left} {signs[g.is_equality, g.holds]} {g.right}" for g in self.guards
+        )
 
 
 def _known(condition: Any) -> bool:
@@ -162,8 +177,9 @@ def free_symbols(val: Any) -> set[Any]:
     if _is_symbolic(val):
         return set(_names(val.node.expr))
     shape = getattr(val, "shape", val)
-    return {s for n in shape for s in free_symbols(n)} if isinstance(shape, (tuple, list)) else (
-        set())  # fmt: skip
+    return (
+        {s for n in shape for s in free_symbols(n)} if isinstance(shape, (tuple, list)) else (set())
+    )
 
 
 def _names(expr: Any) -> set[str]:

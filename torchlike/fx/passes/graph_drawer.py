@@ -13,10 +13,21 @@ from torchlike.fx.node import Node, _format_arg
 __all__ = ["FxGraphDrawer"]
 
 _COLORS = (
-    "AliceBlue", "Aquamarine1", "Bisque1", "Burlywood1", "CadetBlue1", "Cornsilk1", "Gold1",
-    "DarkOliveGreen1", "Khaki1", "LightBlue1", "LightPink1", "LightSalmon1", "PaleGreen1",
+    "AliceBlue",
+    "Aquamarine1",
+    "Bisque1",
+    "Burlywood1",
+    "CadetBlue1",
+    "Cornsilk1",
+    "Gold1",
+    "DarkOliveGreen1",
+    "Khaki1",
+    "LightBlue1",
+    "LightPink1",
+    "LightSalmon1",
+    "PaleGreen1",
     "Thistle1",
-)  # fmt: skip
+)
 
 
 class _Dot:
@@ -48,11 +59,16 @@ class FxGraphDrawer:
     """``FxGraphDrawer(gm, "name").get_dot_graph()`` is the drawing; ``to_string()`` its text."""
 
     def __init__(
-        self, graph_module: GraphModule, name: str, ignore_getattr: bool = False,
-        ignore_parameters_and_buffers: bool = False, skip_node_names_in_args: bool = True,
-        parse_stack_trace: bool = False, dot_graph_shape: str | None = None,
+        self,
+        graph_module: GraphModule,
+        name: str,
+        ignore_getattr: bool = False,
+        ignore_parameters_and_buffers: bool = False,
+        skip_node_names_in_args: bool = True,
+        parse_stack_trace: bool = False,
+        dot_graph_shape: str | None = None,
         normalize_args: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._name = name
         self._skip = skip_node_names_in_args
         self._shape = dot_graph_shape or "record"

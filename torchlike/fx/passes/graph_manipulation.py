@@ -10,8 +10,13 @@ from torchlike.fx.node import Node
 from torchlike.fx.passes.shape_prop import ShapeProp, TensorMetadata
 from torchlike.tensor import Tensor
 
-__all__ = ["get_size_of_all_nodes", "get_size_of_node", "get_tensor_meta",
-           "replace_target_nodes_with", "size_bytes"]  # fmt: skip
+__all__ = [
+    "get_size_of_all_nodes",
+    "get_size_of_node",
+    "get_tensor_meta",
+    "replace_target_nodes_with",
+    "size_bytes",
+]
 
 
 def replace_target_nodes_with(

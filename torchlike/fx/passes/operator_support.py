@@ -10,8 +10,14 @@ from torchlike.fx.node import Argument, Node
 from torchlike.fx.passes.shape_prop import TensorMetadata
 from torchlike.fx.passes.tools_common import CALLABLE_NODE_OPS, get_node_target
 
-__all__ = ["OpSupports", "OperatorSupport", "OperatorSupportBase", "any_chain", "chain",
-           "create_op_support"]  # fmt: skip
+__all__ = [
+    "OpSupports",
+    "OperatorSupport",
+    "OperatorSupportBase",
+    "any_chain",
+    "chain",
+    "create_op_support",
+]
 
 
 class OperatorSupportBase(abc.ABC):
@@ -46,9 +52,10 @@ class OperatorSupport(OperatorSupportBase):
         given = list(zip(node.args, by_position, strict=False))
         given += [(node.kwargs.get(name), dtypes) for name, dtypes in by_name.items()]
         return all(
-            _dtype(own) in dtypes for own, dtypes in given
+            _dtype(own) in dtypes
+            for own, dtypes in given
             if isinstance(own, Node) and dtypes is not None
-        )  # fmt: skip
+        )
 
 
 def _dtype(node: Node) -> Argument:

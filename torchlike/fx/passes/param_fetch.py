@@ -19,15 +19,29 @@ def default_matching(name: str, target_version: int) -> str:
 #: Class -> version of its state, its attributes, and how names of another version are found.
 module_fetch_book: dict[type, tuple[int, list[str], Callable[[str, int], str]]] = {
     nn.Linear: (1, ["weight", "bias"], default_matching),
-    nn.Conv2d: (1, ["weight", "bias", "kernel_size", "stride", "padding", "dilation", "groups",
-                    "padding_mode"], default_matching),
-    nn.BatchNorm2d: (2, ["weight", "bias", "running_mean", "running_var", "eps"],
-                     default_matching),
+    nn.Conv2d: (
+        1,
+        [
+            "weight",
+            "bias",
+            "kernel_size",
+            "stride",
+            "padding",
+            "dilation",
+            "groups",
+            "padding_mode",
+        ],
+        default_matching,
+    ),
+    nn.BatchNorm2d: (2, ["weight", "bias", "running_mean", "running_var", "eps"], default_matching),
     nn.AdaptiveAvgPool2d: (1, [], default_matching),
-    nn.MaxPool2d: (1, ["kernel_size", "stride", "padding", "dilation", "return_indices",
-                       "ceil_mode"], default_matching),
+    nn.MaxPool2d: (
+        1,
+        ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"],
+        default_matching,
+    ),
     nn.ReLU: (1, ["inplace"], default_matching),
-}  # fmt: skip
+}
 
 
 def extract_attrs_for_lowering(mod: nn.Module) -> dict[str, Any]:

@@ -28,15 +28,23 @@ class TensorMetadata(NamedTuple):
 def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
     memory_format = None
     if include_contiguity:
-        for known in (torchlike.contiguous_format, torchlike.channels_last,
-                      torchlike.channels_last_3d):  # fmt: skip
+        for known in (
+            torchlike.contiguous_format,
+            torchlike.channels_last,
+            torchlike.channels_last_3d,
+        ):
             if result.is_contiguous(memory_format=known):
                 memory_format = known
                 break
     return TensorMetadata(
-        result.shape, result.dtype, result.requires_grad, result.stride(), memory_format,
-        result.is_quantized, {},
-    )  # fmt: skip
+        result.shape,
+        result.dtype,
+        result.requires_grad,
+        result.stride(),
+        memory_format,
+        result.is_quantized,
+        {},
+    )
 
 
 class ShapeProp(Interpreter):

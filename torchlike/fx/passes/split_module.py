@@ -35,16 +35,23 @@ class Partition:
         self.node_names.append(node.name)
 
     def __repr__(self) -> str:
-        return f"name: {self.name},\n nodes: {self.node_names},\n inputs: {self.inputs},\n " \
-               f"outputs: {self.outputs}"  # fmt: skip
+        return (
+            f"name: {self.name},\n nodes: {self.node_names},\n inputs: {self.inputs},\n "
+            f"outputs: {self.outputs}"
+        )
 
 
 def split_module(
-    m: GraphModule, root_m: Module, split_callback: Callable[[Node], Any],
-    qualname_map: dict[str, str] | None = None, keep_original_order: bool = False,
-    keep_original_node_name: bool = False, keep_original_input_name: bool = True, *,
+    m: GraphModule,
+    root_m: Module,
+    split_callback: Callable[[Node], Any],
+    qualname_map: dict[str, str] | None = None,
+    keep_original_order: bool = False,
+    keep_original_node_name: bool = False,
+    keep_original_input_name: bool = True,
+    *,
     partition_affix: str | None = None,
-) -> GraphModule:  # fmt: skip
+) -> GraphModule:
     """The module with a submodule ``submod_N`` for each N that ``split_callback(node)`` gives.
 
     ``qualname_map`` is told where targets of the submodules came from. RuntimeError where parts

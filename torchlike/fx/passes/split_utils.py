@@ -130,9 +130,12 @@ class _Split:
 
 
 def split_by_tags(
-    gm: GraphModule, tags: list[str], return_fqn_mapping: bool = False, return_tuple: bool = False,
+    gm: GraphModule,
+    tags: list[str],
+    return_fqn_mapping: bool = False,
+    return_tuple: bool = False,
     GraphModuleCls: type[GraphModule] = GraphModule,
-) -> GraphModule | tuple[GraphModule, dict[str, str]]:  # fmt: skip
+) -> GraphModule | tuple[GraphModule, dict[str, str]]:
     """A module of submodules, one for each of ``tags``, which are called in this order.
 
     Each node that calls something has a ``tag``: it goes to the submodule of that name. A submodule

@@ -25,9 +25,12 @@ from torchlike.fx.passes.tools_common import (
 from torchlike.nn.modules.module import Module
 
 __all__ = [
-    "FxNetAccNodesFinder", "FxNetSplitterInternalError", "SplitResult", "Subgraph",
+    "FxNetAccNodesFinder",
+    "FxNetSplitterInternalError",
+    "SplitResult",
+    "Subgraph",
     "generate_inputs_for_submodules",
-]  # fmt: skip
+]
 
 
 class _SplitterSettingBase:
@@ -39,10 +42,13 @@ class _SplitterSettingBase:
     """
 
     def __init__(
-        self, min_acc_module_size: int = 1, skip_fusion: bool = False,
-        allow_non_tensor: bool = False, max_acc_splits: int = -1,
+        self,
+        min_acc_module_size: int = 1,
+        skip_fusion: bool = False,
+        allow_non_tensor: bool = False,
+        max_acc_splits: int = -1,
         move_non_tensor_nodes_on_boundary: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if move_non_tensor_nodes_on_boundary:
             raise NotImplementedError(
                 "move_non_tensor_nodes_on_boundary: nodes are not moved between parts. Use "
@@ -132,8 +138,9 @@ def generate_inputs_for_submodules(
 
     handles = [
         module.register_forward_pre_hook(noting(name))
-        for name, module in model.named_modules() if name in wanted
-    ]  # fmt: skip
+        for name, module in model.named_modules()
+        if name in wanted
+    ]
     try:
         with no_grad():
             model(*inputs)
@@ -160,11 +167,15 @@ class _SplitterBase:
     """
 
     def __init__(
-        self, module: GraphModule, sample_input: Sequence[Any],
-        operator_support: OperatorSupportBase, settings: _SplitterSettingBase,
-        non_acc_submodule_name: str = "_run_on_cpu_", return_tuple: bool = False,
+        self,
+        module: GraphModule,
+        sample_input: Sequence[Any],
+        operator_support: OperatorSupportBase,
+        settings: _SplitterSettingBase,
+        non_acc_submodule_name: str = "_run_on_cpu_",
+        return_tuple: bool = False,
         nodes_finder: Callable[[], NodeSet] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not isinstance(module, GraphModule):
             raise AssertionError(f"Expected GraphModule, got {type(module)}")
         ShapeProp(module).propagate(*sample_input)
@@ -299,8 +310,10 @@ class _SplitterBase:
                 taken = self.operator_support.is_node_supported(submodules, node)
                 line = f"{get_node_target(submodules, node)}: ({_dtypes(node)}, {_named(node)})\n"
                 kinds[0 if taken else 1].setdefault(line)
-        text = (f"\nSupported node types in the model:\n{''.join(kinds[0])}"
-                f"\nUnsupported node types in the model:\n{''.join(kinds[1])}")  # fmt: skip
+        text = (
+            f"\nSupported node types in the model:\n{''.join(kinds[0])}"
+            f"\nUnsupported node types in the model:\n{''.join(kinds[1])}"
+        )
         print(text)  # noqa: T201
         return text
 

@@ -14,9 +14,14 @@ from torchlike.fx.passes._fusion_groups import CALLABLE_NODE_OPS, FxNetAccFusion
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "CALLABLE_NODE_OPS", "FxNetAccFusionsFinder", "get_acc_ops_name", "get_node_target",
-    "is_node_output_tensor", "legalize_graph", "stable_topological_sort",
-]  # fmt: skip
+    "CALLABLE_NODE_OPS",
+    "FxNetAccFusionsFinder",
+    "get_acc_ops_name",
+    "get_node_target",
+    "is_node_output_tensor",
+    "legalize_graph",
+    "stable_topological_sort",
+]
 
 NodeList = list[Node]
 NodeSet = set[Node]

@@ -17,8 +17,13 @@ from torchlike.nn import Module
 from torchlike.tensor import from_jax
 
 #: Arguments by which Flax's modules are told whether they train, and what they are then.
-_MODES = {"train": True, "training": True, "is_training": True,
-          "deterministic": False, "use_running_average": False}  # fmt: skip
+_MODES = {
+    "train": True,
+    "training": True,
+    "is_training": True,
+    "deterministic": False,
+    "use_running_average": False,
+}
 
 
 class LinenModule(Module):
@@ -66,9 +71,13 @@ class LinenModule(Module):
             }
             variables = {"params": trees[0].built(params), **collections}
             result = module.apply(
-                variables, *args, rngs=rngs, method=method,
-                mutable=list(collections) if training else False, **kwargs,
-            )  # fmt: skip
+                variables,
+                *args,
+                rngs=rngs,
+                method=method,
+                mutable=list(collections) if training else False,
+                **kwargs,
+            )
             if not training:
                 return result, {}
             result, written = result

@@ -23,8 +23,11 @@ class Leaf(NamedTuple):
         return ".".join(self.path)
 
     def flax_array(self, array: Any) -> Any:
-        return array if self.generator is None else jax.random.wrap_key_data(
-            array, impl=self.generator)  # fmt: skip
+        return (
+            array
+            if self.generator is None
+            else jax.random.wrap_key_data(array, impl=self.generator)
+        )
 
 
 class Variables(Module):

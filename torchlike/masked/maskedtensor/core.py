@@ -28,8 +28,16 @@ _WITH_GRADIENT = (
     "It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid "
     "this, you can use data.detach().clone()"
 )
-_DTYPES = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bool, dtypes.int8, dtypes.int16,
-           dtypes.int32, dtypes.int64)  # fmt: skip
+_DTYPES = (
+    dtypes.float16,
+    dtypes.float32,
+    dtypes.float64,
+    dtypes.bool,
+    dtypes.int8,
+    dtypes.int16,
+    dtypes.int32,
+    dtypes.int64,
+)
 #: What public functions do with masked tensors, by their names: filled by rules.py.
 RULES: dict[str, Callable[..., Any]] = {}
 
@@ -92,9 +100,10 @@ def _check(data: Any, mask: Any) -> None:
     ):
         raise ValueError(
             "data and mask are both sparse COO tensors but do not have the same indices."
-            if data.layout is sparse_coo else
-            "data and mask are both sparse CSR tensors but do not share either crow or col indices."
-        )  # fmt: skip
+            if data.layout is sparse_coo
+            else "data and mask are both sparse CSR tensors but do not share either crow or col "
+            "indices."
+        )
 
 
 class MaskedTensor(TensorOfParts):
@@ -264,8 +273,13 @@ class MaskedTensor(TensorOfParts):
         moved = self._held.to(*args, **kwargs)  # type: ignore[attr-defined]
         return self if moved is self._held else self._with(moved)
 
-    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
-                 inputs: Any = None) -> None:  # fmt: skip
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: Any = None,
+        create_graph: Any = False,
+        inputs: Any = None,
+    ) -> None:
         """Accumulate gradients into the leaves."""
         given = gradient._held if isinstance(gradient, MaskedTensor) else gradient
         self._held.backward(given, retain_graph, create_graph, inputs)  # type: ignore[attr-defined]

@@ -108,8 +108,10 @@ def _ordered(input: Any, other: Any) -> tuple[Any, Any]:
 def _check_masks(first: MaskedTensor, more: list[MaskedTensor]) -> None:
     for t in more:
         if t._masked_mask is not first._masked_mask and not _masks_match(t, first):
-            raise ValueError("Input masks must match. If you need support for this, please open "
-                             "an issue on Github.")  # fmt: skip
+            raise ValueError(
+                "Input masks must match. If you need support for this, please open "
+                "an issue on Github."
+            )
 
 
 def _check_places(a: Any, b: Any) -> None:
@@ -117,8 +119,10 @@ def _check_places(a: Any, b: Any) -> None:
     both = [t for t in (a, b) if isinstance(t, Tensor) and t.layout is not strided]
     if len(both) == 2 and both[0]._held.shape != both[1]._held.shape:  # type: ignore[attr-defined]
         name = str(both[0].layout).removeprefix("torch.")
-        raise ValueError(f"{name} indices must match. If you need support for this, please open an "
-                         "issue on Github.")  # fmt: skip
+        raise ValueError(
+            f"{name} indices must match. If you need support for this, please open an "
+            "issue on Github."
+        )
 
 
 @_rule(_IN_PLACE)
@@ -178,11 +182,13 @@ def where(func: Callable[..., Any], condition: Any, input: Any, other: Any) -> T
     """Chosen with their masks; a plain tensor shows all."""
     data = [_data(t) for t in (input, other)]
     shown = [
-        t._masked_mask if isinstance(t, MaskedTensor)
-        else _torch["ones_like"](t, dtype=dtypes.bool) if isinstance(t, Tensor)
+        t._masked_mask
+        if isinstance(t, MaskedTensor)
+        else _torch["ones_like"](t, dtype=dtypes.bool)
+        if isinstance(t, Tensor)
         else _torch["tensor"](True)
         for t in (input, other)
-    ]  # fmt: skip
+    ]
     chosen = _data(condition)
     return MaskedTensor._made(func(chosen, *data), func(chosen, *shown))
 
@@ -230,8 +236,9 @@ def _all(data: Any, dim: Any = None, *, keepdim: bool = False, mask: Any = None)
 
 
 @_rule("sum mean amin amax argmin argmax prod all norm var std")
-def reduce(func: Any, input: MaskedTensor, dim: Any = None, keepdim: bool = False, **options: Any
-           ) -> Tensor:  # fmt: skip
+def reduce(
+    func: Any, input: MaskedTensor, dim: Any = None, keepdim: bool = False, **options: Any
+) -> Tensor:
     """Of what the mask shows; the result shows where it shows anything."""
     name = _name(func)
     if input.is_sparse:

@@ -63,15 +63,22 @@ class Nested(TensorOfParts):
         return self._storage.cell.facts
 
     def backward(
-        self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
+        self,
+        gradient: Any = None,
+        retain_graph: Any = None,
+        create_graph: Any = False,
         inputs: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Accumulate gradients into the leaves, from a gradient that is nested as this is."""
         given = gradient._held if isinstance(gradient, Nested) else gradient
-        parts = None if inputs is None else [
-            t._held if isinstance(t, Nested) else t
-            for t in (inputs if isinstance(inputs, (tuple, list)) else [inputs])
-        ]  # fmt: skip
+        parts = (
+            None
+            if inputs is None
+            else [
+                t._held if isinstance(t, Nested) else t
+                for t in (inputs if isinstance(inputs, (tuple, list)) else [inputs])
+            ]
+        )
         self._held.backward(given, retain_graph, create_graph, parts)
 
     @property

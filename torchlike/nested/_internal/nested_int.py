@@ -32,14 +32,19 @@ class NestedInt(SymInt):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NestedInt) and (self.number, self.coefficient) == (
-            other.number, other.coefficient)  # fmt: skip
+            other.number,
+            other.coefficient,
+        )
 
     def __hash__(self) -> int:
         return hash(self.number)
 
     def __mul__(self, other: Any) -> NestedInt:
-        return NestedInt(self.number, self.coefficient * other) if type(other) is int else (
-            NotImplemented)  # fmt: skip
+        return (
+            NestedInt(self.number, self.coefficient * other)
+            if type(other) is int
+            else (NotImplemented)
+        )
 
     __rmul__ = __mul__
 

@@ -33,8 +33,9 @@ def _as_list(values: np.ndarray) -> list[int]:
 
 #: The least and the greatest length, from lengths and from offsets.
 _OF_LENGTHS: dict[str, Callable[[np.ndarray], int]] = {
-    "min_seqlen": lambda values: int(values.min()), "max_seqlen": lambda values: int(values.max()),
-}  # fmt: skip
+    "min_seqlen": lambda values: int(values.min()),
+    "max_seqlen": lambda values: int(values.max()),
+}
 _OF_OFFSETS: dict[str, Callable[[np.ndarray], int]] = {
     "min_seqlen": lambda values: int(np.diff(values).min()),
     "max_seqlen": lambda values: int(np.diff(values).max()),
@@ -59,9 +60,15 @@ class NestedTensor(Nested):
     __module__ = "torchlike.nested._internal.nested_tensor"
 
     def __new__(
-        cls, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None,
-        _ragged_idx: int = 1, _metadata_cache: Any = None, requires_grad: Any = False,
-    ) -> NestedTensor:  # fmt: skip
+        cls,
+        values: Tensor,
+        offsets: Tensor,
+        *,
+        lengths: Tensor | None = None,
+        _ragged_idx: int = 1,
+        _metadata_cache: Any = None,
+        requires_grad: Any = False,
+    ) -> NestedTensor:
         """AssertionError, as in PyTorch, for offsets that are no vector or do not fit lengths."""
         if offsets is None:
             raise AssertionError("offsets must not be None")
@@ -229,8 +236,10 @@ class NestedTensor(Nested):
             said = f", grad_fn={grad_fn}"
         elif self.requires_grad:
             said = ", requires_grad=True"
-        return (f"NestedTensor(size={tuple(self.shape)}, offsets={self._offsets}{said}, "
-                f"contiguous={self.is_contiguous()})")  # fmt: skip
+        return (
+            f"NestedTensor(size={tuple(self.shape)}, offsets={self._offsets}{said}, "
+            f"contiguous={self.is_contiguous()})"
+        )
 
     # -- others made of it -------------------------------------------------------------------------
 
@@ -241,16 +250,22 @@ class NestedTensor(Nested):
     def _like(self, values: Tensor, ragged_idx: int) -> NestedTensor:
         """Other values, divided in the same way along a dimension."""
         return NestedTensor(
-            values, self._offsets, lengths=self._lengths, _ragged_idx=ragged_idx,
+            values,
+            self._offsets,
+            lengths=self._lengths,
+            _ragged_idx=ragged_idx,
             _metadata_cache=self._metadata_cache,
-        )  # fmt: skip
+        )
 
     def _of(self, parts: Sequence[Tensor], size: Any) -> NestedTensor:
         values, offsets, *lengths = parts
         return NestedTensor(
-            values, offsets, lengths=lengths[0] if lengths else None, _ragged_idx=self._ragged_idx,
+            values,
+            offsets,
+            lengths=lengths[0] if lengths else None,
+            _ragged_idx=self._ragged_idx,
             _metadata_cache=self._metadata_cache,
-        )  # fmt: skip
+        )
 
     def to(self, *args: Any, **kwargs: Any) -> NestedTensor:
         """With another dtype or on another device. It is itself where nothing changes."""
@@ -265,25 +280,33 @@ class NestedTensor(Nested):
         """The names of its parts, and what else `__tensor_unflatten__` needs."""
         names = ["_values", "_offsets"] + (["_lengths"] if self._lengths is not None else [])
         return names, {
-            "requires_grad": self.requires_grad, "ragged_idx": self._ragged_idx,
+            "requires_grad": self.requires_grad,
+            "ragged_idx": self._ragged_idx,
             "metadata_cache": self._metadata_cache,
-        }  # fmt: skip
+        }
 
     @staticmethod
-    def __tensor_unflatten__(inner: Any, meta: Any, outer_size: Any, outer_stride: Any
-                             ) -> NestedTensor:  # fmt: skip
+    def __tensor_unflatten__(
+        inner: Any, meta: Any, outer_size: Any, outer_stride: Any
+    ) -> NestedTensor:
         """One of these parts."""
         return NestedTensor(
-            inner["_values"], inner["_offsets"], lengths=inner.get("_lengths"),
-            _ragged_idx=meta["ragged_idx"], _metadata_cache=meta.get("metadata_cache"),
-        )  # fmt: skip
+            inner["_values"],
+            inner["_offsets"],
+            lengths=inner.get("_lengths"),
+            _ragged_idx=meta["ragged_idx"],
+            _metadata_cache=meta.get("metadata_cache"),
+        )
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         said = {
-            "values": self._held, "offsets": self._offsets, "lengths": self._lengths,
-            "_ragged_idx": self._ragged_idx, "_metadata_cache": self._metadata_cache,
+            "values": self._held,
+            "offsets": self._offsets,
+            "lengths": self._lengths,
+            "_ragged_idx": self._ragged_idx,
+            "_metadata_cache": self._metadata_cache,
             "requires_grad": self.requires_grad,
-        }  # fmt: skip
+        }
         return _rebuild_njt, (said,)
 
 
@@ -300,7 +323,10 @@ trees.register(
     NestedTensor,
     lambda t: ([*t._storage.cell.tensors()], (t._ragged_idx, *sorted(t._facts[1].items()))),
     lambda parts, context: NestedTensor(
-        parts[0], parts[1], lengths=parts[2] if len(parts) == 3 else None, _ragged_idx=context[0],
+        parts[0],
+        parts[1],
+        lengths=parts[2] if len(parts) == 3 else None,
+        _ragged_idx=context[0],
         _metadata_cache=dict(context[1:]),
     ),
-)  # fmt: skip
+)

@@ -35,8 +35,11 @@ class StridedNestedTensor(Nested):
 
     def __new__(cls, buffer: Tensor, sizes: Sequence[tuple[int, ...]]) -> StridedNestedTensor:
         known = tuple(map(tuple, sizes))
-        shape = (len(known), *(_common([s[d] for s in known]) for d in range(len(known[0])))) if (
-            known) else (0,)  # fmt: skip
+        shape = (
+            (len(known), *(_common([s[d] for s in known]) for d in range(len(known[0]))))
+            if (known)
+            else (0,)
+        )
         return cls._on(SparseStorage(PartsArray(buffer, (), shape, known)))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -104,8 +107,9 @@ class StridedNestedTensor(Nested):
 
     def _nested_tensor_strides(self) -> Tensor:
         """The strides of each part (n, dimensions of a part)."""
-        return _torch["tensor"]([[math.prod(s[d + 1 :]) for d in range(len(s))]
-                                 for s in self.sizes])  # fmt: skip
+        return _torch["tensor"](
+            [[math.prod(s[d + 1 :]) for d in range(len(s))] for s in self.sizes]
+        )
 
     def _nested_tensor_storage_offsets(self) -> Tensor:
         """Where each part begins among the elements (n,)."""

@@ -67,8 +67,9 @@ def _otherwise(func: Any) -> Any:
 
 
 @_rule("dropout")
-def dropout(func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
-            ) -> Tensor:  # fmt: skip
+def dropout(
+    func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
+) -> Tensor:
     """On all elements in the order of PyTorch's memory: that of parts which were not transposed."""
     order = input._drawn_along
     if order is None:
@@ -99,16 +100,20 @@ def to_padded_tensor(
     """Each part with padding behind it along every dimension. RuntimeError for an ``output_size``
     that would cut one off."""
     if not input.sizes:
-        raise RuntimeError("to_padded_tensor: at least one constituent tensor should have non-zero "
-                           "numel")  # fmt: skip
+        raise RuntimeError(
+            "to_padded_tensor: at least one constituent tensor should have non-zero numel"
+        )
     least = [max(s[d] for s in input.sizes) for d in range(input.dim() - 1)]
     wanted = list(least if output_size is None else output_size[1:])
     if len(wanted) != len(least):
-        raise RuntimeError("Length of output_size does not match NestedTensor dims. Broadcasting "
-                           "is not supported.")  # fmt: skip
+        raise RuntimeError(
+            "Length of output_size does not match NestedTensor dims. Broadcasting is not supported."
+        )
     if any(a < b for a, b in zip(wanted, least, strict=True)):
-        raise RuntimeError("Value in output_size is less than NestedTensor padded size. "
-                           "Truncation is not supported.")  # fmt: skip
+        raise RuntimeError(
+            "Value in output_size is less than NestedTensor padded size. "
+            "Truncation is not supported."
+        )
     pad = NAMESPACES["nn.functional"]["pad"]
 
     def padded(t: Any) -> Any:
@@ -154,8 +159,9 @@ def select(func: Callable[..., Any], input: StridedNestedTensor, dim: int, index
 
 
 @_rule("softmax", "log_softmax", "sum", "mean", "cumsum")
-def along(func: Callable[..., Any], input: StridedNestedTensor, dim: Any = None, *args: Any,
-          **kwargs: Any) -> Tensor:  # fmt: skip
+def along(
+    func: Callable[..., Any], input: StridedNestedTensor, dim: Any = None, *args: Any, **kwargs: Any
+) -> Tensor:
     """Along a dimension of each part."""
     name = name_of(func)
     if dim is None or (isinstance(dim, (tuple, list)) and len(dim) != 1):
@@ -167,14 +173,16 @@ def along(func: Callable[..., Any], input: StridedNestedTensor, dim: Any = None,
 
 
 @_rule("layer_norm", "rms_norm")
-def normalised(func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
-               ) -> Tensor:  # fmt: skip
+def normalised(
+    func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
+) -> Tensor:
     return _mapped(input, lambda t: func(t, *args, **kwargs))
 
 
 @_rule("linear")
-def linear(func: Callable[..., Any], input: StridedNestedTensor, weight: Any, bias: Any = None
-           ) -> Tensor:  # fmt: skip
+def linear(
+    func: Callable[..., Any], input: StridedNestedTensor, weight: Any, bias: Any = None
+) -> Tensor:
     """Of the rows of all parts at once."""
     rows = func(input._held.view(-1, input.size(-1)), weight, bias)  # type: ignore[attr-defined]
     return StridedNestedTensor(rows.reshape(-1), [(*s[:-1], weight.shape[0]) for s in input.sizes])
@@ -263,8 +271,13 @@ def squeeze(func: Callable[..., Any], input: StridedNestedTensor, dim: Any = Non
 
 
 @_rule("split", "split_with_sizes")
-def split(func: Callable[..., Any], input: StridedNestedTensor, sizes: Any = None, dim: int = 0,
-          **kwargs: Any) -> Any:  # fmt: skip
+def split(
+    func: Callable[..., Any],
+    input: StridedNestedTensor,
+    sizes: Any = None,
+    dim: int = 0,
+    **kwargs: Any,
+) -> Any:
     """Along a dimension of each part."""
     given = kwargs.get("split_size", kwargs.get("split_sizes", sizes))
     at = _inner(input, dim, name_of(func))
@@ -273,8 +286,9 @@ def split(func: Callable[..., Any], input: StridedNestedTensor, sizes: Any = Non
 
 
 @_rule("embedding")
-def embedding(func: Callable[..., Any], input: Any, weight: Any, *args: Any, **kwargs: Any
-              ) -> Tensor:  # fmt: skip
+def embedding(
+    func: Callable[..., Any], input: Any, weight: Any, *args: Any, **kwargs: Any
+) -> Tensor:
     """Of the indices of all parts at once."""
     rows = func(input._held, weight, *args, **kwargs)
     return StridedNestedTensor(rows.reshape(-1), [(*s, weight.shape[-1]) for s in input.sizes])
@@ -292,8 +306,9 @@ def is_pinned(func: Callable[..., Any], input: StridedNestedTensor, *args: Any) 
 
 
 @_rule("clone", "contiguous")
-def clone(func: Callable[..., Any], input: StridedNestedTensor, memory_format: Any = None, **_: Any
-          ) -> Tensor:  # fmt: skip
+def clone(
+    func: Callable[..., Any], input: StridedNestedTensor, memory_format: Any = None, **_: Any
+) -> Tensor:
     if name_of(func) != "contiguous":
         return input._with(func(input._held))
     if input._drawn_along is None:
@@ -314,8 +329,9 @@ def cat(func: Callable[..., Any], tensors: Any, dim: int = 0) -> Tensor:
 
 
 @_rule("narrow")
-def narrow(func: Callable[..., Any], input: StridedNestedTensor, dim: int, start: int, length: int
-           ) -> Tensor:  # fmt: skip
+def narrow(
+    func: Callable[..., Any], input: StridedNestedTensor, dim: int, start: int, length: int
+) -> Tensor:
     if dim != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
     return StridedNestedTensor.of(input.tensors()[start : start + length])
@@ -323,9 +339,14 @@ def narrow(func: Callable[..., Any], input: StridedNestedTensor, dim: int, start
 
 @_rule("scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    func: Callable[..., Any], query: Any, key: Any, value: Any, attn_mask: Any = None, *args: Any,
+    func: Callable[..., Any],
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    *args: Any,
     **kwargs: Any,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Attention within each part."""
     if attn_mask is not None:
         raise ValueError("Masks are not yet supported!")

@@ -27,9 +27,11 @@ class SDPBackend(enum.IntEnum):
 
 
 _KERNELS = {
-    SDPBackend.MATH: "math", SDPBackend.FLASH_ATTENTION: "flash",
-    SDPBackend.EFFICIENT_ATTENTION: "mem_efficient", SDPBackend.CUDNN_ATTENTION: "cudnn",
-}  # fmt: skip
+    SDPBackend.MATH: "math",
+    SDPBackend.FLASH_ATTENTION: "flash",
+    SDPBackend.EFFICIENT_ATTENTION: "mem_efficient",
+    SDPBackend.CUDNN_ATTENTION: "cudnn",
+}
 
 
 @contextlib.contextmanager
@@ -43,8 +45,9 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     """
     given = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(given, list) or not all(isinstance(b, SDPBackend) for b in given):
-        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend "
-                             "instances")  # fmt: skip
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances"
+        )
     before = {name: ask() for name, (ask, _) in kernels.SWITCHES.items()}
     wanted = {_KERNELS[b] for b in given if b in _KERNELS}
     try:

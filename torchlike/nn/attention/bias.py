@@ -42,8 +42,9 @@ class CausalBias(Tensor):
         if variant is CausalVariant.LOWER_RIGHT and seq_len_q > seq_len_kv:
             warnings.warn(
                 "Lower right causal bias will produce NaNs in the output when seq_len_q > "
-                "seq_len_kv!", stacklevel=3,
-            )  # fmt: skip
+                "seq_len_kv!",
+                stacklevel=3,
+            )
         below = seq_len_kv - seq_len_q if variant is CausalVariant.LOWER_RIGHT else 0
         mask = finish(device_array(np.tri(seq_len_q, seq_len_kv, below, dtype=bool)))
         self = cls._on(mask._storage, mask._view)

@@ -33,9 +33,19 @@ _pad = NAMESPACES["nn.functional"]["pad"]
 DEFAULT_BLOCK_SIZE = 128
 #: Places that a mask function is asked about at once.
 _BAND = 2**23
-_TENSORS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks",
-            "q_indices", "full_q_num_blocks", "full_q_indices", "dq_write_order",
-            "dq_write_order_full", "dq_kv_order")  # fmt: skip
+_TENSORS = (
+    "kv_num_blocks",
+    "kv_indices",
+    "full_kv_num_blocks",
+    "full_kv_indices",
+    "q_num_blocks",
+    "q_indices",
+    "full_q_num_blocks",
+    "full_q_indices",
+    "dq_write_order",
+    "dq_write_order_full",
+    "dq_kv_order",
+)
 
 
 def _to_ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
@@ -76,22 +86,37 @@ class BlockMask:
     """
 
     def __init__(
-        self, seq_lengths: tuple[int, int], kv_num_blocks: Any, kv_indices: Any,
-        full_kv_num_blocks: Any, full_kv_indices: Any, q_num_blocks: Any, q_indices: Any,
-        full_q_num_blocks: Any, full_q_indices: Any,
+        self,
+        seq_lengths: tuple[int, int],
+        kv_num_blocks: Any,
+        kv_indices: Any,
+        full_kv_num_blocks: Any,
+        full_kv_indices: Any,
+        q_num_blocks: Any,
+        q_indices: Any,
+        full_q_num_blocks: Any,
+        full_q_indices: Any,
         BLOCK_SIZE: tuple[int, int] = (DEFAULT_BLOCK_SIZE, DEFAULT_BLOCK_SIZE),
-        mask_mod: Callable[..., Any] = noop_mask, *, dq_write_order: Any = None,
-        dq_write_order_full: Any = None, dq_kv_order: Any = None, dq_kv_order_spt: Any = None,
-    ) -> None:  # fmt: skip
+        mask_mod: Callable[..., Any] = noop_mask,
+        *,
+        dq_write_order: Any = None,
+        dq_write_order_full: Any = None,
+        dq_kv_order: Any = None,
+        dq_kv_order_spt: Any = None,
+    ) -> None:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if kv_num_blocks is None:
             raise AssertionError("kv_num_blocks must be provided")
-        for side, count, indices in (("kv", full_kv_num_blocks, full_kv_indices),
-                                     ("q", full_q_num_blocks, full_q_indices)):  # fmt: skip
+        for side, count, indices in (
+            ("kv", full_kv_num_blocks, full_kv_indices),
+            ("q", full_q_num_blocks, full_q_indices),
+        ):
             if (count is None) != (indices is None):
-                raise AssertionError(f"full_{side}_num_blocks and full_{side}_indices must be both "
-                                     "provided or omitted")  # fmt: skip
+                raise AssertionError(
+                    f"full_{side}_num_blocks and full_{side}_indices must be both "
+                    "provided or omitted"
+                )
         self.seq_lengths = seq_lengths
         self.kv_num_blocks, self.kv_indices = kv_num_blocks, kv_indices
         self.full_kv_num_blocks, self.full_kv_indices = full_kv_num_blocks, full_kv_indices
@@ -104,12 +129,20 @@ class BlockMask:
 
     @classmethod
     def from_kv_blocks(
-        cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None,
-        full_kv_indices: Tensor | None = None, BLOCK_SIZE: Any = DEFAULT_BLOCK_SIZE,
-        mask_mod: Callable[..., Any] | None = None, seq_lengths: tuple[int, int] | None = None,
-        compute_q_blocks: bool = True, *, dq_write_order: Any = None,
-        dq_write_order_full: Any = None, dq_kv_order: Any = None,
-    ) -> BlockMask:  # fmt: skip
+        cls,
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None,
+        BLOCK_SIZE: Any = DEFAULT_BLOCK_SIZE,
+        mask_mod: Callable[..., Any] | None = None,
+        seq_lengths: tuple[int, int] | None = None,
+        compute_q_blocks: bool = True,
+        *,
+        dq_write_order: Any = None,
+        dq_write_order_full: Any = None,
+        dq_kv_order: Any = None,
+    ) -> BlockMask:
         """A mask of the blocks of each row (…, rows) and (…, rows, columns); sequences are as long
         as the blocks unless ``seq_lengths`` says less."""
         if kv_indices.dim() < 2:
@@ -120,18 +153,28 @@ class BlockMask:
             )
         q: tuple[Any, ...] = (None, None, None, None)
         if compute_q_blocks:
-            q = (*_by_columns(kv_num_blocks, kv_indices),
-                 *_by_columns(full_kv_num_blocks, full_kv_indices))  # fmt: skip
+            q = (
+                *_by_columns(kv_num_blocks, kv_indices),
+                *_by_columns(full_kv_num_blocks, full_kv_indices),
+            )
         size = _pair(BLOCK_SIZE)
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
         given = isinstance(dq_kv_order, bool)
         return cls(
-            seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *q,
-            BLOCK_SIZE=size, mask_mod=mask_mod or noop_mask, dq_write_order=dq_write_order,
-            dq_write_order_full=dq_write_order_full, dq_kv_order=None if given else dq_kv_order,
+            seq_lengths,
+            kv_num_blocks,
+            kv_indices,
+            full_kv_num_blocks,
+            full_kv_indices,
+            *q,
+            BLOCK_SIZE=size,
+            mask_mod=mask_mod or noop_mask,
+            dq_write_order=dq_write_order,
+            dq_write_order_full=dq_write_order_full,
+            dq_kv_order=None if given else dq_kv_order,
             dq_kv_order_spt=dq_kv_order if given else None,
-        )  # fmt: skip
+        )
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """Lengths, tensors, block sizes, mask function; the pairs taken apart if ``flatten``."""
@@ -170,50 +213,66 @@ class BlockMask:
 
     def _made(self, partial: tuple[Any, Any], full: tuple[Any, Any], **facts: Any) -> BlockMask:
         return self.from_kv_blocks(
-            *partial, *full, BLOCK_SIZE=self.BLOCK_SIZE,
-            compute_q_blocks=self.q_indices is not None, **facts,
-        )  # fmt: skip
+            *partial,
+            *full,
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            compute_q_blocks=self.q_indices is not None,
+            **facts,
+        )
 
     def __getitem__(self, index: Any) -> BlockMask:
         """The mask of some batches, heads and rows of blocks; an int keeps its dimension. The part
         has the lengths of the whole, and its ``mask_mod`` is to be set before use."""
         if self.dq_kv_order is not None:
-            raise NotImplementedError("Slicing BlockMask with tensor dq_kv_order is not supported "
-                                      "yet. Make the part without it.")  # fmt: skip
+            raise NotImplementedError(
+                "Slicing BlockMask with tensor dq_kv_order is not supported "
+                "yet. Make the part without it."
+            )
         given = (*(index if isinstance(index, tuple) else (index,)), *[slice(None)] * 3)[:3]
         sizes = self.kv_num_blocks.shape[:3]
-        at = tuple([
-            slice(i % n, i % n + 1) if isinstance(i, int) and -n <= i < n
-            else slice(i, i + 1) if isinstance(i, int) else i
-            for i, n in zip(given[:len(sizes)], sizes, strict=True)
-        ])  # fmt: skip
+        at = tuple(
+            [
+                slice(i % n, i % n + 1)
+                if isinstance(i, int) and -n <= i < n
+                else slice(i, i + 1)
+                if isinstance(i, int)
+                else i
+                for i, n in zip(given[: len(sizes)], sizes, strict=True)
+            ]
+        )
         full = (self.full_kv_num_blocks, self.full_kv_indices)
         return self._made(
             (self.kv_num_blocks[at], self.kv_indices[at]),
-            full if full[0] is None else (full[0][at], full[1][at]), mask_mod=sliced_mask,
+            full if full[0] is None else (full[0][at], full[1][at]),
+            mask_mod=sliced_mask,
             seq_lengths=self.seq_lengths,
-        )  # fmt: skip
+        )
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The upper left corner, for shorter sequences."""
-        rows, columns = (-(-n // b) for n, b in
-                         zip((new_q_len, new_kv_len), self.BLOCK_SIZE, strict=True))  # fmt: skip
+        rows, columns = (
+            -(-n // b) for n, b in zip((new_q_len, new_kv_len), self.BLOCK_SIZE, strict=True)
+        )
         partial = _to_dense(self.kv_num_blocks, self.kv_indices)[..., :rows, :columns]
         full = self.full_blocks()
         return self._made(
             _to_ordered(partial),
             (None, None) if full is None else _to_ordered(full[..., :rows, :columns]),
-            mask_mod=self.mask_mod, seq_lengths=(new_q_len, new_kv_len),
-        )  # fmt: skip
+            mask_mod=self.mask_mod,
+            seq_lengths=(new_q_len, new_kv_len),
+        )
 
     def to(self, device: Any) -> BlockMask:
         """A mask whose tensors are on another device."""
         tensors = {name: getattr(self, name) for name in _TENSORS}
         moved = {name: t if t is None else t.to(device) for name, t in tensors.items()}
         return BlockMask(
-            self.seq_lengths, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod,
-            dq_kv_order_spt=self.dq_kv_order_spt, **moved,
-        )  # fmt: skip
+            self.seq_lengths,
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=self.mask_mod,
+            dq_kv_order_spt=self.dq_kv_order_spt,
+            **moved,
+        )
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """A picture of each batch and head (of ``limit`` of them): full cells for blocks, light
@@ -228,10 +287,11 @@ class BlockMask:
         for number, place in enumerate(itertools.product(*map(range, dense.shape[:-2]))):
             if number == limit:
                 pictures += [
-                    "...", "To print out more, set BlockMask.to_string(limit=N)",
+                    "...",
+                    "To print out more, set BlockMask.to_string(limit=N)",
                     "You can also index (BlockMask[batch, head]) to choose a specific batch or "
                     "head",
-                ]  # fmt: skip
+                ]
                 break
             picture = f"{place}\n"
             for r in range(0, dense.shape[-2], steps[0]):
@@ -249,17 +309,20 @@ class BlockMask:
     def __repr__(self) -> str:
         shapes = {n: getattr(self, n) for n in _TENSORS[:8]}
         facts = {n: t if t is None else t.shape for n, t in shapes.items()} | {
-            "BLOCK_SIZE": self.BLOCK_SIZE, "shape": self.shape,
+            "BLOCK_SIZE": self.BLOCK_SIZE,
+            "shape": self.shape,
             "sparsity": f"{self.sparsity():.2f}%",
             "mask_mod": getattr(self.mask_mod, "__name__", self.mask_mod),
-        }  # fmt: skip
+        }
         return "BlockMask(\n" + ",\n".join(f"    {n}={x}" for n, x in facts.items()) + "\n)"
 
 
 def _held(
-    mask_mod: Callable[..., Any], sizes: tuple[int, int, int, int], block: tuple[int, int],
+    mask_mod: Callable[..., Any],
+    sizes: tuple[int, int, int, int],
+    block: tuple[int, int],
     device: Any,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """How many places of each block a mask function keeps: (B, H, rows of blocks, columns of
     blocks). It is asked about bands of whole blocks, so that the mask is never in memory as one;
     in a program XLA sums places as they are computed."""
@@ -281,11 +344,18 @@ def _held(
 
 
 def create_block_mask(
-    mask_mod: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
-    device: Any = None, BLOCK_SIZE: int | tuple[int, int] = DEFAULT_BLOCK_SIZE,
-    _compile: bool = False, separate_full_blocks: bool = True,
-    compute_dq_write_order: bool = False, dq_kv_order: bool = True,
-) -> BlockMask:  # fmt: skip
+    mask_mod: Callable[..., Any],
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: Any = None,
+    BLOCK_SIZE: int | tuple[int, int] = DEFAULT_BLOCK_SIZE,
+    _compile: bool = False,
+    separate_full_blocks: bool = True,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: bool = True,
+) -> BlockMask:
     """The BlockMask of a mask function, which is asked about every place.
 
     AssertionError for a function that does not take (b, h, q_idx, kv_idx) and give bools;
@@ -301,9 +371,10 @@ def create_block_mask(
     if _compile:
         warnings.warn(
             "_compile flag on create_block_mask was originally added to work around a "
-            "torch.compile limitation. Compile create_block_mask instead.", DeprecationWarning,
+            "torch.compile limitation. Compile create_block_mask instead.",
+            DeprecationWarning,
             stacklevel=2,
-        )  # fmt: skip
+        )
     rows, columns = _pair(BLOCK_SIZE)
     held = _held(mask_mod, (B or 1, H or 1, Q_LEN, KV_LEN), (rows, columns), device)
     if separate_full_blocks:
@@ -312,6 +383,9 @@ def create_block_mask(
     else:
         partial, whole = _to_ordered(held > 0), (None, None)
     return BlockMask.from_kv_blocks(
-        *partial, *whole, BLOCK_SIZE=(rows, columns), mask_mod=mask_mod,
+        *partial,
+        *whole,
+        BLOCK_SIZE=(rows, columns),
+        mask_mod=mask_mod,
         seq_lengths=(Q_LEN, KV_LEN),
-    )  # fmt: skip
+    )

@@ -40,9 +40,13 @@ def is_long(query: Tensor, key: Tensor) -> bool:
 
 
 def attend(
-    query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None,
-    block_mask: BlockMask | None, scale: float,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Callable[..., Any] | None,
+    block_mask: BlockMask | None,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Within a capture: the result (B, Hq, L, Ev), the logarithms of the sums and the greatest
     scores (B, Hq, L). Query (B, Hq, L, E), key and value (B, Hkv, S, …).
 
@@ -141,9 +145,14 @@ class _Loop:
     heads that share a key: (B, Hkv, Hq / Hkv, L, E) and (B, Hkv, 1, S, …)."""
 
     def __init__(
-        self, query: Tensor, key: Tensor, value: Tensor, score_mod: Any,
-        block_mask: BlockMask | None, scale: float,
-    ) -> None:  # fmt: skip
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        score_mod: Any,
+        block_mask: BlockMask | None,
+        scale: float,
+    ) -> None:
         arrays = [t._read() for t in (query, key, value)]
         self._like = arrays
         batch, heads, rows, width = arrays[0].shape
@@ -169,11 +178,15 @@ class _Loop:
         if block_mask is None or self.changed.present is None:
             return None
         rows, columns = (
-            _overlap(n, size, of, count) for n, size, of, count in zip(
-                (self.blocks.rows, self.blocks.columns), self.blocks.size, block_mask.BLOCK_SIZE,
-                self.changed.present.shape, strict=True,
+            _overlap(n, size, of, count)
+            for n, size, of, count in zip(
+                (self.blocks.rows, self.blocks.columns),
+                self.blocks.size,
+                block_mask.BLOCK_SIZE,
+                self.changed.present.shape,
+                strict=True,
             )
-        )  # fmt: skip
+        )
         there = rows @ self.changed.present.astype(np.int32) @ columns.T
         return (there > 0).reshape(-1)  # in the order of `pairs`
 
@@ -192,9 +205,10 @@ class _Loop:
         """Changed scores of a block, in groups, and `_Changed`'s way back."""
         blocks = self.blocks
         scores = jnp.matmul(
-            blocks.rows_of(self._query, i), jnp.swapaxes(blocks.columns_of(self._key, j), -1, -2),
+            blocks.rows_of(self._query, i),
+            jnp.swapaxes(blocks.columns_of(self._key, j), -1, -2),
             preferred_element_type=self.wide,
-        )  # fmt: skip
+        )
         shape = scores.shape
         scores = (scores * np.asarray(blocks.settings.scale, self.wide)).reshape(self._scores_shape)
         # Padding takes the place of the last: its index would be out of what the functions know.
@@ -220,20 +234,27 @@ class _Loop:
             finite = jnp.where(now == -jnp.inf, np.asarray(0, wide), now)
             powers, shrunk = jnp.exp(scores - finite), jnp.exp(top - finite)
             part = jnp.matmul(
-                powers.astype(self._value.dtype), blocks.columns_of(self._value, j),
+                powers.astype(self._value.dtype),
+                blocks.columns_of(self._value, j),
                 preferred_element_type=wide,
-            )  # fmt: skip
+            )
             new = (now, total * shrunk + jnp.sum(powers, -1, keepdims=True), out * shrunk + part)
-            return _Carry(*(
-                lax.dynamic_update_slice_in_dim(x, y, i, x.ndim - 2)
-                for x, y in zip(carry, new, strict=True)
-            ))  # fmt: skip
+            return _Carry(
+                *(
+                    lax.dynamic_update_slice_in_dim(x, y, i, x.ndim - 2)
+                    for x, y in zip(carry, new, strict=True)
+                )
+            )
 
         leading = self._query.shape[:-1]
-        carry = self._scanned(visit, _Carry(
-            jnp.full((*leading, 1), -jnp.inf, wide), jnp.zeros((*leading, 1), wide),
-            jnp.zeros((*leading, self._value.shape[-1]), wide),
-        ))  # fmt: skip
+        carry = self._scanned(
+            visit,
+            _Carry(
+                jnp.full((*leading, 1), -jnp.inf, wide),
+                jnp.zeros((*leading, 1), wide),
+                jnp.zeros((*leading, self._value.shape[-1]), wide),
+            ),
+        )
         filled = jnp.where(carry.total == 0, np.asarray(1, wide), carry.total)
         lse = jnp.where(carry.total == 0, -jnp.inf, jnp.log(filled) + carry.top)
         out = (carry.out / filled).astype(self._like[0].dtype)

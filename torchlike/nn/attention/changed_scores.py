@@ -16,9 +16,12 @@ _torch = NAMESPACES[""]
 
 
 def changed_scores(
-    score_mod: Callable[..., Any] | None, block_mask: BlockMask | None, scores: Tensor,
-    indices: Sequence[Tensor], dense: Sequence[Tensor] | None = None,
-) -> Tensor:  # fmt: skip
+    score_mod: Callable[..., Any] | None,
+    block_mask: BlockMask | None,
+    scores: Tensor,
+    indices: Sequence[Tensor],
+    dense: Sequence[Tensor] | None = None,
+) -> Tensor:
     """Scores (B, H, Q, KV), whose places are ``indices`` (four vectors): changed, and -inf where
     masked. ``dense``: `dense_blocks` of the mask, where they are at hand."""
     if score_mod is not None:
@@ -42,7 +45,5 @@ def dense_blocks(block_mask: BlockMask) -> list[Tensor]:
 
 def _of_scores(blocks: Tensor, block_mask: BlockMask, indices: Sequence[Tensor]) -> Tensor:
     """What holds of blocks, for each score: (…, Q, KV), bool."""
-    row, column = (
-        i // size for i, size in zip(indices[2:], block_mask.BLOCK_SIZE, strict=True)
-    )  # fmt: skip
+    row, column = (i // size for i, size in zip(indices[2:], block_mask.BLOCK_SIZE, strict=True))
     return blocks.to(dtypes.bool)[..., row.unsqueeze(1), column]

@@ -47,7 +47,7 @@ __all__ = [
     "flex_attention",
     "noop_mask",
     "or_masks",
-]  # fmt: skip
+]
 
 _torch = NAMESPACES[""]
 _BACKENDS = ("AUTO", "TRITON", "FLASH", "TRITON_DECODE")
@@ -151,8 +151,10 @@ def _check_lengths(block_mask: BlockMask, queries: int, keys: int) -> None:
     if block_mask.mask_mod is sliced_mask:
         raise RuntimeError("Cannot use mask_mod from a sliced BlockMask")
     rows, columns = block_mask.shape[-2:]
-    made = (f"block_mask was created for block_mask.shape={block_mask.shape} but got "
-            f"q_len={queries} and kv_len={keys}. ")  # fmt: skip
+    made = (
+        f"block_mask was created for block_mask.shape={block_mask.shape} but got "
+        f"q_len={queries} and kv_len={keys}. "
+    )
     if queries > rows or keys > columns:
         raise ValueError(
             f"{made}As the block mask was created for a smaller length than you're using it for, "
@@ -186,11 +188,18 @@ def _check_options(options: Any) -> None:
 
 
 def flex_attention(
-    query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None,
-    block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
-    return_lse: bool = False, kernel_options: FlexKernelOptions | None = None, *,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Callable[..., Any] | None = None,
+    block_mask: BlockMask | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: FlexKernelOptions | None = None,
+    *,
     return_aux: AuxRequest | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Attention with scores changed by a function: query (B, Hq, L, E), key (B, Hkv, S, E), value
     (B, Hkv, S, Ev) give (B, Hq, L, Ev). ("Flex Attention", Dong et al. 2024.)
 
@@ -227,11 +236,16 @@ def flex_attention(
     _check_options(kernel_options)
     if return_lse:
         if return_aux is not None:
-            raise ValueError("Cannot specify both return_lse and return_aux. return_lse is "
-                             "deprecated, please use return_aux=AuxRequest(lse=True) "
-                             "instead.")  # fmt: skip
-        warn_once("return_lse is deprecated, use return_aux=AuxRequest(lse=True) instead.",
-                  FutureWarning, stacklevel=2)  # fmt: skip
+            raise ValueError(
+                "Cannot specify both return_lse and return_aux. return_lse is "
+                "deprecated, please use return_aux=AuxRequest(lse=True) "
+                "instead."
+            )
+        warn_once(
+            "return_lse is deprecated, use return_aux=AuxRequest(lse=True) instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
     kind = query.device.type
     if is_autocast_available(kind) and is_autocast_enabled(kind):
         low = get_autocast_dtype(kind)

@@ -75,9 +75,13 @@ def mask_device(device: Any) -> Any:
 
 
 def create_mask(
-    mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
+    mod_fn: Callable[..., Any],
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
     device: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """What a mask function says of every place: (B, H, Q_LEN, KV_LEN), 1 for B or H of None. A
     function of scores is asked about scores of 0: True where it does not give -inf.
 

@@ -35,8 +35,10 @@ def _check_heads(query: Tensor, key: Tensor, enable_gqa: bool) -> None:
 def _check_positions(name: str, positions: Any, total: int) -> None:
     """RuntimeError unless they ascend within the rows. It reads them."""
     if positions.dim() != 1 or not positions.shape[0]:
-        raise RuntimeError(f"{name} must be a vector of one number more than there are sequences, "
-                           f"got shape {list(positions.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"{name} must be a vector of one number more than there are sequences, "
+            f"got shape {list(positions.shape)}"
+        )
     if modes.current.capture is not None:
         return
     known = positions._value("varlen_attn").astype("int64")
@@ -45,11 +47,22 @@ def _check_positions(name: str, positions: Any, total: int) -> None:
 
 
 def varlen_attn(
-    query: Any, key: Any, value: Any, cu_seq_q: Any, cu_seq_k: Any, max_q: int, max_k: int, *,
-    return_aux: AuxRequest | None = None, scale: float | None = None,
-    window_size: Any = (-1, -1), enable_gqa: bool = False, seqused_k: Any = None,
-    block_table: Any = None, num_splits: int | None = None,
-) -> Any:  # fmt: skip
+    query: Any,
+    key: Any,
+    value: Any,
+    cu_seq_q: Any,
+    cu_seq_k: Any,
+    max_q: int,
+    max_k: int,
+    *,
+    return_aux: AuxRequest | None = None,
+    scale: float | None = None,
+    window_size: Any = (-1, -1),
+    enable_gqa: bool = False,
+    seqused_k: Any = None,
+    block_table: Any = None,
+    num_splits: int | None = None,
+) -> Any:
     """Attention of each sequence. query (T, heads, E), key (S, shared heads, E), value (S, shared
     heads, V), of which the sequence i is the rows from ``cu_seq_q[i]`` to ``cu_seq_q[i + 1]``
     (``cu_seq_k``): (T, heads, V), with ``return_aux`` also the logarithms of the sums (T, heads).
@@ -81,9 +94,20 @@ def varlen_attn(
         )
     lengths = positions.diff() if seqused_k is None else seqused_k
     out, logs = varlen_attention(
-        query, key, value, cu_seq_q[:-1], cu_seq_q.diff(), positions[:-1], lengths, None, 0.0,
-        scale, left, right, True,
-    )  # fmt: skip
+        query,
+        key,
+        value,
+        cu_seq_q[:-1],
+        cu_seq_q.diff(),
+        positions[:-1],
+        lengths,
+        None,
+        0.0,
+        scale,
+        left,
+        right,
+        True,
+    )
     return (out, logs) if return_aux is not None and return_aux.lse else out
 
 

@@ -213,19 +213,26 @@ from torchlike.nn.modules.upsampling import (
     UpsamplingNearest2d,
 )
 
-_homes.are_also_in(__name__, {
-    "activation": (MultiheadAttention,),
-    "batchnorm": (LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d),
-    "channelshuffle": (ChannelShuffle,),
-    "conv": (
-        LazyConv1d, LazyConv2d, LazyConv3d,
-        LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d,
-    ),
-    "instancenorm": (LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d),
-    "linear": (LazyLinear,),
-    "linear_cross_entropy_options": (LinearCrossEntropyOptions,),
-    "loss": (LinearCrossEntropyLoss,),
-})  # fmt: skip
+_homes.are_also_in(
+    __name__,
+    {
+        "activation": (MultiheadAttention,),
+        "batchnorm": (LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d),
+        "channelshuffle": (ChannelShuffle,),
+        "conv": (
+            LazyConv1d,
+            LazyConv2d,
+            LazyConv3d,
+            LazyConvTranspose1d,
+            LazyConvTranspose2d,
+            LazyConvTranspose3d,
+        ),
+        "instancenorm": (LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d),
+        "linear": (LazyLinear,),
+        "linear_cross_entropy_options": (LinearCrossEntropyOptions,),
+        "loss": (LinearCrossEntropyLoss,),
+    },
+)
 
 __all__ = [
     "CELU",

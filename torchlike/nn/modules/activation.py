@@ -83,25 +83,33 @@ class Threshold(Module):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
-        return (f"threshold={self.threshold}, value={self.value}"
-                + (", inplace=True" if self.inplace else ""))  # fmt: skip
+        return f"threshold={self.threshold}, value={self.value}" + (
+            ", inplace=True" if self.inplace else ""
+        )
 
 
 class Hardtanh(Module):
     """``clamp(x, min_val, max_val)``."""
 
     def __init__(
-        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
-        min_value: float | None = None, max_value: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
         super().__init__()
-        for old, new, given in (("min_value", "min_val", min_value),
-                                ("max_value", "max_val", max_value)):  # fmt: skip
+        for old, new, given in (
+            ("min_value", "min_val", min_value),
+            ("max_value", "max_val", max_value),
+        ):
             if given is not None:
                 warnings.warn(
                     f"keyword argument `{old}` is deprecated and rename to `{new}`",
-                    FutureWarning, stacklevel=2,
-                )  # fmt: skip
+                    FutureWarning,
+                    stacklevel=2,
+                )
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace
@@ -112,8 +120,9 @@ class Hardtanh(Module):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
-        return (f"min_val={self.min_val}, max_val={self.max_val}"
-                + (", inplace=True" if self.inplace else ""))  # fmt: skip
+        return f"min_val={self.min_val}, max_val={self.max_val}" + (
+            ", inplace=True" if self.inplace else ""
+        )
 
 
 class ReLU6(Hardtanh):
@@ -141,8 +150,9 @@ class RReLU(Module):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return (f"lower={self.lower}, upper={self.upper}"
-                + (", inplace=True" if self.inplace else ""))  # fmt: skip
+        return f"lower={self.lower}, upper={self.upper}" + (
+            ", inplace=True" if self.inplace else ""
+        )
 
 
 class LeakyReLU(Module):

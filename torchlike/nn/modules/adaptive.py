@@ -53,9 +53,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """
 
     def __init__(
-        self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
-        head_bias: bool = False, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
@@ -81,10 +87,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for i in range(self.n_clusters):
             hidden = int(in_features // div_value ** (i + 1))
             size = self.cutoffs[i + 1] - self.cutoffs[i]
-            self.tail.append(Sequential(
-                Linear(in_features, hidden, bias=False, **made),
-                Linear(hidden, size, bias=False, **made),
-            ))  # fmt: skip
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, hidden, bias=False, **made),
+                    Linear(hidden, size, bias=False, **made),
+                )
+            )
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

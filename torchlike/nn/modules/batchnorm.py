@@ -29,10 +29,17 @@ class _NormBase(Module):
     _version = 2
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-        affine: bool = True, track_running_stats: bool = True, device: Any = None,
-        dtype: Any = None, *, bias: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -71,9 +78,11 @@ class _NormBase(Module):
         raise NotImplementedError(f"{type(self).__name__} does not say which inputs it takes")
 
     def extra_repr(self) -> str:
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-                f"affine={self.affine}, bias={self.bias is not None}, "
-                f"track_running_stats={self.track_running_stats}")  # fmt: skip
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *rest: Any
@@ -100,9 +109,15 @@ class _BatchNorm(_NormBase):
         by_batch = training or (self.running_mean is None and self.running_var is None)
         kept = not training or self.track_running_stats
         return F.batch_norm(
-            input, self.running_mean if kept else None, self.running_var if kept else None,
-            self.weight, self.bias, by_batch, momentum, self.eps,
-        )  # fmt: skip
+            input,
+            self.running_mean if kept else None,
+            self.running_var if kept else None,
+            self.weight,
+            self.bias,
+            by_batch,
+            momentum,
+            self.eps,
+        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -136,10 +151,18 @@ class SyncBatchNorm(_BatchNorm):
     """
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-        affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
-        device: Any = None, dtype: Any = None, *, bias: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
@@ -171,8 +194,10 @@ class SyncBatchNorm(_BatchNorm):
         sums = all_reduce(cat([wide.sum(dims), own]), group=group)
         count = sums[-1]
         if count.item() <= 1:
-            raise ValueError("Expected more than 1 value per channel when training, got input size "
-                             f"{input.size()}")  # fmt: skip
+            raise ValueError(
+                "Expected more than 1 value per channel when training, got input size "
+                f"{input.size()}"
+            )
         shape = [1, -1, *([1] * (input.dim() - 2))]
         mean = sums[:-1] / count
         off = wide - mean.view(shape)
@@ -204,9 +229,14 @@ class SyncBatchNorm(_BatchNorm):
         converted = module
         if isinstance(module, _BatchNorm):
             made = converted = cls(
-                module.num_features, module.eps, module.momentum, module.affine,
-                module.track_running_stats, process_group, bias=module.bias is not None,
-            )  # fmt: skip
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
             for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
                 setattr(made, name, getattr(module, name))
             made.training = module.training

@@ -30,8 +30,10 @@ class Container(Module):
         super().__init__()
         warnings.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in "
-            "`nn.Module`. Subclass that instead.", FutureWarning, stacklevel=2,
-        )  # fmt: skip
+            "`nn.Module`. Subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         for name, module in kwargs.items():
             self.add_module(name, module)
 
@@ -217,10 +219,11 @@ class ModuleList(_Ordered):
         if not runs:
             return f"{self._get_name()}()"
         lines = [
-            f"({first}): {text}" if first == last
+            f"({first}): {text}"
+            if first == last
             else f"({first}-{last}): {last - first + 1} x {text}"
             for first, last, text in runs
-        ]  # fmt: skip
+        ]
         return f"{self._get_name()}(\n" + "".join(f"  {_indented(t)}\n" for t in lines) + ")"
 
 

@@ -26,11 +26,21 @@ class _ConvNd(Module):
     bias: Any
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
-        stride: tuple[int, ...], padding: Any, dilation: tuple[int, ...], transposed: bool,
-        output_padding: tuple[int, ...], groups: int, bias: bool, padding_mode: str,
-        device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: Any,
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -88,8 +98,10 @@ class _ConvNd(Module):
                 init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-                 f"stride={self.stride}"]  # fmt: skip
+        parts = [
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        ]
         n = len(self.kernel_size)
         if self.padding != (0,) * n:
             parts.append(f"padding={self.padding}")
@@ -112,16 +124,35 @@ class _Conv(_ConvNd):
     _ndim: int
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         sizes = _ntuple(self._ndim)
         super().__init__(
-            in_channels, out_channels, sizes(kernel_size), sizes(stride),
-            padding if isinstance(padding, str) else sizes(padding), sizes(dilation), False,
-            sizes(0), groups, bias, padding_mode, device, dtype,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            sizes(kernel_size),
+            sizes(stride),
+            padding if isinstance(padding, str) else sizes(padding),
+            sizes(dilation),
+            False,
+            sizes(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         convolve = getattr(F, f"conv{self._ndim}d")
@@ -160,17 +191,38 @@ class _ConvTransposeNd(_ConvNd):
     _ndim: int
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
-        dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         sizes = _ntuple(self._ndim)
         super().__init__(
-            in_channels, out_channels, sizes(kernel_size), sizes(stride), sizes(padding),
-            sizes(dilation), True, sizes(output_padding), groups, bias, padding_mode, device, dtype,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            sizes(kernel_size),
+            sizes(stride),
+            sizes(padding),
+            sizes(dilation),
+            True,
+            sizes(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """The output padding that gives ``output_size``. ValueError when none does."""
@@ -189,10 +241,14 @@ class _ConvTransposeNd(_ConvNd):
         low = [
             (size - 1) * s - 2 * p + d * (k - 1) + 1
             for size, s, p, d, k in zip(
-                input.shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size,
+                input.shape[-n:],
+                self.stride,
+                self.padding,
+                self.dilation,
+                self.kernel_size,
                 strict=True,
             )
-        ]  # fmt: skip
+        ]
         high = [a + s - 1 for a, s in zip(low, self.stride, strict=True)]
         if any(not a <= w <= b for w, a, b in zip(wanted, low, high, strict=True)):
             raise ValueError(
@@ -204,9 +260,15 @@ class _ConvTransposeNd(_ConvNd):
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         convolve = getattr(F, f"conv_transpose{self._ndim}d")
         return convolve(
-            input, self.weight, self.bias, self.stride, self.padding,
-            self._output_padding(input, output_size), self.groups, self.dilation,
-        )  # fmt: skip
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self._output_padding(input, output_size),
+            self.groups,
+            self.dilation,
+        )
 
 
 class ConvTranspose1d(_ConvTransposeNd):

@@ -16,10 +16,17 @@ class _InstanceNorm(_NormBase):
     _ndim: int
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *,
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
         bias: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
@@ -46,10 +53,15 @@ class _InstanceNorm(_NormBase):
             )
         x = input.unsqueeze(0) if unbatched else input
         y = F.instance_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias,
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
             self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum, self.eps,
-        )  # fmt: skip
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
         return y.squeeze(0) if unbatched else y
 
 

@@ -64,8 +64,11 @@ class _Lazy(LazyModuleMixin, Module):
     _defaults: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        names = [n for n in inspect.signature(self.cls_to_become.__init__).parameters
-                 if n not in ("self", self._size)]  # fmt: skip
+        names = [
+            n
+            for n in inspect.signature(self.cls_to_become.__init__).parameters
+            if n not in ("self", self._size)
+        ]
         arguments = {**self._defaults, **dict(zip(names, args, strict=False)), **kwargs}
         self.__dict__["_lazy_arguments"] = arguments
         # Groups must divide the channels, which are not known yet: any multiple does.
@@ -86,8 +89,12 @@ class _Lazy(LazyModuleMixin, Module):
     def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
         """Take the size from an input; parameters and buffers stay the same objects."""
         size = input.shape[self._size_dim(input)]
-        waiting = [(table, name, t) for table in ("_parameters", "_buffers")
-                   for name, t in getattr(self, table).items() if is_lazy(t)]  # fmt: skip
+        waiting = [
+            (table, name, t)
+            for table in ("_parameters", "_buffers")
+            for name, t in getattr(self, table).items()
+            if is_lazy(t)
+        ]
         if waiting:
             # As the first of them is: they were perhaps converted since.
             _, _, first = waiting[0]
@@ -118,12 +125,18 @@ class _Lazy(LazyModuleMixin, Module):
 def _lazy(
     name: str, ordinary: type[Module], size: str, input_dim: int = 1, **defaults: Any
 ) -> type:
-    return type(name, (_Lazy, ordinary), {
-        "cls_to_become": ordinary, "_size": size, "_input_dim": input_dim,
-        "_defaults": MappingProxyType(defaults),
-        "__module__": __name__,
-        "__doc__": f"{ordinary.__name__} that takes ``{size}`` from its first input.",
-    })  # fmt: skip
+    return type(
+        name,
+        (_Lazy, ordinary),
+        {
+            "cls_to_become": ordinary,
+            "_size": size,
+            "_input_dim": input_dim,
+            "_defaults": MappingProxyType(defaults),
+            "__module__": __name__,
+            "__doc__": f"{ordinary.__name__} that takes ``{size}`` from its first input.",
+        },
+    )
 
 
 #: PyTorch's lazy instance norms are affine and keep statistics, unlike the ordinary ones.

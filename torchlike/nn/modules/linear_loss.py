@@ -33,11 +33,20 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     """
 
     def __init__(
-        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
-        bias: bool = False, device: Any = None, dtype: Any = None, reduction: str = "mean",
-        weight: Tensor | None = None, ignore_index: int | None = None,
-        label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ) -> None:
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
                 f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
@@ -59,11 +68,16 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         classes = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
-            input, self.linear.weight.reshape(*classes, -1), target,
-            linear_bias=None if bias is None else bias.reshape(classes), weight=self.weight,
-            reduction=self.reduction, ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing, options=self.options,
-        )  # fmt: skip
+            input,
+            self.linear.weight.reshape(*classes, -1),
+            target,
+            linear_bias=None if bias is None else bias.reshape(classes),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
 
     def extra_repr(self) -> str:
         return (

@@ -30,9 +30,12 @@ class _WeightedLoss(_Loss):
     weight: Tensor | None
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        reduce: Any = None,
         reduction: str = "mean",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
@@ -55,9 +58,12 @@ class SmoothL1Loss(_Loss):
     """Squared where below ``beta``, absolute above."""
 
     def __init__(
-        self, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+        self,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
         beta: float = 1.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
@@ -80,30 +86,42 @@ class NLLLoss(_WeightedLoss):
     """Negative log likelihood of (N, C, …) log-probabilities at class indices (N, …)."""
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
-        reduce: Any = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.nll_loss(
-            input, target, weight=self.weight, ignore_index=self.ignore_index,
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
             reduction=self.reduction,
-        )  # fmt: skip
+        )
 
 
 class NLLLoss2d(NLLLoss):
     """The old name of NLLLoss for images."""
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
-        reduce: Any = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
         warnings.warn(
             "NLLLoss2d has been deprecated. Please use NLLLoss instead as a drop-in replacement.",
-            FutureWarning, stacklevel=2,
-        )  # fmt: skip
+            FutureWarning,
+            stacklevel=2,
+        )
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
@@ -111,9 +129,14 @@ class CrossEntropyLoss(_WeightedLoss):
     """Cross entropy of (N, C, …) logits and class indices (N, …) or probabilities (N, C, …)."""
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
-        reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
@@ -126,9 +149,13 @@ class CrossEntropyLoss(_WeightedLoss):
                     f"not {type(t).__name__}"
                 )
         return F.cross_entropy(
-            input, target, weight=self.weight, ignore_index=self.ignore_index,
-            reduction=self.reduction, label_smoothing=self.label_smoothing,
-        )  # fmt: skip
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
 
 
 class BCELoss(_WeightedLoss):
@@ -145,9 +172,13 @@ class BCEWithLogitsLoss(_Loss):
     pos_weight: Tensor | None
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
-        reduction: str = "mean", pos_weight: Tensor | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
@@ -162,9 +193,14 @@ class PoissonNLLLoss(_Loss):
     """Negative log likelihood of counts under Poisson rates (or their logarithms)."""
 
     def __init__(
-        self, log_input: bool = True, full: bool = False, size_average: Any = None,
-        eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: Any = None,
+        eps: float = 1e-8,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_input = log_input
         self.full = full
@@ -172,9 +208,13 @@ class PoissonNLLLoss(_Loss):
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return F.poisson_nll_loss(
-            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps,
+            log_input,
+            target,
+            log_input=self.log_input,
+            full=self.full,
+            eps=self.eps,
             reduction=self.reduction,
-        )  # fmt: skip
+        )
 
 
 class GaussianNLLLoss(_Loss):
@@ -195,9 +235,12 @@ class KLDivLoss(_Loss):
     """Kullback-Leibler divergence of log-probabilities from targets."""
 
     def __init__(
-        self, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+        self,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
         log_target: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
@@ -209,9 +252,12 @@ class HingeEmbeddingLoss(_Loss):
     """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
 
     def __init__(
-        self, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
+        self,
+        margin: float = 1.0,
+        size_average: Any = None,
+        reduce: Any = None,
         reduction: str = "mean",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -230,9 +276,12 @@ class CosineEmbeddingLoss(_Loss):
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
 
     def __init__(
-        self, margin: float = 0.0, size_average: Any = None, reduce: Any = None,
+        self,
+        margin: float = 0.0,
+        size_average: Any = None,
+        reduce: Any = None,
         reduction: str = "mean",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -246,9 +295,12 @@ class MarginRankingLoss(_Loss):
     """``max(0, -target * (input1 - input2) + margin)``."""
 
     def __init__(
-        self, margin: float = 0.0, size_average: Any = None, reduce: Any = None,
+        self,
+        margin: float = 0.0,
+        size_average: Any = None,
+        reduce: Any = None,
         reduction: str = "mean",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -278,9 +330,14 @@ class MultiMarginLoss(_WeightedLoss):
     """Hinge loss of (N, C) against class indices, to the power ``p`` (1 or 2)."""
 
     def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
-        size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
@@ -294,18 +351,28 @@ class MultiMarginLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multi_margin_loss(
-            input, target, p=self.p, margin=self.margin, weight=self.weight,
+            input,
+            target,
+            p=self.p,
+            margin=self.margin,
+            weight=self.weight,
             reduction=self.reduction,
-        )  # fmt: skip
+        )
 
 
 class TripletMarginLoss(_Loss):
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``."""
 
     def __init__(
-        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
-        size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
             raise ValueError(
@@ -318,18 +385,28 @@ class TripletMarginLoss(_Loss):
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_loss(
-            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps,
-            swap=self.swap, reduction=self.reduction,
-        )  # fmt: skip
+            anchor,
+            positive,
+            negative,
+            margin=self.margin,
+            p=self.p,
+            eps=self.eps,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
 
 
 class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss with a distance function of one's own."""
 
     def __init__(
-        self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-        margin: float = 1.0, swap: bool = False, reduction: str = "mean",
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(reduction=reduction)
         if margin <= 0:
             raise ValueError(
@@ -342,9 +419,14 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function,
-            margin=self.margin, swap=self.swap, reduction=self.reduction,
-        )  # fmt: skip
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
 
 
 class CTCLoss(_Loss):
@@ -361,6 +443,11 @@ class CTCLoss(_Loss):
         self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor
     ) -> Tensor:
         return F.ctc_loss(
-            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
+            log_probs,
+            targets,
+            input_lengths,
+            target_lengths,
+            self.blank,
+            self.reduction,
             self.zero_infinity,
-        )  # fmt: skip
+        )

@@ -107,14 +107,21 @@ class Module(StateDicts, Hooks, Conversions):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
             if kwargs:
-                raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword "
-                                f"argument '{next(iter(kwargs))}'")  # fmt: skip
-            raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but "
-                            f"{len(args) + 1} were given")  # fmt: skip
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword "
+                    f"argument '{next(iter(kwargs))}'"
+                )
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes 1 positional argument but "
+                f"{len(args) + 1} were given"
+            )
         self.__dict__.update(
-            training=True, _parameters={}, _buffers={}, _modules={},
+            training=True,
+            _parameters={},
+            _buffers={},
+            _modules={},
             _non_persistent_buffers_set=set(),
-        )  # fmt: skip
+        )
         if modes.current.capture is not None:
             modes.current.capture.module_made(self)
         self._init_hooks()
@@ -131,7 +138,7 @@ class Module(StateDicts, Hooks, Conversions):
             capture.enter_module(self)
         elif (fallback := modes.current.module_fallback) is not None and (
             (compiled := fallback.compiled(self)) is not None
-        ):  # fmt: skip
+        ):
             return fallback.call(compiled, args, kwargs)
         elif self._compiled_call_impl is not None:
             forward = self._compiled_call_impl
@@ -162,9 +169,11 @@ class Module(StateDicts, Hooks, Conversions):
             return forward(*args, **kwargs)
 
         self.__dict__["_compiled_call_impl"] = jit(
-            entered, dynamic=dynamic, fallback=None if fullgraph else "eager",
+            entered,
+            dynamic=dynamic,
+            fallback=None if fullgraph else "eager",
             warmup=of_options(options.get("options")),
-        )  # fmt: skip
+        )
 
     # -- training or evaluation --------------------------------------------------------------------
 
@@ -177,8 +186,9 @@ class Module(StateDicts, Hooks, Conversions):
         try:
             return self.__dict__["training"]
         except KeyError:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute 'training'"
-                                 ) from None  # fmt: skip
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute 'training'"
+            ) from None
 
     @training.setter
     def training(self, mode: bool) -> None:
@@ -238,8 +248,7 @@ class Module(StateDicts, Hooks, Conversions):
         parameters, a buffer in that of a buffer only."""
         own = self.__dict__
         is_parameter, is_module = isinstance(value, Parameter), isinstance(value, Module)
-        kind = "parameters" if is_parameter else (
-            "module" if is_module else "buffer")  # fmt: skip
+        kind = "parameters" if is_parameter else ("module" if is_module else "buffer")
         if own.get("_parameters") is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         target = "_parameters" if is_parameter else "_modules"
@@ -364,8 +373,13 @@ class Module(StateDicts, Hooks, Conversions):
         self._forget_not_persistent(name)
 
     def __dir__(self) -> list[str]:
-        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules,
-                 *self._buffers}  # fmt: skip
+        names = {
+            *dir(type(self)),
+            *self.__dict__,
+            *self._parameters,
+            *self._modules,
+            *self._buffers,
+        }
         return sorted(n for n in names if not n[:1].isdigit())
 
     # -- registration ------------------------------------------------------------------------------
@@ -526,9 +540,12 @@ class Module(StateDicts, Hooks, Conversions):
             yield module
 
     def _named_members(
-        self, get_members_fn: Callable[[Any], Any], prefix: str = "", recurse: bool = True,
+        self,
+        get_members_fn: Callable[[Any], Any],
+        prefix: str = "",
+        recurse: bool = True,
         remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Any]]:  # fmt: skip
+    ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in owners if recurse else [(prefix, self)]:

@@ -26,13 +26,23 @@ class RNNBase(Module):
     """What the layers share: weights by PyTorch's names, checks, batched, unbatched and packed."""
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1,
-        bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-        bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
-        _check_arguments(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,
-                         proj_size)  # fmt: skip
+        _check_arguments(
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size
+        )
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -104,9 +114,11 @@ class RNNBase(Module):
             )
 
     def check_hidden_size(
-        self, hx: Tensor, expected: tuple[int, ...],
+        self,
+        hx: Tensor,
+        expected: tuple[int, ...],
         msg: str = "Expected hidden size {}, got {}",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """RuntimeError for a state of another shape."""
         if tuple(hx.shape) != expected:
             raise RuntimeError(msg.format(expected, list(hx.shape)))
@@ -117,9 +129,14 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         parts = [f"{self.input_size}, {self.hidden_size}"]
-        for name, usual in (("proj_size", 0), ("num_layers", 1), ("bias", True),
-                            ("batch_first", False), ("dropout", 0), ("bidirectional", False)
-                            ):  # fmt: skip
+        for name, usual in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
             value = getattr(self, name)
             if value != usual:
                 parts.append(f"{name}={value}")
@@ -168,8 +185,14 @@ class RNNBase(Module):
         self._check_states(states, batch)
         run = NAMESPACES[""][self.mode.lower()]
         hx = states if self.mode == "LSTM" else states[0]
-        settings = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
-                    self.bidirectional)  # fmt: skip
+        settings = (
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
         if packed is None:
             output, *last = run(input, hx, *settings, self.batch_first)
         else:
@@ -198,9 +221,15 @@ class RNNBase(Module):
 
 
 def _check_arguments(
-    mode: str, input_size: Any, hidden_size: Any, num_layers: Any, bias: Any, batch_first: Any,
-    dropout: Any, proj_size: Any,
-) -> None:  # fmt: skip
+    mode: str,
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: Any,
+    bias: Any,
+    batch_first: Any,
+    dropout: Any,
+    proj_size: Any,
+) -> None:
     if mode not in _GATES:
         raise ValueError("Unrecognized RNN mode: " + mode)
     if (
@@ -221,9 +250,12 @@ def _check_arguments(
             f"num_layers={num_layers}",
             stacklevel=4,
         )
-    for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool),
-                              ("input_size", input_size, int),
-                              ("hidden_size", hidden_size, int)):  # fmt: skip
+    for name, value, kind in (
+        ("bias", bias, bool),
+        ("batch_first", batch_first, bool),
+        ("input_size", input_size, int),
+        ("hidden_size", hidden_size, int),
+    ):
         if not isinstance(value, kind):
             raise TypeError(
                 f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"
@@ -254,19 +286,37 @@ class RNN(RNNBase):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
-        bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-        bidirectional: bool = False, device: Any = None, dtype: Any = None, **others: Any,
-    ) -> None:  # fmt: skip
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        **others: Any,
+    ) -> None:
         _check_no_projection(others)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
             )
         super().__init__(
-            f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first,
-            dropout, bidirectional, 0, device, dtype,
-        )  # fmt: skip
+            f"RNN_{nonlinearity.upper()}",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            0,
+            device,
+            dtype,
+        )
         self.nonlinearity = nonlinearity
 
 
@@ -278,14 +328,31 @@ class LSTM(RNNBase):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-        proj_size: int = 0, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(
-            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-            proj_size, device, dtype,
-        )  # fmt: skip
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
 
     def _state_sizes(self) -> tuple[int, ...]:
         return self.proj_size or self.hidden_size, self.hidden_size
@@ -315,15 +382,32 @@ class GRU(RNNBase):
     """Gated recurrent units over a sequence; shapes as RNN."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-        device: Any = None, dtype: Any = None, **others: Any,
-    ) -> None:  # fmt: skip
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        **others: Any,
+    ) -> None:
         _check_no_projection(others)
         super().__init__(
-            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-            0, device, dtype,
-        )  # fmt: skip
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            0,
+            device,
+            dtype,
+        )
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -338,9 +422,14 @@ class RNNCellBase(Module):
     bias_hh: Any
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Any = None,
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -388,9 +477,14 @@ class RNNCell(RNNCellBase):
     """One step of RNN: (N, input_size) and (N, hidden_size) to (N, hidden_size)."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
-        device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -405,9 +499,13 @@ class LSTMCell(RNNCellBase):
     """One step of LSTM: (N, input_size) and a pair of (N, hidden_size) to such a pair."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
@@ -419,9 +517,13 @@ class GRUCell(RNNCellBase):
     """One step of GRU: (N, input_size) and (N, hidden_size) to (N, hidden_size)."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
         dtype: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

@@ -89,10 +89,19 @@ class TransformerEncoderLayer(_Layer):
     """
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         where: dict[str, Any] = {"device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(
@@ -110,14 +119,24 @@ class TransformerEncoderLayer(_Layer):
         self.activation_relu_or_gelu = _relu_or_gelu(self.activation)
 
     def forward(
-        self, src: Tensor, src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None, is_causal: bool = False,
-    ) -> Tensor:  # fmt: skip
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return self.dropout1(self.self_attn(
-                x, x, x, attn_mask=src_mask, key_padding_mask=src_key_padding_mask,
-                need_weights=False, is_causal=is_causal,
-            )[0])  # fmt: skip
+            return self.dropout1(
+                self.self_attn(
+                    x,
+                    x,
+                    x,
+                    attn_mask=src_mask,
+                    key_padding_mask=src_key_padding_mask,
+                    need_weights=False,
+                    is_causal=is_causal,
+                )[0]
+            )
 
         x = src
         if self.norm_first:
@@ -131,10 +150,19 @@ class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, feed-forward; shapes as the encoder's."""
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         where: dict[str, Any] = {"device": device, "dtype": dtype}
         attention = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **where}
@@ -153,23 +181,41 @@ class TransformerDecoderLayer(_Layer):
         self.activation = _activation(activation)
 
     def forward(
-        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return self.dropout1(self.self_attn(
-                x, x, x, attn_mask=tgt_mask, key_padding_mask=tgt_key_padding_mask,
-                need_weights=False, is_causal=tgt_is_causal,
-            )[0])  # fmt: skip
+            return self.dropout1(
+                self.self_attn(
+                    x,
+                    x,
+                    x,
+                    attn_mask=tgt_mask,
+                    key_padding_mask=tgt_key_padding_mask,
+                    need_weights=False,
+                    is_causal=tgt_is_causal,
+                )[0]
+            )
 
         def attend_memory(x: Tensor) -> Tensor:
-            return self.dropout2(self.multihead_attn(
-                x, memory, memory, attn_mask=memory_mask,
-                key_padding_mask=memory_key_padding_mask, need_weights=False,
-                is_causal=memory_is_causal,
-            )[0])  # fmt: skip
+            return self.dropout2(
+                self.multihead_attn(
+                    x,
+                    memory,
+                    memory,
+                    attn_mask=memory_mask,
+                    key_padding_mask=memory_key_padding_mask,
+                    need_weights=False,
+                    is_causal=memory_is_causal,
+                )[0]
+            )
 
         x = tgt
         if self.norm_first:
@@ -191,9 +237,13 @@ class TransformerEncoder(Module):
     """
 
     def __init__(
-        self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
-        enable_nested_tensor: bool = True, mask_check: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
         super().__init__()
         self.layers = _clones(encoder_layer, num_layers)
         self.num_layers = num_layers
@@ -205,9 +255,12 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
 
     def forward(
-        self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         x = src
         beyond = left_out(self, src, mask, src_key_padding_mask)
         padding = src_key_padding_mask if beyond is None else beyond
@@ -234,20 +287,29 @@ class TransformerDecoder(Module):
         self.norm = norm
 
     def forward(
-        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool | None = None,
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         x = tgt
         causal = _is_causal(self.layers, tgt, tgt_mask, tgt_is_causal)
         for layer in self.layers:
             x = layer(
-                x, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                x,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
                 tgt_key_padding_mask=tgt_key_padding_mask,
                 memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=causal, memory_is_causal=memory_is_causal,
-            )  # fmt: skip
+                tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )
         return x if self.norm is None else self.norm(x)
 
 
@@ -255,26 +317,54 @@ class Transformer(Module):
     """Encoder and decoder: (S, N, d_model) and (T, N, d_model) to (T, N, d_model)."""
 
     def __init__(
-        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Activation = F.relu, custom_encoder: Any = None, custom_decoder: Any = None,
-        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
-        bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         where: dict[str, Any] = {"device": device, "dtype": dtype}
-        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
-                 norm_first, bias)  # fmt: skip
+        layer = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+        )
 
         def norm() -> LayerNorm:
             return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
 
-        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
-            TransformerEncoderLayer(*layer, **where), num_encoder_layers, norm()
-        )  # fmt: skip
-        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
-            TransformerDecoderLayer(*layer, **where), num_decoder_layers, norm()
-        )  # fmt: skip
+        self.encoder = (
+            custom_encoder
+            if custom_encoder is not None
+            else TransformerEncoder(
+                TransformerEncoderLayer(*layer, **where), num_encoder_layers, norm()
+            )
+        )
+        self.decoder = (
+            custom_decoder
+            if custom_decoder is not None
+            else TransformerDecoder(
+                TransformerDecoderLayer(*layer, **where), num_decoder_layers, norm()
+            )
+        )
         self._reset_parameters()
         self.d_model = d_model
         self.nhead = nhead
@@ -287,12 +377,19 @@ class Transformer(Module):
                 init.xavier_uniform_(parameter)
 
     def forward(
-        self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None,
-        tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None,
-        tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
-    ) -> Tensor:  # fmt: skip
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
         batch_dim = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
             raise RuntimeError("the batch number of src and tgt must be equal")
@@ -302,11 +399,15 @@ class Transformer(Module):
             src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
         )
         return self.decoder(
-            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
             tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
             memory_is_causal=memory_is_causal,
-        )  # fmt: skip
+        )
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:

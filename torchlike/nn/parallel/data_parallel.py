@@ -39,9 +39,13 @@ def _check(device_ids: Any) -> None:
 
 
 def data_parallel(
-    module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+    module: Module,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
     module_kwargs: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """``module(*inputs, **module_kwargs)``. NotImplementedError for more than one GPU."""
     _check(device_ids)
     given = inputs if isinstance(inputs, tuple) else (inputs,)

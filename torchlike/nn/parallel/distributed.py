@@ -42,19 +42,32 @@ class DistributedDataParallel(Module, Joinable):
     """
 
     def __init__(
-        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,
-        broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None,
-        bucket_cap_mb: float | None = None, find_unused_parameters: bool = False,
-        check_reduction: bool = False, gradient_as_bucket_view: bool = False,
-        static_graph: bool = False, delay_all_reduce_named_params: Any = None,
-        param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
+        self,
+        module: Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None,
+        mixed_precision: Any = None,
+        device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         Module.__init__(self)
         Joinable.__init__(self)
-        given = {"mixed_precision": mixed_precision,
-                 "delay_all_reduce_named_params": delay_all_reduce_named_params,
-                 "param_to_hook_all_reduce": param_to_hook_all_reduce}  # fmt: skip
+        given = {
+            "mixed_precision": mixed_precision,
+            "delay_all_reduce_named_params": delay_all_reduce_named_params,
+            "param_to_hook_all_reduce": param_to_hook_all_reduce,
+        }
         for name, value in given.items():
             if value is not None:
                 raise NotImplementedError(
@@ -164,8 +177,9 @@ class DistributedDataParallel(Module, Joinable):
         if self._reducer is None:
             return
         if self._reducer.hook is not None:
-            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be "
-                               "called once.")  # fmt: skip
+            raise RuntimeError(
+                "register_comm_hook or register_builtin_comm_hook can only be called once."
+            )
         self._reducer.hook = lambda bucket: hook(state, bucket)
 
     def _set_static_graph(self) -> None:
@@ -211,12 +225,18 @@ class DistributedDataParallel(Module, Joinable):
     _divides_by_initial = True
 
     def join(
-        self, divide_by_initial_world_size: bool = True, enable: bool = True,
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
         throw_on_early_termination: bool = False,
-    ) -> Join:  # fmt: skip
+    ) -> Join:
         """A context in which processes may have fewer inputs than others: see ``Join``."""
-        return Join([self], enable, throw_on_early_termination,
-                    divide_by_initial_world_size=divide_by_initial_world_size)  # fmt: skip
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """What a process without input does."""

@@ -85,9 +85,14 @@ class Reducer:
     """Averages the gradients of some parameters in each backward pass that is told to."""
 
     def __init__(
-        self, parameters: Sequence[tuple[str, Parameter]], group: ProcessGroup, cap: int,
-        finds_unused: bool, first: int = FIRST_BUCKET, as_views: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        parameters: Sequence[tuple[str, Parameter]],
+        group: ProcessGroup,
+        cap: int,
+        finds_unused: bool,
+        first: int = FIRST_BUCKET,
+        as_views: bool = False,
+    ) -> None:
         self.names = [name for name, _ in parameters]
         self.parameters = [p for _, p in parameters]
         self.group, self.finds_unused = group, finds_unused
@@ -211,9 +216,12 @@ class Reducer:
         statics = (f"bucket {b}", self.divisor, *(["flat"] if is_flat else []))
         arrays = [g._read() for g in gradients]
         results, call = run(
-            self.group, "gradients", statics, arrays,
+            self.group,
+            "gradients",
+            statics,
+            arrays,
             _averaged(self.group.size(), self.divisor, is_flat),
-        )  # fmt: skip
+        )
         if call is not None:
             self._works.append(Work(results, call))
         if is_flat:

@@ -48,9 +48,7 @@ def set_tensor(module: Module, name: str, tensor: Tensor | None) -> None:
     table[name] = tensor
 
 
-def swap_tensor(
-    module: Module, name: str, tensor: Any, allow_missing: bool = False
-) -> Any:  # fmt: skip
+def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
     """``set_tensor``, and what the module held before.
 
     allow_missing: a name that the module lacks gives a marker, which removes what it stands for
@@ -180,8 +178,10 @@ class NamedMemberAccessor:
         self, names: Iterable[str], values: Iterable[Any], allow_missing: bool = False
     ) -> list[Any]:
         """Swap several. ValueError unless there are as many names as values."""
-        return [self.swap_tensor(name, value, allow_missing)
-                for name, value in zip(names, values, strict=True)]  # fmt: skip
+        return [
+            self.swap_tensor(name, value, allow_missing)
+            for name, value in zip(names, values, strict=True)
+        ]
 
     def swap_tensors_dict(
         self, named_tensors: dict[str, Any], allow_missing: bool = False

@@ -20,9 +20,12 @@ _ACCUMULATES = (
 
 
 def call_for_per_sample_grads(
-    module: Module, *, batch_size: int | None = None, loss_reduction: str = "sum",
+    module: Module,
+    *,
+    batch_size: int | None = None,
+    loss_reduction: str = "sum",
     batch_first: bool = True,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """``module`` as a function whose backward pass puts the gradient of each example into
     ``grad_sample`` of the parameters, (batch size, \\*shape), and leaves ``grad`` alone.
 

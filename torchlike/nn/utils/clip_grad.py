@@ -22,9 +22,11 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 @no_grad()
 def get_total_norm(
-    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    tensors: Any,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The norm of all tensors together, as if they were one vector.
 
     RuntimeError for a norm that is infinite or NaN, with ``error_if_nonfinite``.
@@ -65,24 +67,33 @@ def clip_grads_with_norm_(
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Scale the gradients in place so that their common norm is at most ``max_norm``.
 
     Gives the norm before. See get_total_norm for ``error_if_nonfinite``.
     """
-    given = list(parameters) if isinstance(parameters, Iterable) and not isinstance(
-        parameters, Tensor) else [parameters]  # fmt: skip
+    given = (
+        list(parameters)
+        if isinstance(parameters, Iterable) and not isinstance(parameters, Tensor)
+        else [parameters]
+    )
     total = get_total_norm(_gradients(given), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(given, max_norm, total, foreach)
     return total
 
 
 def clip_grad_norm(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The old name of ``clip_grad_norm_``."""
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "

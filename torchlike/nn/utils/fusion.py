@@ -22,16 +22,28 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     _check(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
-        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias,
+        fused.weight,
+        fused.bias,
+        bn.running_mean,
+        bn.running_var,
+        bn.eps,
+        bn.weight,
+        bn.bias,
         transpose,
-    )  # fmt: skip
+    )
     return fused
 
 
 def _folded(
-    weight: Tensor, bias: Tensor | None, mean: Tensor, var: Tensor, eps: float,
-    scale: Tensor | None, shift: Tensor | None, shape: list[int],
-) -> tuple[Parameter, Parameter]:  # fmt: skip
+    weight: Tensor,
+    bias: Tensor | None,
+    mean: Tensor,
+    var: Tensor,
+    eps: float,
+    scale: Tensor | None,
+    shift: Tensor | None,
+    shape: list[int],
+) -> tuple[Parameter, Parameter]:
     given: Any = functions.zeros_like(mean).to(weight.dtype) if bias is None else bias
     if scale is None:
         scale = functions.ones_like(mean)
@@ -40,14 +52,22 @@ def _folded(
     factor = scale * functions.rsqrt(var + eps)
     new_weight = (weight * factor.reshape(shape)).to(dtype=weight.dtype)
     new_bias = ((given - mean) * factor + shift).to(dtype=given.dtype)
-    return (Parameter(new_weight.detach(), weight.requires_grad),
-            Parameter(new_bias.detach(), given.requires_grad))  # fmt: skip
+    return (
+        Parameter(new_weight.detach(), weight.requires_grad),
+        Parameter(new_bias.detach(), given.requires_grad),
+    )
 
 
 def fuse_conv_bn_weights(
-    conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
-    bn_w: Tensor | None, bn_b: Tensor | None, transpose: bool = False,
-) -> tuple[Parameter, Parameter]:  # fmt: skip
+    conv_w: Tensor,
+    conv_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+    transpose: bool = False,
+) -> tuple[Parameter, Parameter]:
     """Weight and bias of the fused convolution; ``transpose``: channels come second."""
     ends = [1, -1] if transpose else [-1, 1]
     return _folded(
@@ -62,8 +82,9 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """
     _check(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or "
-                             "bn.num_features == 1")  # fmt: skip
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"
+        )
     fused = copy.deepcopy(linear)
     fused.weight, fused.bias = fuse_linear_bn_weights(
         fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
@@ -72,8 +93,13 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
 
 def fuse_linear_bn_weights(
-    linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
-    bn_w: Tensor, bn_b: Tensor,
-) -> tuple[Parameter, Parameter]:  # fmt: skip
+    linear_w: Tensor,
+    linear_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor,
+    bn_b: Tensor,
+) -> tuple[Parameter, Parameter]:
     """Weight and bias of the fused linear layer."""
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])

@@ -42,8 +42,9 @@ def _make_orthogonal(a: Tensor) -> Tensor:
 class _Orthogonal(Module):
     """A matrix onto an orthogonal one, by a map from the tangent space (Lezcano-Casado 2019)."""
 
-    def __init__(self, weight: Tensor, orthogonal_map: _OrthMaps, *, use_trivialization: bool = True
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, weight: Tensor, orthogonal_map: _OrthMaps, *, use_trivialization: bool = True
+    ) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == _OrthMaps.householder:
             raise ValueError("The householder parametrization does not support complex tensors.")
@@ -121,9 +122,12 @@ class _Orthogonal(Module):
 
 
 def orthogonal(
-    module: Any, name: str = "weight", orthogonal_map: str | None = None, *,
+    module: Any,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
     use_trivialization: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """Keep a matrix (or a batch of them) orthogonal. Gives the module.
 
     Args:
@@ -137,8 +141,9 @@ def orthogonal(
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} "
-                         "dimensions.")  # fmt: skip
+        raise ValueError(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
+        )
     if orthogonal_map is None:
         square = weight.size(-2) == weight.size(-1) or weight.is_complex()
         orthogonal_map = "matrix_exp" if square else "householder"
@@ -233,9 +238,12 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(
-    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+    module: Any,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
     dim: int | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Divide a parameter by its largest singular value, followed by power iterations in training.
 
     The weight is a matrix of ``dim`` (0, for transposed convolutions 1) by everything else. Gives

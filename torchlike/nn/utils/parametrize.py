@@ -14,10 +14,14 @@ from torchlike.nn.parameter import Parameter
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "ParametrizationList", "cached", "is_parametrized", "register_parametrization",
-    "remove_parametrizations", "transfer_parametrizations_and_params",
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
     "type_before_parametrizations",
-]  # fmt: skip
+]
 
 
 class _Cache:
@@ -353,8 +357,9 @@ def transfer_parametrizations_and_params(
         for m in source:
             register_parametrization(to_module, name, m)
         target = to_module.parametrizations[name]
-        originals = ["original"] if source.is_tensor else [
-            f"original{i}" for i in range(source.ntensors)]  # fmt: skip
+        originals = (
+            ["original"] if source.is_tensor else [f"original{i}" for i in range(source.ntensors)]
+        )
         for key in originals:
             setattr(target, key, getattr(source, key))
     return to_module

@@ -77,9 +77,10 @@ class BasePruningMethod(ABC):
         """The method itself, or a container of it and the one that was there."""
         method._tensor_name = name
         earlier = [
-            (number, hook) for number, hook in module._forward_pre_hooks.items()
+            (number, hook)
+            for number, hook in module._forward_pre_hooks.items()
             if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
-        ]  # fmt: skip
+        ]
         if len(earlier) > 1:
             raise AssertionError(
                 f"Avoid adding multiple pruning hooks to the same tensor {name} of module "
@@ -443,5 +444,6 @@ def is_pruned(module: Any) -> bool:
     """Whether any parameter below the module is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)
-        for m in module.modules() for hook in m._forward_pre_hooks.values()
-    )  # fmt: skip
+        for m in module.modules()
+        for hook in m._forward_pre_hooks.values()
+    )

@@ -46,9 +46,12 @@ class PackedSequence(_Fields):
     __slots__ = ()
 
     def __new__(
-        cls, data: Any, batch_sizes: Any = None, sorted_indices: Tensor | None = None,
+        cls,
+        data: Any,
+        batch_sizes: Any = None,
+        sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         if batch_sizes is None:
             data, batch_sizes = data
         if unsorted_indices is None:
@@ -60,8 +63,10 @@ class PackedSequence(_Fields):
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
-        order, back = (None if t is None else t.to(data.device)
-                       for t in (self.sorted_indices, self.unsorted_indices))  # fmt: skip
+        order, back = (
+            None if t is None else t.to(data.device)
+            for t in (self.sorted_indices, self.unsorted_indices)
+        )
         return type(self)(data, self.batch_sizes, order, back)
 
     def cpu(self) -> PackedSequence:
@@ -171,9 +176,11 @@ def pack_padded_sequence(
 
 
 def pad_packed_sequence(
-    sequence: PackedSequence, batch_first: Any = False, padding_value: float = 0.0,
+    sequence: PackedSequence,
+    batch_first: Any = False,
+    padding_value: float = 0.0,
     total_length: int | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """The padded batch and the lengths again, in the original order.
 
     ValueError when ``total_length`` is less than the longest sequence.
@@ -207,9 +214,11 @@ def pad_packed_sequence(
 
 
 def pad_sequence(
-    sequences: Any, batch_first: Any = False, padding_value: float = 0.0,
+    sequences: Any,
+    batch_first: Any = False,
+    padding_value: float = 0.0,
     padding_side: str = "right",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Stack tensors (L, *) of different L into (T, B, *), or (B, T, *) with ``batch_first``."""
     if not isinstance(sequences, Iterable):
         raise RuntimeError(

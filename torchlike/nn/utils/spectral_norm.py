@@ -129,9 +129,15 @@ class _LoadOlder:
         self.norm = norm
 
     def __call__(
-        self, state: Any, prefix: str, metadata: Any, strict: Any, missing: Any, unexpected: Any,
+        self,
+        state: Any,
+        prefix: str,
+        metadata: Any,
+        strict: Any,
+        missing: Any,
+        unexpected: Any,
         errors: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         norm = self.norm
         version = metadata.get("spectral_norm", {}).get(norm.name + ".version")
         if version is not None and version >= 1:
@@ -154,9 +160,12 @@ class _LoadOlder:
 
 
 def spectral_norm(
-    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+    module: Any,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
     dim: int | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Divide a parameter by its largest singular value before each forward. Gives the module.
 
     The weight is a matrix of ``dim`` (0, for transposed convolutions 1) by everything else.
@@ -170,8 +179,9 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
     """Undo ``spectral_norm``. ValueError when the parameter has none."""
     SpectralNorm.take_off(module, name)
     for table, kind in (
-        (module._state_dict_hooks, _SaveVersion), (module._load_state_dict_pre_hooks, _LoadOlder),
-    ):  # fmt: skip
+        (module._state_dict_hooks, _SaveVersion),
+        (module._load_state_dict_pre_hooks, _LoadOlder),
+    ):
         for number, hook in table.items():
             inner = getattr(hook, "hook", hook)
             if isinstance(inner, kind) and inner.norm.name == name:

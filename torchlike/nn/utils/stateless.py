@@ -149,9 +149,14 @@ def _check_names(module: Module, given: dict[str, Tensor]) -> None:
 
 
 def functional_call(
-    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
-    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
-) -> Tensor:  # fmt: skip
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Tensor:
     """``module(*args, **kwargs)`` with the given tensors in the place of its own.
 
     Args:
@@ -171,9 +176,14 @@ def functional_call(
 
 
 def _functional_call(
-    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
-    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
-) -> Tensor:  # fmt: skip
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Tensor:
     """`functional_call`, which libraries call by this name because it warns."""
     if args is None:
         args = ()
@@ -184,9 +194,12 @@ def _functional_call(
 
 
 def _reparametrize_module(
-    module: Module, parameters_and_buffers: dict[str, Tensor], tie_weights: bool = False,
-    strict: bool = False, stack_weights: bool = False,
-) -> contextlib.AbstractContextManager[None]:  # fmt: skip
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> contextlib.AbstractContextManager[None]:
     """`reparametrized`, as libraries call it. ``stack_weights`` changes nothing: the order in which
     the module has its own back matters to PyTorch's compiler alone."""
     return reparametrized(module, parameters_and_buffers, tie_weights, strict)

@@ -35,4 +35,4 @@ __all__ = [
     "SequentialLR",
     "StepLR",
     "_LRScheduler",
-]  # fmt: skip
+]

@@ -44,8 +44,10 @@ def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(n)]
     if len(value) != n:
-        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has "
-                         f"{len(value)} values, param_groups has {n}.")  # fmt: skip
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has "
+            f"{len(value)} values, param_groups has {n}."
+        )
     return [copied(v) for v in value]
 
 

@@ -54,9 +54,12 @@ class SequentialLR(_Combined):
     """One schedule until the first milestone, the next until the second, …"""
 
     def __init__(
-        self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int],
+        self,
+        optimizer: Optimizer,
+        schedulers: list[Any],
+        milestones: list[int],
         last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._check(optimizer, schedulers, "")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(

@@ -24,18 +24,20 @@ class CosineAnnealingLR(LRScheduler):
             return now
         t, n, low = self.last_epoch, self.T_max, self.eta_min
         if self._step_count == 1 and t > 0:
-            return [low + (base - low) * (1 + math.cos(t * math.pi / n)) / 2
-                    for base in self.base_lrs]  # fmt: skip
+            return [
+                low + (base - low) * (1 + math.cos(t * math.pi / n)) / 2 for base in self.base_lrs
+            ]
         if (t - 1 - n) % (2 * n) == 0:  # out of the minimum, where the ratio is 0 / 0
-            return [lr + (base - low) * (1 - math.cos(math.pi / n)) / 2
-                    for base, lr in zip(self.base_lrs, now, strict=True)]  # fmt: skip
+            return [
+                lr + (base - low) * (1 - math.cos(math.pi / n)) / 2
+                for base, lr in zip(self.base_lrs, now, strict=True)
+            ]
         ratio = (1 + math.cos(math.pi * t / n)) / (1 + math.cos(math.pi * (t - 1) / n))
         return [ratio * (lr - low) + low for lr in now]
 
     def _get_closed_form_lr(self) -> list[Any]:
         t, n, low = self.last_epoch, self.T_max, self.eta_min
-        return [low + (base - low) * (1 + math.cos(math.pi * t / n)) / 2
-                for base in self.base_lrs]  # fmt: skip
+        return [low + (base - low) * (1 + math.cos(math.pi * t / n)) / 2 for base in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -45,9 +47,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0,
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
         last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
@@ -64,8 +70,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def get_lr(self) -> list[Any]:
         self._present()
         low = self.eta_min
-        return [low + (base - low) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
-                for base in self.base_lrs]  # fmt: skip
+        return [
+            low + (base - low) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+            for base in self.base_lrs
+        ]
 
     def step(self, epoch: Any = None) -> None:
         """Go on by one epoch, or to any. ValueError for a negative one."""

@@ -21,9 +21,7 @@ class _WithMomentum(LRScheduler):
     cycle_momentum: Any
     use_beta1: Any
 
-    def _begin_momentum(
-        self, most: list[Any], least: list[Any], first: Any
-    ) -> None:  # fmt: skip
+    def _begin_momentum(self, most: list[Any], least: list[Any], first: Any) -> None:
         """Note the bounds in the groups (at the ``first`` epoch) and begin at the highest."""
         defaults = self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
@@ -50,11 +48,21 @@ class CyclicLR(_WithMomentum):
     _scale_fn_custom: Any
 
     def __init__(
-        self, optimizer: Optimizer, base_lr: Any, max_lr: Any, step_size_up: int = 2000,
-        step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
-        scale_fn: Any = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
-        base_momentum: Any = 0.8, max_momentum: Any = 0.9, last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Any = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = for_each_group("base_lr", optimizer, base_lr)
@@ -100,8 +108,10 @@ class CyclicLR(_WithMomentum):
             bounds = zip(self.base_momentums, self.max_momentums, strict=True)
             for group, (low, high) in zip(self.optimizer.param_groups, bounds, strict=True):
                 self._set_momentum(group, high - (high - low) * height * self.scale_fn(at))
-        return [low + (high - low) * height * self.scale_fn(at)
-                for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]  # fmt: skip
+        return [
+            low + (high - low) * height * self.scale_fn(at)
+            for low, high in zip(self.base_lrs, self.max_lrs, strict=True)
+        ]
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer; of ``scale_fn`` only what an object keeps."""
@@ -124,20 +134,31 @@ class OneCycleLR(_WithMomentum):
     anneal_func: Callable[..., Any]
 
     def __init__(
-        self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None,
-        epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
-        anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: Any = 0.85,
-        max_momentum: Any = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
-        three_phase: bool = False, last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.85,
+        max_momentum: Any = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError("anneal_strategy must be one of 'cos' or 'linear', instead got "
-                             f"{anneal_strategy}")  # fmt: skip
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self._schedule_phases = _phases(float(pct_start), self.total_steps, three_phase)
         self._anneal_func_type = anneal_strategy
         highest = for_each_group("max_lr", optimizer, max_lr)
@@ -150,8 +171,9 @@ class OneCycleLR(_WithMomentum):
         if cycle_momentum:
             self._begin_momentum(
                 for_each_group("max_momentum", optimizer, max_momentum),
-                for_each_group("base_momentum", optimizer, base_momentum), last_epoch == -1,
-            )  # fmt: skip
+                for_each_group("base_momentum", optimizer, base_momentum),
+                last_epoch == -1,
+            )
         super().__init__(optimizer, last_epoch)
 
     def _between(self, start: Any, end: Any, share: float) -> Any:
@@ -174,8 +196,10 @@ class OneCycleLR(_WithMomentum):
         self._present()
         at = self.last_epoch
         if at > self.total_steps:
-            raise ValueError(f"Tried to step {at} times. The specified number of total steps is "
-                             f"{self.total_steps}")  # fmt: skip
+            raise ValueError(
+                f"Tried to step {at} times. The specified number of total steps is "
+                f"{self.total_steps}"
+            )
         start = 0.0
         for phase in self._schedule_phases:
             if at <= phase["end_step"] or phase is self._schedule_phases[-1]:
@@ -209,9 +233,10 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 def _phases(share: float, total: int, three: bool) -> list[dict[str, Any]]:
     """Up, down, and with ``three`` a last phase of its own below the first rate."""
     up, end = float(share * total) - 1, total - 1
-    back = [(float(2 * share * total) - 2, "max_lr", "initial_lr", "base_momentum",
-             "max_momentum"), (end, "initial_lr", "min_lr", "max_momentum",
-                               "max_momentum")]  # fmt: skip
+    back = [
+        (float(2 * share * total) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+        (end, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+    ]
     down = [(end, "max_lr", "min_lr", "base_momentum", "max_momentum")]
     rows = [(up, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
     keys = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")

@@ -45,8 +45,10 @@ class LambdaLR(_WithFunctions):
 
     def get_lr(self) -> list[Any]:
         self._present()
-        return [base * fn(self.last_epoch)
-                for fn, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]  # fmt: skip
+        return [
+            base * fn(self.last_epoch)
+            for fn, base in zip(self.lr_lambdas, self.base_lrs, strict=True)
+        ]
 
 
 class MultiplicativeLR(_WithFunctions):
@@ -88,9 +90,12 @@ class MultiStepLR(LRScheduler):
     """The rate times ``gamma`` at each milestone."""
 
     def __init__(
-        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
         last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -110,9 +115,12 @@ class ConstantLR(LRScheduler):
     """The rate times ``factor`` for ``total_iters`` epochs."""
 
     def __init__(
-        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
         last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
@@ -135,12 +143,18 @@ class LinearLR(LRScheduler):
     """A factor that goes linearly from ``start_factor`` to ``end_factor``."""
 
     def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
-        total_iters: int = 5, last_epoch: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and "
-                             "less or equal to 1.")  # fmt: skip
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and "
+                "less or equal to 1."
+            )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor = start_factor, end_factor
@@ -160,8 +174,9 @@ class LinearLR(LRScheduler):
     def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch)
         rise = self.end_factor - self.start_factor
-        return [base * (self.start_factor + rise * done / self.total_iters)
-                for base in self.base_lrs]  # fmt: skip
+        return [
+            base * (self.start_factor + rise * done / self.total_iters) for base in self.base_lrs
+        ]
 
 
 class ExponentialLR(LRScheduler):

@@ -304,9 +304,13 @@ class Comparison:
         for root, a, b in self._pairs():
             if a != b:
                 return Divergence(
-                    step=1, kind="structure", module=a["name"], root=root, of=a["class"],
+                    step=1,
+                    kind="structure",
+                    module=a["name"],
+                    root=root,
+                    of=a["class"],
                     says=f"{_other_module(a, b)}; no value differs by it",
-                )  # fmt: skip
+                )
         return None
 
     def _pairs(self) -> Iterable[tuple[str, dict[str, str], dict[str, str]]]:

@@ -72,9 +72,12 @@ def digests(value: Any, tensor: type, array: Callable[[Any], Any]) -> list[Diges
 
 
 def _gather(
-    value: Any, tensor: type, array: Callable[[Any], Any], found: list[Digest],
+    value: Any,
+    tensor: type,
+    array: Callable[[Any], Any],
+    found: list[Digest],
     depth: int,
-) -> None:  # fmt: skip
+) -> None:
     if isinstance(value, tensor):
         found.append(of_tensor(value, array))
     elif value is None or isinstance(value, (bool, int, float, complex, str)):

@@ -92,9 +92,18 @@ def of_torch(torch: Any, optimizer: Any, overrides: Any) -> Framework:
 
 #: Dtypes that NumPy has.
 _NUMPYS = (
-    "float16", "float32", "float64", "complex64", "complex128", "bool", "uint8", "int8", "int16",
-    "int32", "int64",
-)  # fmt: skip
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+)
 
 
 def of_torchlike(torchlike: Any, optimizer: Any, overrides: Any, programs: Any) -> Framework:

@@ -86,21 +86,29 @@ class Observer(Watch):
         root, name = self._name(module)
         own = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
         return {
-            "kind": "call", "step": self.scope.updates + 1, "number": number, "line": self.line(),
-            "root": root, "name": name, "class": type(module).__qualname__,
+            "kind": "call",
+            "step": self.scope.updates + 1,
+            "number": number,
+            "line": self.line(),
+            "root": root,
+            "name": name,
+            "class": type(module).__qualname__,
             "library": f"{type(module).__module__}.".startswith(_LIBRARY),
             "training": module.training,
             "inputs": self._digests(given),
             "state": {key: self._digest(value) for key, value in own},
             "children": [],
-        }  # fmt: skip
+        }
 
     def backward(self, loss: Any, proceed: Callable[[], None]) -> None:
         self._finder.backward()
         event = {
-            "kind": "backward", "step": self.scope.updates + 1, "line": self.line(),
-            "before": self._gradients(), "loss": self._digests(loss),
-        }  # fmt: skip
+            "kind": "backward",
+            "step": self.scope.updates + 1,
+            "line": self.line(),
+            "before": self._gradients(),
+            "loss": self._digests(loss),
+        }
         self.scope.noted.append(event)
         proceed()
         event["after"] = self._gradients()
@@ -111,7 +119,9 @@ class Observer(Watch):
         parameters = self._optimized(optimizer)
         self.scope.noted.append(
             {
-                "kind": "update", "step": self.scope.updates + 1, "line": self.line(),
+                "kind": "update",
+                "step": self.scope.updates + 1,
+                "line": self.line(),
                 "optimizer": type(optimizer).__qualname__,
                 "options": [
                     {key: _plain(value) for key, value in group.items() if key not in _ONLY_HOW}
@@ -121,7 +131,7 @@ class Observer(Watch):
                 "had": self._states(optimizer, parameters),
                 "was": self.quietly(lambda: self._values(parameters)),
             }
-        )  # fmt: skip
+        )
 
     def update_ends(self, optimizer: Any) -> None:
         self._finder.update()

@@ -33,10 +33,16 @@ class Tracer(Watch):
     """
 
     def __init__(
-        self, framework: Framework, *, call: int | None = None, within: int | None = None,
-        before: int | None = None, update: int | None = None, backward: int | None = None,
+        self,
+        framework: Framework,
+        *,
+        call: int | None = None,
+        within: int | None = None,
+        before: int | None = None,
+        update: int | None = None,
+        backward: int | None = None,
         since: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(framework)
         self._call = call
         self._within = within
@@ -250,12 +256,18 @@ class Tracer(Watch):
         scope = self.scope
         found = self._digests(given)
         entry = {
-            "name": name, "line": self.line(), "direct": self._is_users_doing(own),
-            "events": scope.events, "inside": scope.inside,
+            "name": name,
+            "line": self.line(),
+            "direct": self._is_users_doing(own),
+            "events": scope.events,
+            "inside": scope.inside,
             "inputs": [one for one in found if "shape" in one],
             "arguments": [one["value"] for one in found if "value" in one],
-            "takes": self._places(given), "gives": [], "outputs": [], "is_module": False,
-        }  # fmt: skip
+            "takes": self._places(given),
+            "gives": [],
+            "outputs": [],
+            "is_module": False,
+        }
         scope.operations.append(entry)
         return entry
 

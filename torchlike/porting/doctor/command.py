@@ -58,9 +58,12 @@ def report(facts: dict[str, Any], wrong: list[str], worth: list[str]) -> str:
     if torch["is_alias"]:
         lines.append("torch: an alias of torchlike in this process")
     ahead = facts["ahead"]
-    lines.append("compiles ahead of time for: " + ", ".join(
-        f"{p}{f' (not: {ahead[p]} is missing)' if ahead[p] else ''}" for p in ("tpu", "cuda")
-    ))  # fmt: skip
+    lines.append(
+        "compiles ahead of time for: "
+        + ", ".join(
+            f"{p}{f' (not: {ahead[p]} is missing)' if ahead[p] else ''}" for p in ("tpu", "cuda")
+        )
+    )
     lines += [f"{name}={value}" for name, value in facts["environment"].items()]
     lines += [f"problem: {sentence}" for sentence in wrong]
     lines += [f"note: {sentence}" for sentence in worth]

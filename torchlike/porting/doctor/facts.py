@@ -28,13 +28,32 @@ from torchlike.porting.shim import changes, environment
 from torchlike.porting.version import own_version
 
 #: What is often used with torchlike. Plugins bring devices to JAX.
-_COMPANIONS = ("torchvision", "torchaudio", "timm", "transformers", "accelerate", "peft",
-               "lightning", "tensorboard", "joblib", "pytest")  # fmt: skip
+_COMPANIONS = (
+    "torchvision",
+    "torchaudio",
+    "timm",
+    "transformers",
+    "accelerate",
+    "peft",
+    "lightning",
+    "tensorboard",
+    "joblib",
+    "pytest",
+)
 _NAME = re.compile(r"[\w.-]+")
 _PLUGINS = re.compile(r"jax-.*(plugin|pjrt)|libtpu|jax-metal")
 #: Variables of others' that change what torchlike does.
-_VARIABLES = ("XLA_FLAGS", "PJRT_NPROC", "NPROC", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
-              "PYTHONPATH", "VIRTUAL_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH")  # fmt: skip
+_VARIABLES = (
+    "XLA_FLAGS",
+    "PJRT_NPROC",
+    "NPROC",
+    "OMP_NUM_THREADS",
+    "CUDA_VISIBLE_DEVICES",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+)
 _SHARED_MEMORY = "/dev/shm"
 
 

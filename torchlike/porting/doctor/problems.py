@@ -20,8 +20,13 @@ _CACHE = 100 * _MIB
 
 def problems(facts: dict[str, Any]) -> list[str]:
     """What is wrong, and what to do about it; a sentence or two each."""
-    return [*_torches(facts), *_torchlikes(facts), *_versions(facts), *_devices(facts),
-            *_resources(facts)]  # fmt: skip
+    return [
+        *_torches(facts),
+        *_torchlikes(facts),
+        *_versions(facts),
+        *_devices(facts),
+        *_resources(facts),
+    ]
 
 
 def notes(facts: dict[str, Any]) -> list[str]:

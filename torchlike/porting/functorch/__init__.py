@@ -24,7 +24,19 @@ from torchlike._functorch.python_key import make_fx
 from torchlike.version import __version__ as __version__
 
 __all__ = [
-    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble",
-    "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-    "make_functional", "make_functional_with_buffers", "make_fx", "vjp", "vmap",
-]  # fmt: skip
+    "FunctionalModule",
+    "FunctionalModuleWithBuffers",
+    "combine_state_for_ensemble",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "make_functional",
+    "make_functional_with_buffers",
+    "make_fx",
+    "vjp",
+    "vmap",
+]

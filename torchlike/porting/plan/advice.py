@@ -63,9 +63,11 @@ def rematerialising() -> Iterator[int]:
     gives how many there are."""
     layers = {
         id(child): child
-        for x in gc.get_objects() if issubclass(type(x), (ModuleList, Sequential)) and len(x) > 1
-        for child in x if _is_layer(child, x)
-    }  # fmt: skip
+        for x in gc.get_objects()
+        if issubclass(type(x), (ModuleList, Sequential)) and len(x) > 1
+        for child in x
+        if _is_layer(child, x)
+    }
     for layer in layers.values():
         layer.forward = _again(layer)
     try:

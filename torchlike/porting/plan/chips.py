@@ -50,22 +50,39 @@ def _tpu(
     A TPU multiplies bfloat16; float32 of all bits is six such products, of 22 bits three.
     """
     return Chip(
-        name, title, "tpu", int(memory * GIB), bandwidth * GB,
+        name,
+        title,
+        "tpu",
+        int(memory * GIB),
+        bandwidth * GB,
         {"bf16": bf16 * 1e12, "tf32": bf16 * 1e12 / 3, "f32": bf16 * 1e12 / 6},
-        links * GB / 8 / 2, f"{_CLOUD}/{page}",
-    )  # fmt: skip
+        links * GB / 8 / 2,
+        f"{_CLOUD}/{page}",
+    )
 
 
 def _gpu(
-    name: str, title: str, memory: float, bandwidth: float, bf16: float, tf32: float, f32: float,
-    links: float, page: str,
-) -> Chip:  # fmt: skip
+    name: str,
+    title: str,
+    memory: float,
+    bandwidth: float,
+    bf16: float,
+    tf32: float,
+    f32: float,
+    links: float,
+    page: str,
+) -> Chip:
     """An NVIDIA GPU; ``links`` in GB/s, both directions."""
     return Chip(
-        name, title, "cuda", int(memory * GB), bandwidth * GB,
-        {"bf16": bf16 * 1e12, "tf32": tf32 * 1e12, "f32": f32 * 1e12}, links * GB / 2,
+        name,
+        title,
+        "cuda",
+        int(memory * GB),
+        bandwidth * GB,
+        {"bf16": bf16 * 1e12, "tf32": tf32 * 1e12, "f32": f32 * 1e12},
+        links * GB / 2,
         f"{_NVIDIA}/{page}",
-    )  # fmt: skip
+    )
 
 
 CHIPS = {

@@ -24,9 +24,16 @@ class _Planned(SystemExit):
 
 
 def run(
-    argv: Sequence[str], *, topology_name: str, mesh: str | None, fsdp: str | None,
-    with_values: bool, advise: bool, json_path: Path | None, html_path: Path | None,
-) -> int:  # fmt: skip
+    argv: Sequence[str],
+    *,
+    topology_name: str,
+    mesh: str | None,
+    fsdp: str | None,
+    with_values: bool,
+    advise: bool,
+    json_path: Path | None,
+    html_path: Path | None,
+) -> int:
     """Run a script up to its first training step, plan that, and print the plan. Returns the exit
     code: 0, 1 where the step does not fit or cannot be planned, 2 for a wrong request."""
     try:
@@ -66,8 +73,9 @@ def run(
             f"torchlike: {argv[0]} ended without a training step: no loop of its own or of "
             "modules beside it calls backward() and an optimizer's step(), in itself or in a "
             "function that it calls. Put the step into such a loop, or call torchlike.plan(step, "
-            "*example_batch, topology=...)", file=sys.stderr,
-        )  # fmt: skip
+            "*example_batch, topology=...)",
+            file=sys.stderr,
+        )
         return 1
     table.show(found[0])
     if advise:

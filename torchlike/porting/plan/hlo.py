@@ -8,11 +8,34 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 #: What XLA calls collectives.
-COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
-               "collective-broadcast", "ragged-all-to-all")  # fmt: skip
-_BITS = {"pred": 8, "s4": 4, "u4": 4, "s8": 8, "u8": 8, "s16": 16, "u16": 16, "bf16": 16, "f16": 16,
-         "s32": 32, "u32": 32, "f32": 32, "s64": 64, "u64": 64, "f64": 64, "c64": 64,
-         "c128": 128}  # fmt: skip
+COLLECTIVES = (
+    "all-reduce",
+    "all-gather",
+    "reduce-scatter",
+    "all-to-all",
+    "collective-permute",
+    "collective-broadcast",
+    "ragged-all-to-all",
+)
+_BITS = {
+    "pred": 8,
+    "s4": 4,
+    "u4": 4,
+    "s8": 8,
+    "u8": 8,
+    "s16": 16,
+    "u16": 16,
+    "bf16": 16,
+    "f16": 16,
+    "s32": 32,
+    "u32": 32,
+    "f32": 32,
+    "s64": 64,
+    "u64": 64,
+    "f64": 64,
+    "c64": 64,
+    "c128": 128,
+}
 _SHAPE = re.compile(r"\b(pred|bf16|[suf]\d+|c64|c128|f8\w+)\[([\d,]*)\]")
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = (.*?) ([a-z][\w\-]*)\((.*)$")
 _CALLED = re.compile(r"(?:body|condition|to_apply|calls|called_computations)=\{?%?([\w.\-]+)")
@@ -79,10 +102,12 @@ def collectives(text: str, devices: int) -> list[Collective]:
             entry[0] += times[name]
             entry[1] += times[name] * nbytes
     return sorted(
-        (Collective(kind, group, count, nbytes) for (kind, group), (count, nbytes)
-         in found.items()),
+        (
+            Collective(kind, group, count, nbytes)
+            for (kind, group), (count, nbytes) in found.items()
+        ),
         key=lambda c: -c.nbytes,
-    )  # fmt: skip
+    )
 
 
 def opcodes(text: str) -> dict[str, int]:
@@ -138,8 +163,9 @@ def _group(rest: str, devices: int) -> int:
     mesh = _MESH_GROUPS.search(rest)
     if mesh:
         sizes = {name: int(n) for name, n in _MESH_SIZE.findall(mesh[1])}
-        return math.prod(int(part) if part else sizes[name]
-                         for name, part in _MESH_AXIS.findall(mesh[2]))  # fmt: skip
+        return math.prod(
+            int(part) if part else sizes[name] for name, part in _MESH_AXIS.findall(mesh[2])
+        )
     iota = _IOTA_GROUPS.search(rest)
     return int(iota[2]) if iota else devices
 

@@ -19,8 +19,15 @@ from torchlike.optim import Optimizer
 from torchlike.tensor import Tensor
 
 #: Kinds of inputs, in the order in which a plan lists them.
-KINDS = ("parameters", "optimizer state", "gradients", "buffers", "batch", "random numbers",
-         "other state")  # fmt: skip
+KINDS = (
+    "parameters",
+    "optimizer state",
+    "gradients",
+    "buffers",
+    "batch",
+    "random numbers",
+    "other state",
+)
 
 
 @dataclass(frozen=True)
@@ -225,8 +232,10 @@ def shardings(
             return spec if spec is None or len(spec) <= len(leaf.shape) else None
 
         rule = by_name
-    return [NamedSharding(mesh, spec if (spec := rule(leaf)) is not None else PartitionSpec())
-            for leaf in leaves]  # fmt: skip
+    return [
+        NamedSharding(mesh, spec if (spec := rule(leaf)) is not None else PartitionSpec())
+        for leaf in leaves
+    ]
 
 
 def shard_bytes(leaves: list[Leaf], placed: list[NamedSharding]) -> Iterator[tuple[Leaf, int]]:

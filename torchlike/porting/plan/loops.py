@@ -101,10 +101,13 @@ class _Rewriter(ast.NodeTransformer):
                 body.insert(0, kind(names))
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
         step = ast.FunctionDef(_STEP, arguments, body, [], None)
-        call = ast.Expr(ast.Call(
-            ast.Name(_PLANNED, ast.Load()),
-            [ast.Name(_STEP, ast.Load()), *(ast.Name(n, ast.Load()) for n in given)], [],
-        ))  # fmt: skip
+        call = ast.Expr(
+            ast.Call(
+                ast.Name(_PLANNED, ast.Load()),
+                [ast.Name(_STEP, ast.Load()), *(ast.Name(n, ast.Load()) for n in given)],
+                [],
+            )
+        )
         node.body = [*before, *(ast.copy_location(x, own[0]) for x in (step, call))]
         if function and (inner := [n for n in changed if n not in outer]):
             value: list[ast.stmt] = [  # names of this function, for the one within
@@ -149,9 +152,13 @@ def _fetches(node: ast.AST) -> bool:
 def _fed_names(scope: ast.AST | None, body: list[ast.stmt]) -> list[str]:
     """The names that hold what was fetched, of those that a step reads."""
     read = {n for x in body for n in _ids(x, ast.Load)}
-    found = [name for x in ast.walk(scope or ast.Module([], []))
-             if isinstance(x, ast.Assign) and isinstance(x.value, ast.Call) and _fetches(x.value)
-             for target in x.targets for name in sorted(_ids(target, ast.Store))]  # fmt: skip
+    found = [
+        name
+        for x in ast.walk(scope or ast.Module([], []))
+        if isinstance(x, ast.Assign) and isinstance(x.value, ast.Call) and _fetches(x.value)
+        for target in x.targets
+        for name in sorted(_ids(target, ast.Store))
+    ]
     return [name for name in dict.fromkeys(found) if name in read]
 
 
@@ -188,8 +195,11 @@ def _outer_names(body: list[ast.stmt], given: list[str], function: ast.AST | Non
     lines of the function read or bind."""
     nodes = [x for part in body for x in ast.walk(part)]
     stored = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-    added = {x.target.id for x in nodes
-             if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)}  # fmt: skip
+    added = {
+        x.target.id
+        for x in nodes
+        if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)
+    }
     if function is None:
         return sorted((stored | added) - set(given))
     inside = set(map(id, nodes))

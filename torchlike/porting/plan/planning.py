@@ -85,9 +85,10 @@ class Plan:
     def bound(self) -> str:
         """What takes longest: "compute", "memory" or "interconnect"."""
         times = {
-            "compute": self.compute_seconds, "memory": self.memory_seconds,
+            "compute": self.compute_seconds,
+            "memory": self.memory_seconds,
             "interconnect": self.interconnect_seconds,
-        }  # fmt: skip
+        }
         return max(times, key=lambda k: times[k])
 
     @property
@@ -99,8 +100,11 @@ class Plan:
         """Everything but the program's text, as plain values."""
         found = {k: v for k, v in asdict(self).items() if k != "text"}
         return found | {
-            "needed": self.needed, "fits": self.fits, "bound": self.bound, "seconds": self.seconds
-        }  # fmt: skip
+            "needed": self.needed,
+            "fits": self.fits,
+            "bound": self.bound,
+            "seconds": self.seconds,
+        }
 
     def to_json(self, path: str | Path | None = None) -> str:
         """`as_dict` as JSON, also written to ``path``."""
@@ -111,11 +115,15 @@ class Plan:
 
 
 def plan(
-    step: Callable[..., Any], *args: Any, topology: str,
+    step: Callable[..., Any],
+    *args: Any,
+    topology: str,
     mesh: Mapping[str, int] | DeviceMesh | None = None,
-    fsdp: str | None = None, shardings: Rule | Mapping[str, PartitionSpec] | None = None,
-    compiler_options: Mapping[str, Any] | None = None, **kwargs: Any,
-) -> Plan:  # fmt: skip
+    fsdp: str | None = None,
+    shardings: Rule | Mapping[str, PartitionSpec] | None = None,
+    compiler_options: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> Plan:
     """What ``step(*args, **kwargs)`` needs on a machine that is not here: memory, operations,
     exchange, and bounds on its time.
 
@@ -172,14 +180,27 @@ def plan_of(step: CompiledStep) -> Plan:
     )
     sent = sum(c.sent for c in found)
     return Plan(
-        step=captured_step.name, topology=step.topology.name, chip=asdict(chip), devices=devices,
-        mesh=dict(step.mesh.shape), inputs={k: n for k, n in inputs.items() if n},
-        arguments=memory.argument_size_in_bytes, results=memory.output_size_in_bytes,
-        aliased=memory.alias_size_in_bytes, temporary=memory.temp_size_in_bytes,
-        code=memory.generated_code_size_in_bytes, capacity=chip.memory,
-        flops=sum(units.values()), units=units, xla_flops=cost.get("flops"),
-        bytes=accessed, collectives=found,
+        step=captured_step.name,
+        topology=step.topology.name,
+        chip=asdict(chip),
+        devices=devices,
+        mesh=dict(step.mesh.shape),
+        inputs={k: n for k, n in inputs.items() if n},
+        arguments=memory.argument_size_in_bytes,
+        results=memory.output_size_in_bytes,
+        aliased=memory.alias_size_in_bytes,
+        temporary=memory.temp_size_in_bytes,
+        code=memory.generated_code_size_in_bytes,
+        capacity=chip.memory,
+        flops=sum(units.values()),
+        units=units,
+        xla_flops=cost.get("flops"),
+        bytes=accessed,
+        collectives=found,
         compute_seconds=sum(n / devices / chip.peak[unit] for unit, n in units.items()),
-        memory_seconds=moved / chip.bandwidth, interconnect_seconds=sent / chip.interconnect,
-        capture_seconds=captured_step.seconds, compile_seconds=step.seconds, text=step.text,
-    )  # fmt: skip
+        memory_seconds=moved / chip.bandwidth,
+        interconnect_seconds=sent / chip.interconnect,
+        capture_seconds=captured_step.seconds,
+        compile_seconds=step.seconds,
+        text=step.text,
+    )

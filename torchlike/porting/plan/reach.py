@@ -21,8 +21,12 @@ STEP = frozenset((BACKWARD, UPDATE))
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
 Loops = ast.For | ast.While | ast.AsyncFor
 
-_OF_METHODS = {"backward": BACKWARD, "step": UPDATE, "optimizer_step": UPDATE,
-               "zero_grad": CLEARING}  # fmt: skip
+_OF_METHODS = {
+    "backward": BACKWARD,
+    "step": UPDATE,
+    "optimizer_step": UPDATE,
+    "zero_grad": CLEARING,
+}
 
 
 class Reach:

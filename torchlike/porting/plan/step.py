@@ -131,9 +131,12 @@ def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
 
 
 def compiled(
-    step: CapturedStep, topology: Topology, mesh: Mesh, rule: Rule | Mapping[str, PartitionSpec],
+    step: CapturedStep,
+    topology: Topology,
+    mesh: Mesh,
+    rule: Rule | Mapping[str, PartitionSpec],
     compiler_options: Mapping[str, Any] | None = None,
-) -> CompiledStep:  # fmt: skip
+) -> CompiledStep:
     """Compile a captured step for the devices of ``mesh``; each input as ``rule`` shards it, and
     what replaces an input as that."""
     program, placed = step.program, shardings(step.leaves, mesh, rule)
@@ -150,9 +153,10 @@ def compiled(
             if source is not None and outputs[o].shape == avals[source].shape:
                 kept[o] = placed[source]
         jitted = jax.jit(
-            function, donate_argnums=program.inputs.donated,
+            function,
+            donate_argnums=program.inputs.donated,
             out_shardings=jax.tree.unflatten(tree, kept),
-        )  # fmt: skip
+        )
         started = time.perf_counter()
         with compilation_cache.unused(), program_text.kept(topology.platform) as (options, text_of):
             executable = jitted.lower(*avals).compile(

@@ -54,11 +54,15 @@ def sections(plan: Plan) -> list[tuple[str, list[tuple[str, str, str]]]]:
     units = ", ".join(f"{unit} {count(n)}" for unit, n in plan.units.items() if n)
     work = [
         ("operations of a step", count(plan.flops), f"on all devices: {units}"),
-        ("bytes moved", size(plan.bytes) if plan.bytes else "-",
-         "on each device" if plan.bytes else "XLA does not say for CUDA"),
-    ]  # fmt: skip
-    exchange = [(c.kind, size(c.nbytes), f"{c.count} x, groups of {c.group}")
-                for c in plan.collectives] or [("none", "", "")]  # fmt: skip
+        (
+            "bytes moved",
+            size(plan.bytes) if plan.bytes else "-",
+            "on each device" if plan.bytes else "XLA does not say for CUDA",
+        ),
+    ]
+    exchange = [
+        (c.kind, size(c.nbytes), f"{c.count} x, groups of {c.group}") for c in plan.collectives
+    ] or [("none", "", "")]
     bounds = [
         ("compute", seconds(plan.compute_seconds), "at the chip's peak"),
         ("memory", seconds(plan.memory_seconds), "at its bandwidth"),
@@ -69,8 +73,12 @@ def sections(plan: Plan) -> list[tuple[str, list[tuple[str, str, str]]]]:
             seconds(plan.compile_seconds),
         ),
     ]
-    return [("Memory of each device", memory), ("Work", work),
-            ("Exchange of each device", exchange), ("A step takes at least", bounds)]  # fmt: skip
+    return [
+        ("Memory of each device", memory),
+        ("Work", work),
+        ("Exchange of each device", exchange),
+        ("A step takes at least", bounds),
+    ]
 
 
 def show_advice(plans: Sequence[Plan], console: Console | None = None) -> None:
@@ -86,10 +94,14 @@ def show_advice(plans: Sequence[Plan], console: Console | None = None) -> None:
 
 def advice_row(plan: Plan) -> tuple[str, ...]:
     return (
-        plan.change or "as it is", size(plan.needed), "yes" if plan.fits else "no",
-        count(plan.flops), size(sum(c.nbytes for c in plan.collectives)), seconds(plan.seconds),
+        plan.change or "as it is",
+        size(plan.needed),
+        "yes" if plan.fits else "no",
+        count(plan.flops),
+        size(sum(c.nbytes for c in plan.collectives)),
+        seconds(plan.seconds),
         plan.bound,
-    )  # fmt: skip
+    )
 
 
 def size(n: float) -> str:

@@ -25,10 +25,13 @@ _INSTALL = "pip install 'torchlike[plan]'"
 _COMPILERS = {"tpu": ("libtpu", "libtpu"), "cuda": ("jax_plugins.xla_cuda13", "jax-cuda13-plugin")}
 #: What libtpu would ask a metadata server for.
 _TPU_ENVIRONMENT = {
-    "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TPU_MIN_LOG_LEVEL": "3", "TF_CPP_MIN_LOG_LEVEL": "3",
-}  # fmt: skip
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-1",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_MIN_LOG_LEVEL": "3",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
 
 
 @dataclass(frozen=True)
@@ -144,9 +147,11 @@ def _gpu_devices(name: str, chip: Chip, sizes: Sequence[int]) -> list[Any]:
     hosts, each = (1, *sizes) if len(sizes) == 1 else sizes
     with _silent_start():
         return topologies.get_topology_desc(
-            platform="cuda", topology_name="", target_config=target_config(chip),
+            platform="cuda",
+            topology_name="",
+            target_config=target_config(chip),
             topology=f"1x{hosts}x{each}",
-        ).devices  # fmt: skip
+        ).devices
 
 
 def _first_line(error: Exception) -> str:

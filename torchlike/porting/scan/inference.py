@@ -22,8 +22,9 @@ from torchlike.porting.scan.scopes import (
 
 TENSOR = "torch.Tensor"
 #: Methods whose result is the module that they are called on.
-_SAME_MODULE = frozenset(("to", "cuda", "cpu", "eval", "train", "half", "float", "double",
-                          "requires_grad_", "apply"))  # fmt: skip
+_SAME_MODULE = frozenset(
+    ("to", "cuda", "cpu", "eval", "train", "half", "float", "double", "requires_grad_", "apply")
+)
 #: Classes whose attributes are set from outside.
 _TENSOR_CLASSES = frozenset((TENSOR, "torch.nn.Parameter", "torch.nn.parameter.Parameter"))
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)

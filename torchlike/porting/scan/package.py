@@ -50,8 +50,10 @@ def look_up(name: str) -> Fact | None:
         except AttributeError:
             if not isinstance(found, (ModuleType, type)):
                 return None  # an attribute of a value
-            return Fact("missing", f"torchlike has no {'.'.join(['torch', *parts[: i + 1]])} yet; "
-                        f"{instead(name)}.")  # fmt: skip
+            return Fact(
+                "missing",
+                f"torchlike has no {'.'.join(['torch', *parts[: i + 1]])} yet; {instead(name)}.",
+            )
         if str(getattr(found, "__doc__", None)).startswith(_REFUSED):
             break  # so is all that it would have
     return _judged(found)

@@ -15,19 +15,51 @@ from torchlike.porting.scan.scopes import FUNCTIONS, Imported, Scope, build
 #: Libraries built on PyTorch: known to run through the shim, or not known.
 OTHERS = {
     **dict.fromkeys(("torchvision", "torchaudio"), "runs on the shim, with gaps: docs/shim.md"),
-    **dict.fromkeys(("timm", "lightning", "accelerate", "peft", "transformers"),
-                    "installs on the shim: docs/shim.md"),
     **dict.fromkeys(
-        ("pytorch_lightning", "torchmetrics", "torchtext", "torch_geometric", "diffusers",
-         "gpytorch", "pyro", "kornia", "fairseq", "detectron2", "deepspeed", "apex", "xformers",
-         "flash_attn", "bitsandbytes", "triton", "torch_scatter", "torch_sparse", "torchrl",
-         "tensordict", "torchdata", "torchao", "botorch", "monai", "datasets", "einops"),
-        "not known: try it on the shim"),
-}  # fmt: skip
+        ("timm", "lightning", "accelerate", "peft", "transformers"),
+        "installs on the shim: docs/shim.md",
+    ),
+    **dict.fromkeys(
+        (
+            "pytorch_lightning",
+            "torchmetrics",
+            "torchtext",
+            "torch_geometric",
+            "diffusers",
+            "gpytorch",
+            "pyro",
+            "kornia",
+            "fairseq",
+            "detectron2",
+            "deepspeed",
+            "apex",
+            "xformers",
+            "flash_attn",
+            "bitsandbytes",
+            "triton",
+            "torch_scatter",
+            "torch_sparse",
+            "torchrl",
+            "tensordict",
+            "torchdata",
+            "torchao",
+            "botorch",
+            "monai",
+            "datasets",
+            "einops",
+        ),
+        "not known: try it on the shim",
+    ),
+}
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPILERS = ("torch.compile", "torch.jit.script", "torch.jit.jit")
-_EXCUSED = ("ImportError", "ModuleNotFoundError", "AttributeError", "NotImplementedError",
-            "Exception")  # fmt: skip
+_EXCUSED = (
+    "ImportError",
+    "ModuleNotFoundError",
+    "AttributeError",
+    "NotImplementedError",
+    "Exception",
+)
 
 
 def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:
@@ -127,8 +159,9 @@ class _Reader:
         elif node.level or node.module is None:
             return
         else:
-            names = [node.module if a.name == "*" else f"{node.module}.{a.name}"
-                     for a in node.names]  # fmt: skip
+            names = [
+                node.module if a.name == "*" else f"{node.module}.{a.name}" for a in node.names
+            ]
         for name in names:
             root = name.partition(".")[0]
             if root in ("torch", "torchlike"):

@@ -11,11 +11,24 @@ from torchlike.porting.scan.scopes import Scope
 _READS = frozenset(("item", "tolist"))
 _NUMBERS = frozenset(("float", "int", "bool"))
 _DEVICES = ("cuda", "mps", "xpu")
-_JOINS = frozenset(("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack",
-                    "torch.vstack", "torch.stack"))  # fmt: skip
-_PROCESSES = frozenset(("torch.multiprocessing.spawn", "torch.multiprocessing.Process",
-                        "torch.multiprocessing.start_processes",
-                        "torch.distributed.init_process_group"))  # fmt: skip
+_JOINS = frozenset(
+    (
+        "torch.cat",
+        "torch.concat",
+        "torch.concatenate",
+        "torch.hstack",
+        "torch.vstack",
+        "torch.stack",
+    )
+)
+_PROCESSES = frozenset(
+    (
+        "torch.multiprocessing.spawn",
+        "torch.multiprocessing.Process",
+        "torch.multiprocessing.start_processes",
+        "torch.distributed.init_process_group",
+    )
+)
 
 #: name -> (what it means here, the page that says more).
 SAYS = {

@@ -14,9 +14,22 @@ LARGEST = 8 << 20
 _SUFFIXES = (".py", ".pyi", ".ipynb")
 #: Folders that hold other people's programs, or none.
 _NOT_OURS = frozenset(
-    ("__pycache__", "node_modules", "site-packages", ".git", ".hg", ".venv", "venv", ".tox",
-     ".ipynb_checkpoints", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".eggs")
-)  # fmt: skip
+    (
+        "__pycache__",
+        "node_modules",
+        "site-packages",
+        ".git",
+        ".hg",
+        ".venv",
+        "venv",
+        ".tox",
+        ".ipynb_checkpoints",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+        ".eggs",
+    )
+)
 
 
 class UnreadableError(Exception):

@@ -9,8 +9,13 @@ from rich.table import Table
 
 from torchlike.porting.scan.findings import FileReport, Finding, Report
 
-COLOURS = {"missing": "red", "risky": "yellow", "differs": "cyan", "other": "blue",
-           "supported": "green"}  # fmt: skip
+COLOURS = {
+    "missing": "red",
+    "risky": "yellow",
+    "differs": "cyan",
+    "other": "blue",
+    "supported": "green",
+}
 
 
 def lines(report: Report, *, everything: bool) -> Iterator[tuple[FileReport, Finding]]:
@@ -36,8 +41,9 @@ def table(report: Report, *, everything: bool = False) -> Table:
     for file, f in lines(report, everything=everything):
         kind = "missing, guarded" if f.guarded else f.kind
         says = f.says + (f" ({f.link})" if f.link else "")
-        made.add_row(escape(place(file, f)), f"[{COLOURS[f.kind]}]{kind}[/]", escape(f.name),
-                     escape(says))  # fmt: skip
+        made.add_row(
+            escape(place(file, f)), f"[{COLOURS[f.kind]}]{kind}[/]", escape(f.name), escape(says)
+        )
     return made
 
 

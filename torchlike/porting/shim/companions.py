@@ -62,9 +62,10 @@ def remove(environment: Environment, names: Iterable[str]) -> dict[str, list[str
     staying: dict[str, list[str]] = {}
     while True:
         wanted = {
-            name: askers for name, askers in _askers(environment, going).items()
+            name: askers
+            for name, askers in _askers(environment, going).items()
             if name in going and name not in staying
-        }  # fmt: skip
+        }
         if not wanted:
             break
         staying.update(wanted)

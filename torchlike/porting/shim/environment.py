@@ -107,9 +107,10 @@ def has_pytorch() -> bool:
 def _path() -> tuple[str, ...]:
     """Python's path without the folder that it was started in."""
     return tuple(
-        folder for folder in sys.path
+        folder
+        for folder in sys.path
         if folder and os.path.isdir(folder) and not _is_same(folder, os.getcwd())
-    )  # fmt: skip
+    )
 
 
 def _is_conda(prefix: Path) -> bool:

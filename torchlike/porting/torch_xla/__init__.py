@@ -69,8 +69,10 @@ def manual_seed(seed: int, device: Any = None) -> None:
 
 
 def launch(
-    fn: Callable[..., Any], args: tuple[Any, ...] = (), start_method: str = "spawn",
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    start_method: str = "spawn",
     debug_single_process: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """``xla_multiprocessing.spawn``."""
     xla_multiprocessing.spawn(fn, args=args, start_method=start_method)

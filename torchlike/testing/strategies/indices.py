@@ -24,8 +24,12 @@ def indices(shape: Sequence[int], *, advanced: bool = True, masks: bool = False)
     """
     size = tuple(shape)
 
-    ways = ["slice", "number", *(["tensor", "list"] if advanced else []),
-            *(["mask"] if masks else [])]  # fmt: skip
+    ways = [
+        "slice",
+        "number",
+        *(["tensor", "list"] if advanced else []),
+        *(["mask"] if masks else []),
+    ]
 
     @st.composite
     def made(draw: Any) -> Any:

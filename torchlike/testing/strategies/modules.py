@@ -85,5 +85,10 @@ def modules(*names: str, training: bool | None = None) -> Any:
         finally:
             default_generator.set_state(before)
 
-    return st.builds(made, st.sampled_from(names or tuple(_CASES)), st.sampled_from((2, 3)), modes,
-                     st.integers(0, 255))  # fmt: skip
+    return st.builds(
+        made,
+        st.sampled_from(names or tuple(_CASES)),
+        st.sampled_from((2, 3)),
+        modes,
+        st.integers(0, 255),
+    )

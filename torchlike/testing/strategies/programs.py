@@ -68,11 +68,16 @@ def _views(name: str, size: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]
     """Expressions that look at a tensor's memory, or a copy of it, with their shapes."""
     found = [(f"{name}.unsqueeze(0)", (1, *size)), (f"{name} * 2", size)]
     if size and size[0]:
-        found += [(f"{name}[0]", size[1:]), (f"{name}[-1]", size[1:]),
-                  (f"{name}[..., 0]", size[:-1]) if size[-1] else (f"{name}[:]", size)]  # fmt: skip
+        found += [
+            (f"{name}[0]", size[1:]),
+            (f"{name}[-1]", size[1:]),
+            (f"{name}[..., 0]", size[:-1]) if size[-1] else (f"{name}[:]", size),
+        ]
     if size and size[0] > 1:
-        found += [(f"{name}[1:]", (size[0] - 1, *size[1:])),
-                  (f"{name}[::2]", ((size[0] + 1) // 2, *size[1:]))]  # fmt: skip
+        found += [
+            (f"{name}[1:]", (size[0] - 1, *size[1:])),
+            (f"{name}[::2]", ((size[0] + 1) // 2, *size[1:])),
+        ]
     if len(size) >= 2:
         found.append((f"{name}.transpose(-1, -2)", (*size[:-2], size[-1], size[-2])))
     if len(size) == 2:
@@ -82,8 +87,13 @@ def _views(name: str, size: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]
 
 def _writes(name: str, known: dict[str, tuple[int, ...]], number: float) -> list[str]:
     """Statements that write into a tensor."""
-    found = [f"{name}.add_({number})", f"{name}.mul_({number})", f"{name}.fill_({number})",
-             f"{name}.neg_()", f"{name}[...] = {number}"]  # fmt: skip
+    found = [
+        f"{name}.add_({number})",
+        f"{name}.mul_({number})",
+        f"{name}.fill_({number})",
+        f"{name}.neg_()",
+        f"{name}[...] = {number}",
+    ]
     for other, size in known.items():
         if other != name and size == known[name]:
             # Cloned: the two may overlap, where PyTorch promises nothing.

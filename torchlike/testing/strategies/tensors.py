@@ -16,8 +16,19 @@ from torchlike.testing.strategies.hypothesis_package import st
 
 #: Few shapes, so that few programs are compiled: scalars, ones that broadcast, sizes of zero.
 SHAPES: tuple[tuple[int, ...], ...] = (
-    (3,), (2, 3), (), (1,), (4, 1), (1, 3), (0,), (2, 3, 4), (3, 3), (0, 3), (2, 0), (2, 1, 4),
-)  # fmt: skip
+    (3,),
+    (2, 3),
+    (),
+    (1,),
+    (4, 1),
+    (1, 3),
+    (0,),
+    (2, 3, 4),
+    (3, 3),
+    (0, 3),
+    (2, 0),
+    (2, 1, 4),
+)
 
 #: Contiguous elements end to end, and views: of a tensor that is written in another order, of every
 #: second element, of the inside of a larger tensor, of one element many times.
@@ -33,9 +44,16 @@ def shapes(dims: Sequence[int] = (0, 1, 2, 3), zero: bool = True) -> Any:
 
 
 def tensors(
-    dtype: Any = None, shape: Any = None, *, layouts: Sequence[str] = LAYOUTS, special: bool = True,
-    low: float = -4, high: float = 4, requires_grad: Any = False, device: Any = "cpu",
-) -> Any:  # fmt: skip
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    layouts: Sequence[str] = LAYOUTS,
+    special: bool = True,
+    low: float = -4,
+    high: float = 4,
+    requires_grad: Any = False,
+    device: Any = "cpu",
+) -> Any:
     """Tensors, also non-contiguous ones, expanded ones and views into larger tensors.
 
     Args:
@@ -114,8 +132,9 @@ class _Fill:
             choices = [math.nan, math.inf, -math.inf, -0.0, 0.0, facts.tiny, facts.max, facts.min]
         n = max(1, flat.size // 3)
         places = self._random.permutation(flat.size)[:n]
-        flat[places] = np.array([choices[i] for i in self._random.integers(0, len(choices), n)],
-                                flat.dtype)  # fmt: skip
+        flat[places] = np.array(
+            [choices[i] for i in self._random.integers(0, len(choices), n)], flat.dtype
+        )
 
 
 def _transposed(fill: _Fill, size: tuple[int, ...]) -> Tensor:

@@ -78,11 +78,16 @@ class Compare:
         shown: dict[tuple[Any, ...], str] = {
             key: self._number(m, scale) for key, m in cells.items()
         }
-        widths = [max(len(str(c or "")), *(len(v) for k, v in shown.items() if k[2] == c)) + 4
-                  for c in columns]  # fmt: skip
+        widths = [
+            max(len(str(c or "")), *(len(v) for k, v in shown.items() if k[2] == c)) + 4
+            for c in columns
+        ]
         head = max(len(f"{max(threads)} threads: "), *(len(f"      {s or ''}  ") for _, s in rows))
-        lines = [" " * head + "|" + "|".join(
-            f"{c or '':^{w}}" for c, w in zip(columns, widths, strict=True))]  # fmt: skip
+        lines = [
+            " " * head
+            + "|"
+            + "|".join(f"{c or '':^{w}}" for c, w in zip(columns, widths, strict=True))
+        ]
         total = len(lines[0])
         for n in threads:
             lines.append(f"{n} threads: ".ljust(total, "-"))
@@ -109,14 +114,21 @@ class Compare:
         return f"{value:.{digits}f}{'*' if wide else ''}"
 
     def _painted(
-        self, text: str, key: tuple[Any, ...], cells: dict[tuple[Any, ...], Measurement],
-        rows: list[tuple[Any, Any]], columns: list[Any],
-    ) -> str:  # fmt: skip
+        self,
+        text: str,
+        key: tuple[Any, ...],
+        cells: dict[tuple[Any, ...], Measurement],
+        rows: list[tuple[Any, Any]],
+        columns: list[Any],
+    ) -> str:
         if self._colorize is Colorize.NONE or key not in cells:
             return text
         n, sub, column = key
-        peers = [(n, sub, c) for c in columns] if self._colorize is Colorize.ROWWISE else (
-            [(n, s, column) for t, s in rows if t == n])  # fmt: skip
+        peers = (
+            [(n, sub, c) for c in columns]
+            if self._colorize is Colorize.ROWWISE
+            else ([(n, s, column) for t, s in rows if t == n])
+        )
         best = min(cells[p].median for p in peers if p in cells)
         ratio = cells[key].median / best
         if ratio <= 1.0:

@@ -33,8 +33,9 @@ class TaskSpec:
     @property
     def title(self) -> str:
         """Its names in one line; the statement for none."""
-        return ": ".join(n for n in (self.label or self.stmt, self.sub_label, self.description)
-                         if n)  # fmt: skip
+        return ": ".join(
+            n for n in (self.label or self.stmt, self.sub_label, self.description) if n
+        )
 
 
 class Measurement:
@@ -45,9 +46,12 @@ class Measurement:
     """
 
     def __init__(
-        self, number_per_run: int, raw_times: list[float], task_spec: TaskSpec,
+        self,
+        number_per_run: int,
+        raw_times: list[float],
+        task_spec: TaskSpec,
         metadata: dict[Any, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.number_per_run, self.raw_times = number_per_run, raw_times
         self.task_spec, self.metadata = task_spec, metadata
 
@@ -110,11 +114,19 @@ class Timer:
     """
 
     def __init__(
-        self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
-        timer: Any = timer, globals: dict[str, Any] | None = None, label: str | None = None,
-        sub_label: str | None = None, description: str | None = None, env: str | None = None,
-        num_threads: int = 1, language: Any = "python",
-    ) -> None:  # fmt: skip
+        self,
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
+        timer: Any = timer,
+        globals: dict[str, Any] | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
+        num_threads: int = 1,
+        language: Any = "python",
+    ) -> None:
         if not isinstance(stmt, str):
             raise ValueError("Currently only a `str` stmt is supported.")
         if global_setup or language not in ("python", "py", 0):
@@ -160,15 +172,19 @@ class Timer:
         return Measurement(number, times, self._task_spec)
 
     def adaptive_autorange(
-        self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
+        self,
+        threshold: float = 0.1,
+        *,
+        min_run_time: float = 0.01,
+        max_run_time: float = 10.0,
         callback: Any = None,
-    ) -> Measurement:  # fmt: skip
+    ) -> Measurement:
         """Blocks until their quartiles are within ``threshold`` of the median, or time is up."""
         found = self.blocked_autorange(callback, min_run_time)
         spent = sum(found.raw_times)
         while (len(found.times) < 4 or found.iqr > threshold * found.median) and (
             spent < max_run_time
-        ):  # fmt: skip
+        ):
             found.raw_times.append(self._timeit(found.number_per_run))
             spent += found.raw_times[-1]
         return found

@@ -97,16 +97,22 @@ def _check_context(context: Any, num_workers: int) -> None:
     if context is None:
         return
     if not num_workers:
-        raise ValueError("multiprocessing_context can only be used with multi-process loading "
-                         f"(num_workers > 0), but got num_workers={num_workers}")  # fmt: skip
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading "
+            f"(num_workers > 0), but got num_workers={num_workers}"
+        )
     known = [*multiprocessing.get_all_start_methods(), _THREAD]
     if isinstance(context, str) and context not in known:
-        raise ValueError("multiprocessing_context option should specify a valid start method in "
-                         f"{known!r}, but got multiprocessing_context={context!r}")  # fmt: skip
+        raise ValueError(
+            "multiprocessing_context option should specify a valid start method in "
+            f"{known!r}, but got multiprocessing_context={context!r}"
+        )
     if not isinstance(context, (str, multiprocessing.context.BaseContext)):
-        raise TypeError("multiprocessing_context option should be a valid context object or a "
-                        "string specifying the start method, but got "
-                        f"multiprocessing_context={context}")  # fmt: skip
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a "
+            "string specifying the start method, but got "
+            f"multiprocessing_context={context}"
+        )
 
 
 class DataLoader(Generic[T_co]):
@@ -131,14 +137,26 @@ class DataLoader(Generic[T_co]):
     _said_length: int | None = None
 
     def __init__(
-        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
-        sampler: Any = None, batch_sampler: Any = None, num_workers: int = 0,
-        collate_fn: Callable[[list[Any]], Any] | None = None, pin_memory: bool = False,
-        drop_last: bool = False, timeout: float = 0, worker_init_fn: Any = None,
-        multiprocessing_context: Any = None, generator: Any = None, *,
-        prefetch_factor: int | None = None, persistent_workers: bool = False,
-        pin_memory_device: str = "", in_order: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
         if num_workers < 0:
             raise ValueError(
                 "num_workers option should be non-negative; use num_workers=0 to disable "
@@ -147,9 +165,11 @@ class DataLoader(Generic[T_co]):
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing."
-                             "let num_workers > 0 to enable multiprocessing, otherwise set "
-                             "prefetch_factor to None.")  # fmt: skip
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing."
+                "let num_workers > 0 to enable multiprocessing, otherwise set "
+                "prefetch_factor to None."
+            )
         if prefetch_factor is not None and prefetch_factor < 0:
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
@@ -157,8 +177,11 @@ class DataLoader(Generic[T_co]):
         _check_context(multiprocessing_context, num_workers)
         iterable = isinstance(dataset, IterableDataset)
         if iterable:
-            for option, value in (("shuffle", shuffle or None), ("sampler", sampler),
-                                  ("batch_sampler", batch_sampler)):  # fmt: skip
+            for option, value in (
+                ("shuffle", shuffle or None),
+                ("sampler", sampler),
+                ("batch_sampler", batch_sampler),
+            ):
                 if value is not None:
                     raise ValueError(
                         f"DataLoader with IterableDataset: expected unspecified {option} option, "
@@ -168,12 +191,16 @@ class DataLoader(Generic[T_co]):
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, "
-                                 "shuffle, sampler, and drop_last")  # fmt: skip
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, "
+                    "shuffle, sampler, and drop_last"
+                )
             batch_size = None
         elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually "
-                             "exclusive with drop_last")  # fmt: skip
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually "
+                "exclusive with drop_last"
+            )
         self.dataset: Any = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
@@ -197,9 +224,10 @@ class DataLoader(Generic[T_co]):
             sampler = _InfiniteConstantSampler()
         elif sampler is None:
             sampler = (
-                RandomSampler(dataset, generator=generator) if shuffle
+                RandomSampler(dataset, generator=generator)
+                if shuffle
                 else SequentialSampler(dataset)
-            )  # fmt: skip
+            )
         if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(cast(Any, sampler), batch_size, drop_last)
         self.sampler: Any = sampler
@@ -245,8 +273,10 @@ class DataLoader(Generic[T_co]):
     def _warn_of_length(self, said: int, fetched: int) -> None:
         more = (
             " With several workers each of them may give all samples: share them out by "
-            "get_worker_info()." if self.num_workers else ""
-        )  # fmt: skip
+            "get_worker_info()."
+            if self.num_workers
+            else ""
+        )
         warnings.warn(
             f"Length of IterableDataset {self.dataset} was reported to be {said} (when accessing "
             f"len(dataloader)), but {fetched} samples have been fetched.{more}",
@@ -287,16 +317,23 @@ class DataLoader(Generic[T_co]):
         if context == _THREAD or not _HAS_PROCESSES:
             return None
         task = {
-            "dataset": self.dataset, "collate": self.collate_fn, "start": self.worker_init_fn,
-            "iterable": self._iterable, "batched": self._auto_collation, "size": self.batch_size,
-            "drop_last": self.drop_last, "filters": warnings.filters,
-        }  # fmt: skip
+            "dataset": self.dataset,
+            "collate": self.collate_fn,
+            "start": self.worker_init_fn,
+            "iterable": self._iterable,
+            "batched": self._auto_collation,
+            "size": self.batch_size,
+            "drop_last": self.drop_last,
+            "filters": warnings.filters,
+        }
         try:
             job = staff.Job(task)
         except Exception as error:  # whatever an object says that is to be pickled
-            method = context if context is None or isinstance(context, str) else (
-                context.get_start_method()
-            )  # fmt: skip
+            method = (
+                context
+                if context is None or isinstance(context, str)
+                else (context.get_start_method())
+            )
             if method not in (None, "fork"):
                 raise
             warnings.warn(
@@ -309,9 +346,14 @@ class DataLoader(Generic[T_co]):
             )
             return None
         return Workers(
-            job, self.num_workers, seed, ahead=self.prefetch_factor or 2,
-            in_order=self.in_order, timeout=self.timeout, persistent=self.persistent_workers,
-        )  # fmt: skip
+            job,
+            self.num_workers,
+            seed,
+            ahead=self.prefetch_factor or 2,
+            in_order=self.in_order,
+            timeout=self.timeout,
+            persistent=self.persistent_workers,
+        )
 
     def _by_index(self) -> ByIndex:
         return ByIndex(self.dataset, self.collate_fn, self._auto_collation)

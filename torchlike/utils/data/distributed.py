@@ -27,9 +27,14 @@ class DistributedSampler(Sampler[T_co]):
     """
 
     def __init__(
-        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None,
-        shuffle: bool = True, seed: int = 0, drop_last: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         num_replicas = groups.get_world_size() if num_replicas is None else num_replicas
         rank = groups.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:

@@ -47,9 +47,12 @@ class RandomSampler(Sampler[int]):
     """A random order; with ``replacement``, independent draws."""
 
     def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
         generator: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not isinstance(replacement, bool):
             raise TypeError(
                 f"replacement should be a boolean value, but got replacement={replacement}"
@@ -110,9 +113,12 @@ class WeightedRandomSampler(Sampler[int]):
     """Indices drawn by weights."""
 
     def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True,
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
         generator: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(
                 f"num_samples should be a positive integer value, but got num_samples={num_samples}"

@@ -146,8 +146,7 @@ class Crew:
         loaded = self._in_turn if first.drawn() != before else self._by_threads
         yield from loaded(load, jobs, waiting, batch)
 
-    def _in_turn(self, load: Any, jobs: Iterator[Any], waiting: deque[Any],
-                 batch: Any) -> Outcomes:  # fmt: skip
+    def _in_turn(self, load: Any, jobs: Iterator[Any], waiting: deque[Any], batch: Any) -> Outcomes:
         turn = 0
         while True:
             waiting.extend(_next(jobs))
@@ -159,8 +158,9 @@ class Crew:
             with worker.in_charge():
                 batch = _attempt(load, worker.info.dataset, waiting.popleft())
 
-    def _by_threads(self, load: Any, jobs: Iterator[Any], waiting: deque[Any],
-                    batch: Any) -> Outcomes:  # fmt: skip
+    def _by_threads(
+        self, load: Any, jobs: Iterator[Any], waiting: deque[Any], batch: Any
+    ) -> Outcomes:
         with contextlib.ExitStack() as pools:
             threads = [pools.enter_context(ThreadPoolExecutor(1)) for _ in self.workers]
             turn = 0
@@ -209,8 +209,9 @@ class Crew:
             if ended_here := found.exception() is None and found.result() is _END:
                 ended.add(i)
             if len(ended) < count:
-                last = next(j for k in range(1, count + 1)
-                            if (j := (last + k) % count) not in ended)  # fmt: skip
+                last = next(
+                    j for k in range(1, count + 1) if (j := (last + k) % count) not in ended
+                )
                 turns.append(last)
             if not ended_here:
                 yield found

@@ -40,7 +40,11 @@ def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -
         raise ValueError("The histogram is empty, please file a bug report.")
     first, end = filled[0], filled[-1] + 1
     return HistogramProto(
-        min=values.min(), max=values.max(), num=len(values), sum=values.sum(),
-        sum_squares=values.dot(values), bucket_limit=limits[first : end + 1].tolist(),
+        min=values.min(),
+        max=values.max(),
+        num=len(values),
+        sum=values.sum(),
+        sum_squares=values.dot(values),
+        bucket_limit=limits[first : end + 1].tolist(),
         bucket=[0, *counts[first:end].tolist()],
-    )  # fmt: skip
+    )

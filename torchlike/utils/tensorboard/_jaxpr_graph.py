@@ -92,9 +92,11 @@ class _Graph:
         for eqn in jaxpr.eqns:
             inputs = [self.name_of(v) for v in eqn.invars]
             called = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
-            if isinstance(called, core.ClosedJaxpr) and not called.consts and (
-                len(called.jaxpr.invars) == len(inputs)
-            ):  # fmt: skip
+            if (
+                isinstance(called, core.ClosedJaxpr)
+                and not called.consts
+                and (len(called.jaxpr.invars) == len(inputs))
+            ):
                 self._enter(eqn, called.jaxpr, inputs)
                 continue
             name = self._free(f"{self.scope}/{eqn.primitive.name}")

@@ -29,9 +29,13 @@ def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") 
 
 
 def image_boxes(
-    tag: str, tensor_image: Any, tensor_boxes: Any, rescale: float = 1, dataformats: str = "CHW",
+    tag: str,
+    tensor_image: Any,
+    tensor_boxes: Any,
+    rescale: float = 1,
+    dataformats: str = "CHW",
     labels: list[str] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """An image with boxes (N, 4), each left, top, right and bottom in pixels, and their labels."""
     pixels = _as_bytes(convert_to_HWC(make_np(tensor_image), dataformats))
     shown = make_image(pixels, rescale=rescale, rois=make_np(tensor_boxes), labels=labels)
@@ -48,9 +52,11 @@ def make_image(tensor: np.ndarray, rescale: float = 1, rois: Any = None, labels:
     scaled = (int(width * rescale), int(height * rescale))
     picture = picture.resize(scaled, Image.Resampling.LANCZOS)
     return Summary.Image(
-        height=height, width=width, colorspace=channels,
+        height=height,
+        width=width,
+        colorspace=channels,
         encoded_image_string=_encoded(picture, format="PNG"),
-    )  # fmt: skip
+    )
 
 
 def _encoded(picture: Any, **kwargs: Any) -> bytes:
@@ -95,9 +101,13 @@ def make_video(tensor: np.ndarray, fps: float) -> Any:
     _, height, width, channels = tensor.shape
     first, *rest = [Image.fromarray(f if channels > 1 else f[..., 0]) for f in tensor]
     stored = _encoded(
-        first, format="GIF", save_all=True, append_images=rest, loop=0,
+        first,
+        format="GIF",
+        save_all=True,
+        append_images=rest,
+        loop=0,
         duration=math.ceil(1000 / fps),
-    )  # fmt: skip
+    )
     return Summary.Image(
         height=height, width=width, colorspace=channels, encoded_image_string=stored
     )
@@ -118,7 +128,10 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
         file.setframerate(sample_rate)
         file.writeframes((samples * np.iinfo(np.int16).max).astype("<i2").tobytes())
     sound = Summary.Audio(
-        sample_rate=sample_rate, num_channels=1, length_frames=len(samples),
-        encoded_audio_string=stored.getvalue(), content_type="audio/wav",
-    )  # fmt: skip
+        sample_rate=sample_rate,
+        num_channels=1,
+        length_frames=len(samples),
+        encoded_audio_string=stored.getvalue(),
+        content_type="audio/wav",
+    )
     return Summary(value=[Summary.Value(tag=tag, audio=sound)])

@@ -75,9 +75,12 @@ def _of_plugin(tag: str, tensor: Any, plugin: str, content: bytes = b"") -> Any:
 
 
 def scalar(
-    name: str, tensor: Any, collections: Any = None, new_style: bool = False,
+    name: str,
+    tensor: Any,
+    collections: Any = None,
+    new_style: bool = False,
     double_precision: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """One number. ``new_style`` stores it as a tensor, of 64 bits with ``double_precision``."""
     values = make_np(tensor).squeeze()
     if values.ndim:
@@ -109,14 +112,25 @@ def tensor_proto(tag: str, tensor: Tensor) -> Any:
 
 
 def histogram_raw(
-    name: str, min: float, max: float, num: float, sum: float, sum_squares: float,
-    bucket_limits: Sequence[float], bucket_counts: Sequence[float],
-) -> Any:  # fmt: skip
+    name: str,
+    min: float,
+    max: float,
+    num: float,
+    sum: float,
+    sum_squares: float,
+    bucket_limits: Sequence[float],
+    bucket_counts: Sequence[float],
+) -> Any:
     """A histogram that was counted elsewhere."""
     counted = HistogramProto(
-        min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits,
+        min=min,
+        max=max,
+        num=num,
+        sum=sum,
+        sum_squares=sum_squares,
+        bucket_limit=bucket_limits,
         bucket=bucket_counts,
-    )  # fmt: skip
+    )
     return Summary(value=[Summary.Value(tag=name, histo=counted)])
 
 
@@ -155,9 +169,10 @@ def custom_scalars(layout: dict[str, dict[str, tuple[str, list[str]]]]) -> Any:
             made.append(chart)
         categories.append({"title": category, "chart": made})
     stored = TensorProto(
-        dtype="DT_STRING", tensor_shape={},
+        dtype="DT_STRING",
+        tensor_shape={},
         string_val=[Layout(category=categories).SerializeToString()],
-    )  # fmt: skip
+    )
     return _of_plugin(
         custom_scalar_metadata.CONFIG_SUMMARY_TAG, stored, custom_scalar_metadata.PLUGIN_NAME
     )
@@ -239,9 +254,16 @@ def _of_hparams(tag: str, data: Any) -> Any:
 
 
 def pr_curve_raw(
-    tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, recall: Any,
-    num_thresholds: int = 127, weights: Any = None,
-) -> Any:  # fmt: skip
+    tag: str,
+    tp: Any,
+    fp: Any,
+    tn: Any,
+    fn: Any,
+    precision: Any,
+    recall: Any,
+    num_thresholds: int = 127,
+    weights: Any = None,
+) -> Any:
     """A curve that was computed elsewhere: counts (true and false, positive and negative),
     precision and recall, each at ``num_thresholds`` thresholds."""
     rows = [make_np(x) if isinstance(x, Tensor) else x for x in (tp, fp, tn, fn, precision, recall)]
@@ -294,9 +316,14 @@ def compute_curve(
 
 
 def mesh(
-    tag: str, vertices: Any, colors: Any, faces: Any, config_dict: Any, display_name: Any = None,
+    tag: str,
+    vertices: Any,
+    colors: Any,
+    faces: Any,
+    config_dict: Any,
+    display_name: Any = None,
     description: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Points in space (B, N, 3), with colors and triangles (indices of points) of the same kind.
 
     ``config_dict`` is for TensorBoard's renderer. ValueError for other shapes.
@@ -323,7 +350,8 @@ def mesh(
         found.append(
             Summary.Value(
                 tag=mesh_metadata.get_instance_name(tag, content_type),
-                tensor=make_tensor_proto(values.astype(np.float32)), metadata=metadata,
+                tensor=make_tensor_proto(values.astype(np.float32)),
+                metadata=metadata,
             )
-        )  # fmt: skip
+        )
     return Summary(value=found)

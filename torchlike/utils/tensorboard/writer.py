@@ -96,9 +96,14 @@ class SummaryWriter:
     """
 
     def __init__(
-        self, log_dir: Any = None, comment: str = "", purge_step: int | None = None,
-        max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        log_dir: Any = None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str = "",
+    ) -> None:
         if not log_dir:
             started = datetime.now().strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{started}_{socket.gethostname()}{comment}")
@@ -137,9 +142,14 @@ class SummaryWriter:
     # -- numbers -----------------------------------------------------------------------------------
 
     def add_scalar(
-        self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None,
-        new_style: bool = False, double_precision: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
+    ) -> None:
         """One number of a curve. AssertionError for more than one element."""
         made = summary.scalar(
             tag, scalar_value, new_style=new_style, double_precision=double_precision
@@ -147,9 +157,12 @@ class SummaryWriter:
         self._add(made, global_step, walltime)
 
     def add_scalars(
-        self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None,
+        self,
+        main_tag: str,
+        tag_scalar_dict: Mapping[str, Any],
+        global_step: Any = None,
         walltime: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Several curves in one chart, each in a file and folder of its own."""
         folder = self._get_file_writer().get_logdir()
         assert self.all_writers is not None
@@ -167,18 +180,31 @@ class SummaryWriter:
         self._add(summary.tensor_proto(tag, tensor), global_step, walltime)
 
     def add_histogram(
-        self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow",
-        walltime: float | None = None, max_bins: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        tag: str,
+        values: Any,
+        global_step: Any = None,
+        bins: Any = "tensorflow",
+        walltime: float | None = None,
+        max_bins: int | None = None,
+    ) -> None:
         """How values are distributed. ``bins``: "tensorflow", or what ``numpy.histogram`` takes."""
         edges = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
         self._add(summary.histogram(tag, values, edges, max_bins), global_step, walltime)
 
     def add_histogram_raw(
-        self, tag: str, min: float, max: float, num: float, sum: float, sum_squares: float,
-        bucket_limits: Sequence[float], bucket_counts: Sequence[float], global_step: Any = None,
+        self,
+        tag: str,
+        min: float,
+        max: float,
+        num: float,
+        sum: float,
+        sum_squares: float,
+        bucket_limits: Sequence[float],
+        bucket_counts: Sequence[float],
+        global_step: Any = None,
         walltime: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A distribution that was counted elsewhere: a count for each upper limit."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
@@ -188,9 +214,13 @@ class SummaryWriter:
         self._add(made, global_step, walltime)
 
     def add_hparams(
-        self, hparam_dict: Any, metric_dict: Any, hparam_domain_discrete: Any = None,
-        run_name: str | None = None, global_step: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        hparam_dict: Any,
+        metric_dict: Any,
+        hparam_domain_discrete: Any = None,
+        run_name: str | None = None,
+        global_step: Any = None,
+    ) -> None:
         """Hyperparameters and what they led to, in a folder of their own."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
@@ -203,48 +233,83 @@ class SummaryWriter:
                 run.add_scalar(name, value, global_step)
 
     def add_pr_curve(
-        self, tag: str, labels: Any, predictions: Any, global_step: Any = None,
-        num_thresholds: int = 127, weights: Any = None, walltime: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """Precision and recall of probabilities, given which of them should be 1."""
         made = summary.pr_curve(tag, labels, predictions, num_thresholds, weights)
         self._add(made, global_step, walltime)
 
     def add_pr_curve_raw(
-        self, tag: str, true_positive_counts: Any, false_positive_counts: Any,
-        true_negative_counts: Any, false_negative_counts: Any, precision: Any, recall: Any,
-        global_step: Any = None, num_thresholds: int = 127, weights: Any = None,
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
         walltime: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The same, counted elsewhere."""
         made = summary.pr_curve_raw(
-            tag, true_positive_counts, false_positive_counts, true_negative_counts,
-            false_negative_counts, precision, recall, num_thresholds, weights,
-        )  # fmt: skip
+            tag,
+            true_positive_counts,
+            false_positive_counts,
+            true_negative_counts,
+            false_negative_counts,
+            precision,
+            recall,
+            num_thresholds,
+            weights,
+        )
         self._add(made, global_step, walltime)
 
     # -- what is seen and heard --------------------------------------------------------------------
 
     def add_image(
-        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
         dataformats: str = "CHW",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """An image of 1, 3 or 4 channels: uint8, or floats from 0 to 1."""
         made = summary.image(tag, img_tensor, dataformats=dataformats)
         self._add(made, global_step, walltime)
 
     def add_images(
-        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
         dataformats: str = "NCHW",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Several images as one, eight in a row."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
     def add_image_with_boxes(
-        self, tag: str, img_tensor: Any, box_tensor: Any, global_step: Any = None,
-        walltime: float | None = None, rescale: float = 1, dataformats: str = "CHW",
+        self,
+        tag: str,
+        img_tensor: Any,
+        box_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        rescale: float = 1,
+        dataformats: str = "CHW",
         labels: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """An image with boxes (N, 4): left, top, right, bottom in pixels. As many labels, or none
         of them are shown."""
         if labels is not None:
@@ -254,24 +319,36 @@ class SummaryWriter:
         self._add(made, global_step, walltime)
 
     def add_figure(
-        self, tag: str, figure: Any, global_step: Any = None, close: bool = True,
+        self,
+        tag: str,
+        figure: Any,
+        global_step: Any = None,
+        close: bool = True,
         walltime: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A matplotlib figure, or a list of them; closed afterwards unless ``close`` is False."""
         pixels = figure_to_image(figure, close)
         self.add_image(tag, pixels, global_step, walltime, "CHW" if pixels.ndim == 3 else "NCHW")
 
     def add_video(
-        self, tag: str, vid_tensor: Any, global_step: Any = None, fps: float = 4,
+        self,
+        tag: str,
+        vid_tensor: Any,
+        global_step: Any = None,
+        fps: float = 4,
         walltime: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Moving images (N, T, C, H, W) with ``fps`` frames a second."""
         self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_audio(
-        self, tag: str, snd_tensor: Any, global_step: Any = None, sample_rate: int = 44100,
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: Any = None,
+        sample_rate: int = 44100,
         walltime: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Sound of one channel, samples from -1 to 1, ``sample_rate`` of them a second."""
         self._add(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
@@ -282,18 +359,27 @@ class SummaryWriter:
         self._add(summary.text(tag, text_string), global_step, walltime)
 
     def add_mesh(
-        self, tag: str, vertices: Any, colors: Any = None, faces: Any = None,
-        config_dict: Any = None, global_step: Any = None, walltime: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        tag: str,
+        vertices: Any,
+        colors: Any = None,
+        faces: Any = None,
+        config_dict: Any = None,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """Points in space (B, N, 3), with colors and triangles of the same kind."""
         self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
     # -- models and embeddings ---------------------------------------------------------------------
 
     def add_graph(
-        self, model: Any, input_to_model: Any = None, verbose: bool = False,
+        self,
+        model: Any,
+        input_to_model: Any = None,
+        verbose: bool = False,
         use_strict_trace: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The operations of a module's call on ``input_to_model``, a tensor or several.
 
         Differs from PyTorch: JAX's operations are drawn. ``use_strict_trace`` has no effect.
@@ -311,9 +397,14 @@ class SummaryWriter:
         )
 
     def add_embedding(
-        self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: Any = None,
-        tag: str = "default", metadata_header: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        mat: Any,
+        metadata: Any = None,
+        label_img: Any = None,
+        global_step: Any = None,
+        tag: str = "default",
+        metadata_header: Any = None,
+    ) -> None:
         """Points (N, D) for TensorBoard's projector, with what they stand for.
 
         Args:

@@ -26,8 +26,11 @@ def test_local_map():
 
 
 def test_local_map_of_several_results():
-    @local_map(out_placements=(ROWS, None, [Replicate()]), redistribute_inputs=True,
-               in_placements=(ROWS, None))  # fmt: skip
+    @local_map(
+        out_placements=(ROWS, None, [Replicate()]),
+        redistribute_inputs=True,
+        in_placements=(ROWS, None),
+    )
     def scaled(t, factor):
         """Scales."""
         return t * factor, t.shape[0], t.new_ones(2)
@@ -78,8 +81,9 @@ def test_an_operators_rule_is_asked():
         assert asked[-1] == ((8, 8), 2, (Shard(0),), 1, 2.0)
     # To cut by columns is not among the rule's: gathering by rows moves as much, and comes first.
     assert call(distribute_tensor(X, MESH, [Shard(0), Replicate()]), w, 2.0).placements == (
-        Shard(0), Replicate(),
-    )  # fmt: skip
+        Shard(0),
+        Replicate(),
+    )
     n = len(asked)
     assert not isinstance(scaled(X, w, 2.0), DTensor)
     assert len(asked) == n

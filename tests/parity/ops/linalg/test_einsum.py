@@ -9,11 +9,22 @@ torch = pytest.importorskip("torch")
 
 #: Equations and the sizes of their one operand.
 VIEWS = [
-    ("ii->i", (3, 3)), ("ij->ji", (2, 3)), ("ij", (2, 3)), ("ji", (2, 3)), ("...->...", (2, 3)),
-    ("i...->...i", (2, 3, 4)), ("bij->jib", (2, 3, 4)), ("...ij->...ji", (2, 3, 4)),
-    ("iii->i", (2, 2, 2)), ("iji->ij", (2, 3, 2)), ("iij->ji", (2, 2, 3)),
-    ("i...i->i...", (2, 3, 2)), ("ij->ji", (1, 3)), ("->", ()), ("a b -> b a", (2, 3)),
-]  # fmt: skip
+    ("ii->i", (3, 3)),
+    ("ij->ji", (2, 3)),
+    ("ij", (2, 3)),
+    ("ji", (2, 3)),
+    ("...->...", (2, 3)),
+    ("i...->...i", (2, 3, 4)),
+    ("bij->jib", (2, 3, 4)),
+    ("...ij->...ji", (2, 3, 4)),
+    ("iii->i", (2, 2, 2)),
+    ("iji->ij", (2, 3, 2)),
+    ("iij->ji", (2, 2, 3)),
+    ("i...i->i...", (2, 3, 2)),
+    ("ij->ji", (1, 3)),
+    ("->", ()),
+    ("a b -> b a", (2, 3)),
+]
 
 
 def written_through(t, x, equation):
@@ -31,9 +42,10 @@ def written_through(t, x, equation):
     ("equation", "size", "jit"),
     [
         pytest.param(*view, jit, marks=[pytest.mark.full] if jit and at % 3 else [])
-        for at, view in enumerate(VIEWS) for jit in (False, True)
+        for at, view in enumerate(VIEWS)
+        for jit in (False, True)
     ],
-)  # fmt: skip
+)
 def test_one_operand_is_a_view(equation, size, jit):
     found = []
     for t in (torchlike, torch):

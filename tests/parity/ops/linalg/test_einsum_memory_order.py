@@ -14,11 +14,17 @@ SIZES = dict(zip("abijklm", range(2, 9), strict=True))
 EQUATIONS = [
     f"{left},{right}->{''.join(out)}"
     for left, right, letters in (
-        ("ij", "jk", "ik"), ("ijl", "jk", "ikl"), ("ij", "jkl", "ikl"), ("aij", "ajk", "aik"),
-        ("abij", "ajbk", "abik"), ("ijl", "kjm", "ilkm"), ("iij", "jk", "ik"), ("aij", "jk", "aik"),
+        ("ij", "jk", "ik"),
+        ("ijl", "jk", "ikl"),
+        ("ij", "jkl", "ikl"),
+        ("aij", "ajk", "aik"),
+        ("abij", "ajbk", "abik"),
+        ("ijl", "kjm", "ilkm"),
+        ("iij", "jk", "ik"),
+        ("aij", "jk", "aik"),
     )
     for out in itertools.permutations(letters)
-]  # fmt: skip
+]
 
 
 def strides(m, equation, sizes, jitted=False):

@@ -75,12 +75,16 @@ UNKNOWN = {
 @pytest.mark.sampled(every=3, rest="full")
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("name", UNKNOWN)
-@pytest.mark.parametrize("f", [
-    lambda m, x: m.linalg.lu_factor_ex(x),
-    lambda m, x: m.linalg.inv_ex(x)[1:],
-    lambda m, x: m.linalg.solve_ex(x, m.ones_like(x))[1:],
-    lambda m, x: m.linalg.slogdet(x),
-], ids=["lu_factor_ex", "inv_ex", "solve_ex", "slogdet"])  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m, x: m.linalg.lu_factor_ex(x),
+        lambda m, x: m.linalg.inv_ex(x)[1:],
+        lambda m, x: m.linalg.solve_ex(x, m.ones_like(x))[1:],
+        lambda m, x: m.linalg.slogdet(x),
+    ],
+    ids=["lu_factor_ex", "inv_ex", "solve_ex", "slogdet"],
+)
 def test_matrices_with_nan(f, name, jitted):
     agree(f, UNKNOWN[name], jitted=jitted)
 
@@ -96,13 +100,20 @@ SINGULAR = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 4.0]]]
 
 
 @pytest.mark.parametrize("batch", [False, True])
-@pytest.mark.parametrize("f", [
-    lambda m, x: m.linalg.cholesky_ex(-x, check_errors=True), lambda m, x: m.linalg.cholesky(-x),
-    lambda m, x: m.linalg.inv_ex(x, check_errors=True), lambda m, x: m.linalg.inv(x),
-    lambda m, x: m.linalg.lu_factor_ex(x, check_errors=True), lambda m, x: m.linalg.lu_factor(x),
-    lambda m, x: m.linalg.solve_ex(x, m.ones_like(x), check_errors=True),
-    lambda m, x: m.linalg.solve(x, m.ones_like(x)), lambda m, x: m.cholesky_inverse(x * 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m, x: m.linalg.cholesky_ex(-x, check_errors=True),
+        lambda m, x: m.linalg.cholesky(-x),
+        lambda m, x: m.linalg.inv_ex(x, check_errors=True),
+        lambda m, x: m.linalg.inv(x),
+        lambda m, x: m.linalg.lu_factor_ex(x, check_errors=True),
+        lambda m, x: m.linalg.lu_factor(x),
+        lambda m, x: m.linalg.solve_ex(x, m.ones_like(x), check_errors=True),
+        lambda m, x: m.linalg.solve(x, m.ones_like(x)),
+        lambda m, x: m.cholesky_inverse(x * 0),
+    ],
+)
 def test_words(f, batch):
     def said(m):
         with pytest.raises(RuntimeError) as raised:

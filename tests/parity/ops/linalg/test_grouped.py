@@ -15,9 +15,8 @@ BOTH = (torchlike, torch)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(
     ("a", "b"),
-    [((8, 16), (3, 16, 24)), ((3, 8, 16), (3, 16, 24)), ((3, 16, 24), (24, 8)),
-     ((16, 8), (8, 24))],
-)  # fmt: skip
+    [((8, 16), (3, 16, 24)), ((3, 8, 16), (3, 16, 24)), ((3, 16, 24), (24, 8)), ((16, 8), (8, 24))],
+)
 def test_grouped_mm(a, b, dtype):
     rng = np.random.default_rng(0)
     arrays = rng.standard_normal(a), rng.standard_normal(b)

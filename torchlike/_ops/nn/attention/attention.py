@@ -95,8 +95,11 @@ def _masks(query: Any, key: Any, mask: Any, wide: Any) -> Masks:
         return Masks()
     batch = jnp.broadcast_shapes(query.shape[:-2], key.shape[:-2])
     check_broadcast(jnp.empty((*batch, query.shape[-2], key.shape[-2])), mask)
-    return Masks(limit=limit_of(mask, wide)) if mask.dtype == np.bool_ else (
-        Masks(bias=mask.astype(wide)))  # fmt: skip
+    return (
+        Masks(limit=limit_of(mask, wide))
+        if mask.dtype == np.bool_
+        else (Masks(bias=mask.astype(wide)))
+    )
 
 
 def _powers(
@@ -113,12 +116,23 @@ def _powers(
     return powers_of(scores, _masks(query, key, mask, wide), 0 if is_causal else None)
 
 
-@op("attention_op", namespaces=(), method=False, memory_order=memory_order.of_query,
-    grad_name="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+@op(
+    "attention_op",
+    namespaces=(),
+    method=False,
+    memory_order=memory_order.of_query,
+    grad_name="ScaledDotProductFlashAttentionForCpuBackward0",
+)
 def attention_op(
-    query: Input, key: Input, value: Input, attn_mask: OptInput, is_causal: Bool, scale: OptFloat,
-    enable_gqa: Bool, allowed: Str = "",
-):  # fmt: skip
+    query: Input,
+    key: Input,
+    value: Input,
+    attn_mask: OptInput,
+    is_causal: Bool,
+    scale: OptFloat,
+    enable_gqa: Bool,
+    allowed: Str = "",
+):
     """``softmax(query @ key.T * scale + mask) @ value``. ``allowed``: what `kernels.said` says,
     which the choice of a kernel depends on."""
     _check(query, key, value, attn_mask, enable_gqa)
@@ -138,9 +152,14 @@ def attention_op(
 
 
 def _plain(
-    query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float | None,
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any,
+    is_causal: bool,
+    scale: float | None,
     enable_gqa: bool,
-) -> jax.Array:  # fmt: skip
+) -> jax.Array:
     """Attention with the weights whole."""
     heads = _heads(query, enable_gqa)
     key, value = _shared(heads, key, enable_gqa), _shared(heads, value, enable_gqa)
@@ -152,12 +171,23 @@ def _plain(
     return weighted(query, key, value, _masks(query, key, mask, query.dtype), is_causal)
 
 
-@op("dropped_attention_op", namespaces=(), method=False,
-    grad_name="ScaledDotProductEfficientAttentionBackward0")  # fmt: skip
+@op(
+    "dropped_attention_op",
+    namespaces=(),
+    method=False,
+    grad_name="ScaledDotProductEfficientAttentionBackward0",
+)
 def dropped_attention_op(
-    query: Input, key: Input, value: Input, attn_mask: OptInput, seed: Input, dropout_p: Float,
-    is_causal: Bool, scale: OptFloat, enable_gqa: Bool,
-):  # fmt: skip
+    query: Input,
+    key: Input,
+    value: Input,
+    attn_mask: OptInput,
+    seed: Input,
+    dropout_p: Float,
+    is_causal: Bool,
+    scale: OptFloat,
+    enable_gqa: Bool,
+):
     """Attention with dropout in blocks: ``seed`` decides which weights are dropped."""
     _check(query, key, value, attn_mask, enable_gqa)
     case = kernels.Case(query, key, value, attn_mask, is_causal, True)
@@ -165,12 +195,22 @@ def dropped_attention_op(
     return kernels.run("chunked", case, _factor(query, scale), words, dropout_p)
 
 
-@op("attention_weights_op", namespaces=(), method=False, residuals=True,
-    grad_name="SafeSoftmaxBackward0")  # fmt: skip
+@op(
+    "attention_weights_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="SafeSoftmaxBackward0",
+)
 def attention_weights_op(
-    query: Input, key: Input, value: Input, attn_mask: OptInput, is_causal: Bool, scale: OptFloat,
+    query: Input,
+    key: Input,
+    value: Input,
+    attn_mask: OptInput,
+    is_causal: Bool,
+    scale: OptFloat,
     enable_gqa: Bool,
-):  # fmt: skip
+):
     """The weights alone, for attention with dropout."""
     _check(query, key, value, attn_mask, enable_gqa)
     key = _shared(query.shape[-3] if enable_gqa else 1, key, enable_gqa)
@@ -199,10 +239,16 @@ def modified_attention_op(scores: Input, value: Input, dtype: DType):
 
 @composite(namespaces=("nn.functional",), method=False)
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0, is_causal: Any = False, *, scale: float | None = None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: Any = False,
+    *,
+    scale: float | None = None,
     enable_gqa: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Attention (Vaswani et al. 2017). query (…, L, E), key (…, S, E), value (…, S, V): (…, L, V).
 
     ``attn_mask`` broadcasts to (…, L, S): a bool mask keeps where True, a float mask is added.
@@ -223,9 +269,16 @@ def scaled_dot_product_attention(
     if (instead := spreading.asked()) is not None:
         with spreading.itself():
             return instead(
-                scaled_dot_product_attention, query, key, value, attn_mask, dropout_p, is_causal,
-                scale, enable_gqa,
-            )  # fmt: skip
+                scaled_dot_product_attention,
+                query,
+                key,
+                value,
+                attn_mask,
+                dropout_p,
+                is_causal,
+                scale,
+                enable_gqa,
+            )
     if not dropout_p:
         if said := kernels.said():
             return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa, said)
@@ -234,7 +287,7 @@ def scaled_dot_product_attention(
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     if not targets.is_cpu() and (
         kernels.choose(kernels.Case(query, key, value, attn_mask, is_causal, True)) != "plain"
-    ):  # fmt: skip
+    ):
         # By name, like dropout below.
         seed = NAMESPACES[""]["randint"](1 << 31, (1,), device=query.device)
         return dropped_attention_op(

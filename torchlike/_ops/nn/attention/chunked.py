@@ -52,11 +52,13 @@ class Blocks(NamedTuple):
         height, width = self.size
         return np.array(
             [
-                (i, j) for i in range(0, self.rows, height) for j in range(0, self.columns, width)
+                (i, j)
+                for i in range(0, self.rows, height)
+                for j in range(0, self.columns, width)
                 if not self.settings.is_causal or j < i + height
             ],
             np.int32,
-        )  # fmt: skip
+        )
 
     def padded(self, x: Any, n: int, size: int, axis: int) -> jax.Array:
         pad = -n % size
@@ -84,9 +86,10 @@ class Blocks(NamedTuple):
         """Scores of a block in float32 or wider: -inf where masked."""
         wide = jnp.promote_types(query.dtype, jnp.float32)
         scores = jnp.matmul(
-            self.rows_of(query, i), jnp.swapaxes(self.columns_of(key, j), -1, -2),
+            self.rows_of(query, i),
+            jnp.swapaxes(self.columns_of(key, j), -1, -2),
             preferred_element_type=wide,
-        )  # fmt: skip
+        )
         scores = scores * np.asarray(self.settings.scale, wide)
         low = np.asarray(-np.inf, wide)
         row = i + lax.broadcasted_iota(jnp.int32, self.size, 0)
@@ -176,9 +179,10 @@ def _forward(
 
     rows = q.shape[-2]
     start = (
-        jnp.full((*batch, rows, 1), -jnp.inf, wide), jnp.zeros((*batch, rows, 1), wide),
+        jnp.full((*batch, rows, 1), -jnp.inf, wide),
+        jnp.zeros((*batch, rows, 1), wide),
         jnp.zeros((*batch, rows, v.shape[-1]), wide),
-    )  # fmt: skip
+    )
     (top, total, out), _ = lax.scan(visit, start, jnp.asarray(blocks.pairs()))
     empty = total == 0
     filled = jnp.where(empty, np.asarray(1, wide), total)
@@ -225,11 +229,21 @@ def _backward(settings: Settings, residuals: Any, cotangent: Any) -> tuple[Any, 
         scaled = (slopes * np.asarray(settings.scale, wide)).astype(q.dtype)
         parts = (
             (dq, i, jnp.matmul(scaled, blocks.columns_of(k, j), preferred_element_type=wide)),
-            (dk, j, jnp.matmul(jnp.swapaxes(scaled, -1, -2), blocks.rows_of(q, i),
-                               preferred_element_type=wide)),
-            (dv, j, jnp.matmul(jnp.swapaxes(used.astype(g.dtype), -1, -2), rows,
-                               preferred_element_type=wide)),
-        )  # fmt: skip
+            (
+                dk,
+                j,
+                jnp.matmul(
+                    jnp.swapaxes(scaled, -1, -2), blocks.rows_of(q, i), preferred_element_type=wide
+                ),
+            ),
+            (
+                dv,
+                j,
+                jnp.matmul(
+                    jnp.swapaxes(used.astype(g.dtype), -1, -2), rows, preferred_element_type=wide
+                ),
+            ),
+        )
         dq, dk, dv = (added(x, at, part) for x, at, part in parts)
         if dm is not None:
             dm = _added_to_mask(blocks, dm, slopes, i, j)

@@ -198,9 +198,14 @@ def _by_chunks(case: Case, scale: float, seed: Any, dropout: float) -> jax.Array
 def _by_cudnn(case: Case, scale: float) -> jax.Array:
     query, key, value = (jnp.swapaxes(x, 1, 2) for x in (case.query, case.key, case.value))
     out = jax.nn.dot_product_attention(
-        query, key, value, mask=case.mask, scale=scale, is_causal=case.is_causal,
+        query,
+        key,
+        value,
+        mask=case.mask,
+        scale=scale,
+        is_causal=case.is_causal,
         implementation="cudnn",
-    )  # fmt: skip
+    )
     return jnp.swapaxes(out, 1, 2)
 
 
@@ -226,15 +231,21 @@ def _flash_forward(
     rows, columns = query.shape[2], key.shape[2]
     height, width = (next(b for b in (512, 256, 128) if n % b == 0) for n in (rows, columns))
     sizes = pallas.BlockSizes(
-        block_q=height, block_k_major=width, block_k=width, block_b=1,
-        block_q_major_dkv=height, block_k_major_dkv=width, block_k_dkv=width, block_q_dkv=height,
-        block_k_major_dq=width, block_k_dq=width, block_q_dq=height,
-    )  # fmt: skip
+        block_q=height,
+        block_k_major=width,
+        block_k=width,
+        block_b=1,
+        block_q_major_dkv=height,
+        block_k_major_dkv=width,
+        block_k_dkv=width,
+        block_q_dkv=height,
+        block_k_major_dq=width,
+        block_k_dq=width,
+        block_q_dq=height,
+    )
 
     def kernel(*given: Any) -> jax.Array:
-        return pallas.flash_attention(
-            *given, causal=is_causal, sm_scale=scale, block_sizes=sizes
-        )  # fmt: skip
+        return pallas.flash_attention(*given, causal=is_causal, sm_scale=scale, block_sizes=sizes)
 
     with jax.enable_x64(False), _bits_of(query):
         return jax.vjp(kernel, query, key, value)

@@ -29,9 +29,13 @@ def _none_or_dtype(input: Tensor | None) -> dtypes.dtype | None:
 
 
 def _canonical_mask(
-    mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: Any,
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: Any,
+    other_name: str,
+    target_type: Any,
     check_other: bool = True,
-) -> Tensor | None:  # fmt: skip
+) -> Tensor | None:
     """A mask to be added: -inf where a bool mask says True (do not attend)."""
     if mask is None:
         return None
@@ -48,9 +52,13 @@ def _canonical_mask(
 
 
 def _mha_shape_check(
-    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
-    attn_mask: Tensor | None, num_heads: int,
-) -> bool:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None,
+    num_heads: int,
+) -> bool:
     """Whether there is a batch dimension. AssertionError when the inputs disagree on it."""
     if query.dim() not in (2, 3):
         raise AssertionError(
@@ -91,9 +99,16 @@ def _in_projection_packed(
 
 
 def _in_projection(
-    q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor,
-    b_q: Tensor | None = None, b_k: Tensor | None = None, b_v: Tensor | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    b_q: Tensor | None = None,
+    b_k: Tensor | None = None,
+    b_v: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values by a weight each."""
     return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
 
@@ -103,8 +118,9 @@ def _check_more_keys(
 ) -> None:
     """AssertionError for a learned key without its value, or beside keys that are given."""
     for name, bias, other, absent in (
-        ("bias_k", bias_k, bias_v, "bias_v"), ("bias_v", bias_v, bias_k, "bias_k")
-    ):  # fmt: skip
+        ("bias_k", bias_k, bias_v, "bias_v"),
+        ("bias_v", bias_v, bias_k, "bias_k"),
+    ):
         if bias is not None and other is None:
             raise AssertionError(f"{name} is set but {absent} is None")
     for name, static in (("key", static_k), ("value", static_v)):
@@ -128,8 +144,10 @@ def _mask_for_heads(
 
 def _static(given: Tensor, name: str, batch: int, heads: int, width: int) -> Tensor:
     """Keys or values given as (batch * heads, S, width), in heads. AssertionError otherwise."""
-    for what, expected, found in (("(0)", batch * heads, given.size(0)),
-                                  ("(2)", width, given.size(2))):  # fmt: skip
+    for what, expected, found in (
+        ("(0)", batch * heads, given.size(0)),
+        ("(2)", width, given.size(2)),
+    ):
         if found != expected:
             raise AssertionError(f"expecting {name}.size{what} of {expected}, but got {found}")
     return given.unflatten(0, (batch, heads))
@@ -159,16 +177,32 @@ def width_of_heads(
 
 @composite(namespaces=("nn.functional",), method=False)
 def multi_head_attention_forward(
-    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
-    in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
-    bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
-    out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
-    need_weights: bool = True, attn_mask: Tensor | None = None,
-    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
-    k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
-    static_k: Tensor | None = None, static_v: Tensor | None = None,
-    average_attn_weights: bool = True, is_causal: bool = False,
-) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """Multi-head attention (Vaswani et al., 2017) of query (L, N, E), key and value (S, N, …).
 
     ``attn_mask`` (L, S) or (N · num_heads, L, S) and ``key_padding_mask`` (N, S): bool masks hide
@@ -221,8 +255,9 @@ def multi_head_attention_forward(
     # Further keys that every query may attend to: learned ones, then zeros.
     more = []
     if bias_k is not None and bias_v is not None:
-        more.append([b.reshape(1, num_heads, 1, width).expand(batch, -1, -1, -1)
-                     for b in (bias_k, bias_v)])  # fmt: skip
+        more.append(
+            [b.reshape(1, num_heads, 1, width).expand(batch, -1, -1, -1) for b in (bias_k, bias_v)]
+        )
     if add_zero_attn:
         more.append([q.new_zeros(batch, num_heads, 1, width)] * 2)
     if more:

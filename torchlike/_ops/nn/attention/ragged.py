@@ -92,8 +92,9 @@ class _Visit(NamedTuple):
         return start, jnp.maximum(end - start * COLUMNS, 0) // WIDE
 
 
-def _visit(n: Any, counts: Any, ends: Any, queries: Sequences, keys: Sequences,
-           settings: Settings) -> _Visit:  # fmt: skip
+def _visit(
+    n: Any, counts: Any, ends: Any, queries: Sequences, keys: Sequences, settings: Settings
+) -> _Visit:
     at = jnp.searchsorted(ends, n, side="right").astype(np.int32)
     first = (n - (ends[at] - counts[at])) * ROWS
     n_rows, n_keys = queries.lengths[at], keys.lengths[at]
@@ -104,8 +105,9 @@ def _visit(n: Any, counts: Any, ends: Any, queries: Sequences, keys: Sequences,
         high = jnp.clip(last // COLUMNS + 1, 0, high)
     if settings.left is not None:
         low = jnp.maximum(first + shift - settings.left, 0) // COLUMNS
-    return _Visit(queries.starts[at] + first, first, n_rows, keys.starts[at], n_keys, shift, low,
-                  high)  # fmt: skip
+    return _Visit(
+        queries.starts[at] + first, first, n_rows, keys.starts[at], n_keys, shift, low, high
+    )
 
 
 def _rows_kept(visit: _Visit, group: int) -> jax.Array:
@@ -141,9 +143,14 @@ def _drops(seed: Any, n: Any, j: Any, shape: tuple[int, ...], p: float) -> jax.A
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(6,))
 def attend(
-    query: Any, key: Any, value: Any, queries: Sequences, keys: Sequences, seed: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    queries: Sequences,
+    keys: Sequences,
+    seed: Any,
     settings: Settings,
-) -> tuple[jax.Array, jax.Array]:  # fmt: skip
+) -> tuple[jax.Array, jax.Array]:
     """``softmax(query @ key.T * scale, masked) @ value`` for each sequence, and the logarithms of
     the sums.
 
@@ -165,9 +172,14 @@ def _wide(x: Any) -> Any:
 
 
 def _forward(
-    query: Any, key: Any, value: Any, queries: Sequences, keys: Sequences, seed: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    queries: Sequences,
+    keys: Sequences,
+    seed: Any,
     settings: Settings,
-) -> tuple[jax.Array, jax.Array]:  # fmt: skip
+) -> tuple[jax.Array, jax.Array]:
     wide, group = _wide(query), query.shape[1]
     q, k, v = _padded(query), _padded(key), _padded(value)
     counts, ends = _blocks_of(queries)
@@ -208,9 +220,10 @@ def _forward(
             return look(j * COLUMNS, COLUMNS, keep, drops, carry)
 
         carry = (
-            jnp.full((heads, rows, 1), low), jnp.zeros((heads, rows, 1), wide),
+            jnp.full((heads, rows, 1), low),
+            jnp.zeros((heads, rows, 1), wide),
             jnp.zeros((heads, rows, v.shape[-1]), wide),
-        )  # fmt: skip
+        )
         first, passed = here.high, np.int32(0)
         # Dropout's blocks are those of the backward pass.
         if seed is None and key.shape[2] >= WIDE:
@@ -234,9 +247,14 @@ def _forward(
 
 
 def _attend_forward(
-    query: Any, key: Any, value: Any, queries: Sequences, keys: Sequences, seed: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    queries: Sequences,
+    keys: Sequences,
+    seed: Any,
     settings: Settings,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     found: Any = attend(query, key, value, queries, keys, seed, settings)
     out, logs = found
     return (out, logs), (query, key, value, queries, keys, seed, out, logs)
@@ -252,9 +270,18 @@ def _attend_backward(settings: Settings, kept: Any, cotangents: Any) -> tuple[An
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(10,))
 def _gradients(
-    query: Any, key: Any, value: Any, along: Any, along_logs: Any, out: Any, logs: Any,
-    queries: Sequences, keys: Sequences, seed: Any, settings: Settings,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    query: Any,
+    key: Any,
+    value: Any,
+    along: Any,
+    along_logs: Any,
+    out: Any,
+    logs: Any,
+    queries: Sequences,
+    keys: Sequences,
+    seed: Any,
+    settings: Settings,
+) -> tuple[Any, Any, Any]:
     """The gradients of query, key and value for those of the results, which are ``out`` and
     ``logs``."""
     return _backward(query, key, value, along, along_logs, out, logs, queries, keys, seed, settings)
@@ -278,9 +305,19 @@ _gradients.defvjp(_gradients_forward, _gradients_backward)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(11,))
 def _second(
-    query: Any, key: Any, value: Any, along: Any, along_logs: Any, by_query: Any, by_key: Any,
-    by_value: Any, queries: Sequences, keys: Sequences, seed: Any, settings: Settings,
-) -> tuple[Any, ...]:  # fmt: skip
+    query: Any,
+    key: Any,
+    value: Any,
+    along: Any,
+    along_logs: Any,
+    by_query: Any,
+    by_key: Any,
+    by_value: Any,
+    queries: Sequences,
+    keys: Sequences,
+    seed: Any,
+    settings: Settings,
+) -> tuple[Any, ...]:
     """The gradients of query, key, value, ``along`` and ``along_logs`` for those of what
     `_gradients` gives."""
 
@@ -306,9 +343,18 @@ _second.defvjp(_no_third, _no_third)
 
 
 def _backward(
-    query: Any, key: Any, value: Any, along: Any, along_logs: Any, out: Any, logs: Any,
-    queries: Sequences, keys: Sequences, seed: Any, settings: Settings,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    query: Any,
+    key: Any,
+    value: Any,
+    along: Any,
+    along_logs: Any,
+    out: Any,
+    logs: Any,
+    queries: Sequences,
+    keys: Sequences,
+    seed: Any,
+    settings: Settings,
+) -> tuple[Any, Any, Any]:
     wide, group = _wide(query), query.shape[1]
     # What each row of scores gets in common.
     common = along_logs.astype(wide) - jnp.sum(

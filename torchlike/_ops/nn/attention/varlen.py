@@ -15,10 +15,20 @@ from torchlike._ops.nn.attention import ragged
 
 @op("varlen_attention", namespaces=(), method=False, grad_name="FlashAttentionBackward0")
 def varlen_attention(
-    query: Input, key: Input, value: Input, starts_q: Input, lengths_q: Input, starts_k: Input,
-    lengths_k: Input, seed: OptInput, dropout_p: Float, scale: OptFloat, left: OptInt,
-    right: OptInt, from_end: Bool,
-):  # fmt: skip
+    query: Input,
+    key: Input,
+    value: Input,
+    starts_q: Input,
+    lengths_q: Input,
+    starts_k: Input,
+    lengths_k: Input,
+    seed: OptInput,
+    dropout_p: Float,
+    scale: OptFloat,
+    left: OptInt,
+    right: OptInt,
+    from_end: Bool,
+):
     """query (T, heads, E), key (S, shared heads, E), value (S, shared heads, V), and where the
     sequences lie in them: (T, heads, V), and the logarithms of the sums (T, heads).
 

@@ -25,8 +25,11 @@ def _blocks(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -
 
 
 def _check_numbers(kernel: Any, dilation: Any, padding: Any, stride: Any) -> None:
-    checked = (("kernel size", "kernel", kernel), ("stride", "stride", stride),
-               ("dilation", "dilation", dilation))  # fmt: skip
+    checked = (
+        ("kernel size", "kernel", kernel),
+        ("stride", "stride", stride),
+        ("dilation", "dilation", dilation),
+    )
     for name, short, (high, wide) in checked:
         if min(high, wide) <= 0:
             raise RuntimeError(
@@ -41,8 +44,13 @@ def _check_numbers(kernel: Any, dilation: Any, padding: Any, stride: Any) -> Non
 
 
 @op("im2col", namespaces=(), method=False, needs="nothing", grad_name="Im2ColBackward0")
-def im2col(input: Input, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
-           stride: IntOrInts = 1):  # fmt: skip
+def im2col(
+    input: Input,
+    kernel_size: IntOrInts,
+    dilation: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    stride: IntOrInts = 1,
+):
     """Sliding blocks: (N, C, H, W) -> (N, C * prod(kernel_size), number of blocks)."""
     if input.ndim not in (3, 4) or 0 in input.shape[input.ndim - 3 :]:
         raise RuntimeError(
@@ -66,8 +74,14 @@ def im2col(input: Input, kernel_size: IntOrInts, dilation: IntOrInts = 1, paddin
 
 
 @op("col2im", namespaces=(), method=False, needs="nothing", grad_name="Col2ImBackward0")
-def col2im(input: Input, output_size: IntOrInts, kernel_size: IntOrInts, dilation: IntOrInts = 1,
-           padding: IntOrInts = 0, stride: IntOrInts = 1):  # fmt: skip
+def col2im(
+    input: Input,
+    output_size: IntOrInts,
+    kernel_size: IntOrInts,
+    dilation: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    stride: IntOrInts = 1,
+):
     """Blocks summed back where they came from: the transpose of ``im2col``."""
     if input.ndim not in (2, 3) or 0 in input.shape[input.ndim - 2 :]:
         raise RuntimeError(
@@ -101,14 +115,21 @@ def col2im(input: Input, output_size: IntOrInts, kernel_size: IntOrInts, dilatio
 
 
 @composite(name="unfold", namespaces=("nn.functional",), method=False)
-def unfold_blocks(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-                  stride: Any = 1) -> Tensor:  # fmt: skip
+def unfold_blocks(
+    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
     """Sliding blocks of (N, C, H, W) as columns (N, C * prod(kernel_size), L)."""
     return im2col(input, kernel_size, dilation, padding, stride)
 
 
 @composite(namespaces=("nn.functional",), method=False)
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-         stride: Any = 1) -> Tensor:  # fmt: skip
+def fold(
+    input: Tensor,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
     """Columns (N, C * prod(kernel_size), L) summed into images (N, C, *output_size)."""
     return col2im(input, output_size, kernel_size, dilation, padding, stride)

@@ -109,9 +109,14 @@ def convolution(
             return convolve_each(x, weight, out, stride, pads, dilation)
         return _by_groups(whole, x, weight, groups)
     return lax.conv_general_dilated(
-        x, weight, stride, pads, rhs_dilation=dilation, feature_group_count=groups,
+        x,
+        weight,
+        stride,
+        pads,
+        rhs_dilation=dilation,
+        feature_group_count=groups,
         dimension_numbers=lax.conv_dimension_numbers(x.shape, weight.shape, _layout(x.ndim - 2)),
-    )  # fmt: skip
+    )
 
 
 def _layout(n: int) -> tuple[str, str, str]:

@@ -51,9 +51,13 @@ def _convolve(x: Any, weight: Any, geometry: Geometry) -> jax.Array:
         (0, n + 1, *spatial), (n + 1, n, *range(n)), (0, n + 1, *spatial)
     )
     return lax.conv_general_dilated(
-        x, weight, geometry.stride, geometry.pads, rhs_dilation=geometry.dilation,
+        x,
+        weight,
+        geometry.stride,
+        geometry.pads,
+        rhs_dilation=geometry.dilation,
         dimension_numbers=dims,
-    )  # fmt: skip
+    )
 
 
 def images_at_once(images: int, positions: int, column: int) -> int:

@@ -47,9 +47,16 @@ def _expanded(value: Any, n: int, name: str) -> tuple[int, ...]:
 
 
 def _check_common(
-    x: Any, weight: Any, bias: Any, n: int, name: str, stride: Any, padding: Any, dilation: Any,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    n: int,
+    name: str,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
     groups: int,
-) -> None:  # fmt: skip
+) -> None:
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input "
@@ -173,9 +180,14 @@ def _register_conv(n: int) -> None:
     name = f"conv{n}d"
 
     def pure(
-        input: Input, weight: Input, bias: OptInput = None, stride: IntOrInts = 1,
-        padding: _Padding = 0, dilation: IntOrInts = 1, groups: Int = 1,
-    ):  # fmt: skip
+        input: Input,
+        weight: Input,
+        bias: OptInput = None,
+        stride: IntOrInts = 1,
+        padding: _Padding = 0,
+        dilation: IntOrInts = 1,
+        groups: Int = 1,
+    ):
         stride, dilation = _expanded(stride, n, "stride"), _expanded(dilation, n, "dilation")
         numbers = () if isinstance(padding, str) else _expanded(padding, n, "padding")
         _check_common(input, weight, bias, n, name, stride, numbers, dilation, groups)
@@ -203,9 +215,15 @@ def _register_conv(n: int) -> None:
     input: (N, C, …) or (C, …); weight: (O, C / groups, …); bias: (O,). ``padding`` is a number, one
     for each dimension, "same" (stride 1) or "valid". RuntimeError for sizes that do not fit.
     """
-    op(name, namespaces=_SPACES, method=False, memory_order=_of_volumes if n == 3 else of_any,
-       grad_name="ConvolutionBackward0", saved_names={"input": "input"},
-       needs={"input": ["weight"], "weight": ["input"], "bias": []})(pure)  # fmt: skip
+    op(
+        name,
+        namespaces=_SPACES,
+        method=False,
+        memory_order=_of_volumes if n == 3 else of_any,
+        grad_name="ConvolutionBackward0",
+        saved_names={"input": "input"},
+        needs={"input": ["weight"], "weight": ["input"], "bias": []},
+    )(pure)
 
 
 def _by(sizes: Any) -> str:
@@ -220,8 +238,11 @@ _AXES = {2: ("height", "width"), 3: ("depth", "height", "width")}
 
 def _check_output_padding(n: int, output_padding: Any, stride: Any, dilation: Any) -> None:
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
-        groups = (("output_padding", output_padding, 0), ("stride", stride, 1),
-                  ("dilation", dilation, 1))  # fmt: skip
+        groups = (
+            ("output_padding", output_padding, 0),
+            ("stride", stride, 1),
+            ("dilation", dilation, 1),
+        )
         # PyTorch computes one dimension as two, and the message says so.
         named = " ".join(
             f"{what}_{axis}: {value}"
@@ -239,10 +260,15 @@ def _register_transposed(n: int) -> None:
     name = f"conv_transpose{n}d"
 
     def pure(
-        input: Input, weight: Input, bias: OptInput = None, stride: IntOrInts = 1,
-        padding: IntOrInts = 0, output_padding: IntOrInts = 0, groups: Int = 1,
+        input: Input,
+        weight: Input,
+        bias: OptInput = None,
+        stride: IntOrInts = 1,
+        padding: IntOrInts = 0,
+        output_padding: IntOrInts = 0,
+        groups: Int = 1,
         dilation: IntOrInts = 1,
-    ):  # fmt: skip
+    ):
         stride, dilation = _expanded(stride, n, "stride"), _expanded(dilation, n, "dilation")
         padding = _expanded(padding, n, "padding")
         output_padding = _expanded(output_padding, n, "output_padding")
@@ -261,10 +287,15 @@ def _register_transposed(n: int) -> None:
         sizes = [
             (size - 1) * s - 2 * p + d * (k - 1) + extra + 1
             for size, s, p, d, k, extra in zip(
-                x.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding,
+                x.shape[2:],
+                stride,
+                padding,
+                dilation,
+                weight.shape[2:],
+                output_padding,
                 strict=True,
             )
-        ]  # fmt: skip
+        ]
         if any(size <= 0 for size in sizes):
             raise RuntimeError(
                 f"Given input size per channel: ({_by(x.shape[2:])}). Calculated output size per "
@@ -279,9 +310,15 @@ def _register_transposed(n: int) -> None:
     input: (N, C, …) or (C, …); weight: (C, O / groups, …); bias: (O,). RuntimeError for sizes that
     do not fit, and for ``output_padding`` not smaller than stride or dilation.
     """
-    op(name, namespaces=_SPACES, method=False, memory_order=_of_volumes if n == 3 else of_any,
-       grad_name="ConvolutionBackward0", saved_names={"input": "input"},
-       needs={"input": ["weight"], "weight": ["input"], "bias": []})(pure)  # fmt: skip
+    op(
+        name,
+        namespaces=_SPACES,
+        method=False,
+        memory_order=_of_volumes if n == 3 else of_any,
+        grad_name="ConvolutionBackward0",
+        saved_names={"input": "input"},
+        needs={"input": ["weight"], "weight": ["input"], "bias": []},
+    )(pure)
 
 
 for _n in (1, 2, 3):
@@ -291,9 +328,16 @@ for _n in (1, 2, 3):
 
 @composite("convolution", method=False)
 def any_convolution(
-    input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
-    transposed: Any, output_padding: Any, groups: int,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: Any,
+    output_padding: Any,
+    groups: int,
+) -> Tensor:
     """Any convolution, by the number of dimensions of a batch ``input``: (N, C, …)."""
     n = input.dim() - 2
     if transposed:

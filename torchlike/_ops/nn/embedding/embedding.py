@@ -74,9 +74,15 @@ def _check_embedding(input: Any, weight: Any, *rest: Any) -> None:
         _check_range(input, weight.shape[0])
 
 
-@op("embedding_op", namespaces=(), method=False, check=_check_embedding,
-    needs={"weight": ["input"]}, grad_name="EmbeddingBackward0",
-    saved_names={"input": "indices"})  # fmt: skip
+@op(
+    "embedding_op",
+    namespaces=(),
+    method=False,
+    check=_check_embedding,
+    needs={"weight": ["input"]},
+    grad_name="EmbeddingBackward0",
+    saved_names={"input": "indices"},
+)
 def embedding_op(input: Input, weight: Input, padding_idx: OptInt, scale_grad_by_freq: Bool):
     """``weight[input]``; the row ``padding_idx`` gets no gradient."""
     if weight.ndim != 2:
@@ -113,9 +119,14 @@ def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: floa
 
 @composite(namespaces=_F, method=False)
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
-    norm_type: float = 2.0, scale_grad_by_freq: Any = False, sparse: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: Any = False,
+    sparse: Any = False,
+) -> Tensor:
     """Rows of ``weight`` (V, D) at integer ``input`` (…): (…, D).
 
     The row ``padding_idx`` gets no gradient. With ``max_norm`` the rows used are first scaled down
@@ -146,8 +157,13 @@ def _rows_of(
 
 
 @composite("embedding", method=False)
-def embedding_toplevel(weight: Tensor, indices: Tensor, padding_idx: int = -1,
-                       scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:  # fmt: skip
+def embedding_toplevel(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: Any = False,
+    sparse: Any = False,
+) -> Tensor:
     """``nn.functional.embedding`` with torch.embedding's order of arguments."""
     padding = None if padding_idx < 0 else padding_idx
     return _rows_of(indices, weight, padding, scale_grad_by_freq, sparse)
@@ -170,15 +186,18 @@ def _check_offsets(offsets: Any, count: int) -> None:
         return
     first, last = starts[0], starts[-1]
     refuse_where(
-        first != 0, RuntimeError,
+        first != 0,
+        RuntimeError,
         "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-        "position 0. However, got {0}", first,
-    )  # fmt: skip
+        "position 0. However, got {0}",
+        first,
+    )
     refuse_where(
-        last > count, RuntimeError,
+        last > count,
+        RuntimeError,
         f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {{0}}",
         last,
-    )  # fmt: skip
+    )
     words = "offsets must not decrease: each bag begins where the one before ends"
     refuse_where(starts[1:] < starts[:-1], RuntimeError, words)
 
@@ -187,10 +206,13 @@ def _check_bag(input: Any, weight: Any, offsets: Any, *rest: Any) -> None:
     _check_offsets(offsets, input.size)
     if weight.ndim == 2:
         refuse_outside(
-            input, 0, weight.shape[0], RuntimeError,
+            input,
+            0,
+            weight.shape[0],
+            RuntimeError,
             "Index {at} of input takes value {0} which is not in the valid range "
             f"[0, {weight.shape[0]})",
-        )  # fmt: skip
+        )
 
 
 def _places(indices: Any) -> jax.Array:
@@ -218,12 +240,23 @@ def _maxima(rows: Any, bag: Any, counted: Any, bags: int) -> jax.Array:
     return jax.ops.segment_min(place, bag, bags)
 
 
-@op("embedding_bag_op", namespaces=(), method=False, check=_check_bag,
-    grad_name="EmbeddingBagBackward0")  # fmt: skip
+@op(
+    "embedding_bag_op",
+    namespaces=(),
+    method=False,
+    check=_check_bag,
+    grad_name="EmbeddingBagBackward0",
+)
 def embedding_bag_op(
-    input: Input, weight: Input, offsets: Input, per_sample_weights: OptInput, mode: Str,
-    padding_idx: OptInt, scale_grad_by_freq: Bool, include_last_offset: Bool,
-):  # fmt: skip
+    input: Input,
+    weight: Input,
+    offsets: Input,
+    per_sample_weights: OptInput,
+    mode: Str,
+    padding_idx: OptInt,
+    scale_grad_by_freq: Bool,
+    include_last_offset: Bool,
+):
     """The sum, mean or maximum of the rows of each bag of a flat list of indices."""
     _check_indices(input, "embedding_bag")
     _check_indices(offsets, "embedding_bag")
@@ -264,11 +297,18 @@ def embedding_bag_op(
 
 @composite(namespaces=_F, method=False)
 def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
-    norm_type: float = 2, scale_grad_by_freq: Any = False, mode: str = "mean", sparse: Any = False,
-    per_sample_weights: Tensor | None = None, include_last_offset: Any = False,
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: Any = False,
+    mode: str = "mean",
+    sparse: Any = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: Any = False,
     padding_idx: int | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Sums, means or maxima of the rows of each bag: (B, N) indices, or a flat list with the
     ``offsets`` where bags begin. (B, D).
 
@@ -331,9 +371,16 @@ def embedding_bag(
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     return bags_of(
-        input, weight, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq,
-        include_last_offset, sparse,
-    )  # fmt: skip
+        input,
+        weight,
+        offsets,
+        per_sample_weights,
+        mode,
+        padding_idx,
+        scale_grad_by_freq,
+        include_last_offset,
+        sparse,
+    )
 
 
 def padding_row(padding_idx: int | None, n: int) -> int | None:
@@ -347,9 +394,16 @@ def padding_row(padding_idx: int | None, n: int) -> int | None:
 
 
 def bags_of(
-    input: Tensor, weight: Tensor, offsets: Tensor, per_sample_weights: Tensor | None, mode: str,
-    padding_idx: int | None, scale_grad_by_freq: Any, include_last_offset: Any, sparse: Any,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor,
+    per_sample_weights: Tensor | None,
+    mode: str,
+    padding_idx: int | None,
+    scale_grad_by_freq: Any,
+    include_last_offset: Any,
+    sparse: Any,
+) -> Tensor:
     """``embedding_bag`` of arguments that fit together."""
     if sparse and sparse_rows.wants_sparse(weight, "embedding_bag"):
         # The bags of rows that were looked up one by one; a row of zeros for those left out.
@@ -360,16 +414,26 @@ def bags_of(
             places, padding_idx = places.masked_fill(input == padding_idx, count), count
         input, weight = places, rows
     return embedding_bag_op(
-        input, weight, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq,
+        input,
+        weight,
+        offsets,
+        per_sample_weights,
+        mode,
+        padding_idx,
+        scale_grad_by_freq,
         include_last_offset,
-    )  # fmt: skip
+    )
 
 
 @op("embedding_bag_members", namespaces=(), method=False, differentiable=False)
 def embedding_bag_members(
-    input: Input, weight: Input, offsets: Input, mode: Str, padding_idx: OptInt,
+    input: Input,
+    weight: Input,
+    offsets: Input,
+    mode: Str,
+    padding_idx: OptInt,
     include_last_offset: Bool,
-):  # fmt: skip
+):
     """Each index' bag (-1 for none), how many are in each, and its maxima's rows (0 for none).
 
     Sizes are 0 for sums, and sizes stand for the rows where no maximum is looked for, as PyTorch's

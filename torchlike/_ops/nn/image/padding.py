@@ -37,8 +37,14 @@ def _check_result(x: Any, pads: Any) -> None:
             raise RuntimeError("narrow(): length must be non-negative.")
 
 
-@op("constant_pad_op", namespaces=(), method=False, needs="nothing", memory_order=of_first,
-    grad_name="ConstantPadNdBackward0")  # fmt: skip
+@op(
+    "constant_pad_op",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    memory_order=of_first,
+    grad_name="ConstantPadNdBackward0",
+)
 def constant_pad_op(input: Input, pad: _Ints, value: Element):
     """Surround with ``value``; negative padding crops."""
     if 2 * input.ndim < len(pad):
@@ -89,8 +95,14 @@ def _of_border(result: Any, operands: Any, spec: Any, statics: Any) -> None:
         of_first(result, operands, spec, statics)
 
 
-@op("border_pad_op", namespaces=(), method=False, needs="nothing", memory_order=_of_border,
-    grad_name="BorderPadBackward0")  # fmt: skip
+@op(
+    "border_pad_op",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    memory_order=_of_border,
+    grad_name="BorderPadBackward0",
+)
 def border_pad_op(input: Input, pad: _Ints, mode: Str):
     """Surround with reflected, repeated or wrapped values."""
     pads = _pairs(pad, input.ndim)
@@ -202,8 +214,9 @@ def channel_shuffle(input: Input, groups: Int):
             f"{list(input.shape)}"
         )
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of "
-                           f"groups:{groups}")  # fmt: skip
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
     c = input.shape[1]
     if c % groups:
         raise RuntimeError(

@@ -37,9 +37,14 @@ def nms_kept(dets: Input, order: Input, iou_threshold: Static):
 
 @op("roi_align_op", namespaces=(), method=False, grad_name="RoiAlignBackward")
 def roi_align_op(
-    input: Input, rois: Input, spatial_scale: Static, size: Static, most: Static, ratio: Static,
+    input: Input,
+    rois: Input,
+    spatial_scale: Static,
+    size: Static,
+    most: Static,
+    ratio: Static,
     aligned: Static,
-):  # fmt: skip
+):
     """Means of bilinear samples in ``size`` bins of each box.
 
     input: (n, c, h, w); rois: (k, 5) as image, x1, y1, x2, y2. ``ratio`` samples a bin and
@@ -56,8 +61,10 @@ def roi_align_op(
         n = jnp.ceil(step) if ratio <= 0 else jnp.full_like(step, ratio)
         grid = jnp.arange(most, dtype=start.dtype)
         inside = grid < n[:, None]
-        within = jnp.arange(bins, dtype=start.dtype)[None, :, None] * step[:, None, None] + (
-            (grid + 0.5) * (step / jnp.maximum(n, 1))[:, None])[:, None]  # fmt: skip
+        within = (
+            jnp.arange(bins, dtype=start.dtype)[None, :, None] * step[:, None, None]
+            + ((grid + 0.5) * (step / jnp.maximum(n, 1))[:, None])[:, None]
+        )
         at = start[:, None, None] + within
         inside = inside[:, None] & (at >= -1) & (at <= length)
         return jnp.maximum(at, 0), inside, n

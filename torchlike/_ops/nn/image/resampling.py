@@ -161,8 +161,14 @@ def _antialiased(
 # -- interpolate -----------------------------------------------------------------------------------
 
 
-@op("interpolate_op", namespaces=(), method=False, needs="nothing", memory_order=of_first,
-    grad_name="UpsampleBackward0")  # fmt: skip
+@op(
+    "interpolate_op",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    memory_order=of_first,
+    grad_name="UpsampleBackward0",
+)
 def interpolate_op(
     input: Input,
     size: _Ints,
@@ -206,8 +212,9 @@ def interpolate_op(
     if mode == "bicubic" and not antialias and size == spatial and set(factors) - {None, 1.0}:
         x = two_directions(
             lambda x: _resampled(x, size, factors, mode, align_corners, False, in_pixels),
-            lambda x: x, x,
-        )  # fmt: skip
+            lambda x: x,
+            x,
+        )
     else:
         x = _resampled(x, size, factors, mode, align_corners, antialias, in_pixels)
     return x.astype(input.dtype)
@@ -264,10 +271,12 @@ def _per_dimension(value: Any, n: int, input: Tensor, name: str) -> list[Any]:
     if len(value) != n:
         what, format_of = (
             ("output size of", "(N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK)")
-            if name == "size" else
-            ("scale_factor of shape",
-             "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK)")
-        )  # fmt: skip
+            if name == "size"
+            else (
+                "scale_factor of shape",
+                "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK)",
+            )
+        )
         subject = "output" if name == "size" else "scale_factor"
         raise ValueError(
             f"Input and {subject} must have the same number of spatial dimensions, but got input "
@@ -291,8 +300,9 @@ def _length(size: Any) -> int:
 def _factor(factor: Any) -> float:
     """One of the scale factors that ``interpolate`` is given."""
     if isinstance(factor, str):
-        raise TypeError("argument 'scale_factors' must be tuple of floats, but found element of "
-                        "type str")  # fmt: skip
+        raise TypeError(
+            "argument 'scale_factors' must be tuple of floats, but found element of type str"
+        )
     factor = float(factor)
     if not abs(factor) < 2.0**63:
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
@@ -301,10 +311,14 @@ def _factor(factor: Any) -> float:
 
 @composite(namespaces=_F, method=False)
 def interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
     antialias: Any = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Resample the spatial dimensions of (N, C, …) to ``size`` or by ``scale_factor``.
 
     mode: "nearest", "nearest-exact", "area", or "linear" (3-D), "bilinear", "bicubic" (4-D),
@@ -392,8 +406,9 @@ def _reflected(at: Any, low2: int, high2: int) -> jax.Array:
 def _bounded(at: Any, size: int, padding_mode: str, align_corners: bool) -> jax.Array:
     """Positions brought inside, as the padding mode says; the gradient is 0 where clipped."""
     if padding_mode == "reflection":
-        at = _reflected(at, 0, 2 * (size - 1)) if align_corners else _reflected(
-            at, -1, 2 * size - 1)  # fmt: skip
+        at = (
+            _reflected(at, 0, 2 * (size - 1)) if align_corners else _reflected(at, -1, 2 * size - 1)
+        )
     if padding_mode != "zeros":
         at = jnp.where(at <= 0, 0, jnp.where(at >= size - 1, size - 1, at))
     return at
@@ -470,8 +485,13 @@ def _check_grid(x: Any, grid: Any, mode: str) -> None:
         )
 
 
-@op("grid_sample_op", namespaces=(), method=False, grad_name="GridSampler2DBackward0",
-    saved_names={"input": "input"})  # fmt: skip
+@op(
+    "grid_sample_op",
+    namespaces=(),
+    method=False,
+    grad_name="GridSampler2DBackward0",
+    saved_names={"input": "input"},
+)
 def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, align_corners: Bool):
     """Read ``input`` at the normalised positions of ``grid``."""
     _check_grid(input, grid, mode)
@@ -518,9 +538,12 @@ def _corners(align_corners: bool | None) -> bool:
 
 @composite(namespaces=_F, method=False)
 def grid_sample(
-    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
     align_corners: bool | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Read (N, C, H, W) at positions (N, H', W', 2) in [-1, 1], x first (also 5-D).
 
     mode: "bilinear", "nearest" or "bicubic" (4-D only); padding_mode: "zeros", "border" or
@@ -540,8 +563,13 @@ def grid_sample(
     return grid_sample_op(input, grid, mode, padding_mode, align_corners)
 
 
-@op("affine_grid_op", namespaces=(), method=False, needs="nothing",
-    grad_name="AffineGridGeneratorBackward0")  # fmt: skip
+@op(
+    "affine_grid_op",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    grad_name="AffineGridGeneratorBackward0",
+)
 def affine_grid_op(theta: Input, size: _Ints, align_corners: Bool):
     """Positions (N, …, n) that affine maps (N, n, n + 1) send the unit grid to."""
     spatial = size[2:]

@@ -84,8 +84,9 @@ def _likelihoods(
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(4, 5))
-def _losses(log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: int,
-            zero_infinity: bool) -> jax.Array:  # fmt: skip
+def _losses(
+    log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool
+) -> jax.Array:
     loss = _likelihoods(log_probs, targets, lengths, target_lengths, blank)
     return jnp.where(jnp.isinf(loss), 0, loss) if zero_infinity else loss
 
@@ -104,8 +105,9 @@ def _losses_jvp(blank: int, zero_infinity: bool, primals: Any, tangents: Any) ->
     counts, loss = jax.grad(total, has_aux=True)(log_probs)
     live = jnp.arange(log_probs.shape[0])[:, None, None] < lengths[:, None]
     infinite = jnp.isinf(loss)
-    slope = jnp.where(infinite[:, None], 0 if zero_infinity else jnp.nan,
-                      jnp.exp(log_probs) + counts)  # fmt: skip
+    slope = jnp.where(
+        infinite[:, None], 0 if zero_infinity else jnp.nan, jnp.exp(log_probs) + counts
+    )
     slope = jnp.where(live, slope, 0)
     if zero_infinity:
         loss = jnp.where(infinite, 0, loss)
@@ -115,11 +117,14 @@ def _losses_jvp(blank: int, zero_infinity: bool, primals: Any, tangents: Any) ->
 _WHILE = " (while checking arguments for ctc_loss_cpu)"
 
 
-def _check(log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: int,
-           zero_infinity: bool) -> None:  # fmt: skip
+def _check(
+    log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool
+) -> None:
     steps = log_probs.shape[0]
-    for name, values, most in (("input_lengths", lengths, steps), ("target_lengths",
-                               target_lengths, None)):  # fmt: skip
+    for name, values, most in (
+        ("input_lengths", lengths, steps),
+        ("target_lengths", target_lengths, None),
+    ):
         values = values_of(values)
         if most is not None:
             words = f"Expected {name} to have value at most {most}, but got value {{0}}{_WHILE}"
@@ -128,10 +133,22 @@ def _check(log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blan
         refuse_where(values < 0, RuntimeError, words, values)
 
 
-@op("ctc_loss_op", namespaces=(), method=False, residuals=True, grad_name="CtcLossBackward0",
-    check=_check)  # fmt: skip
-def ctc_loss_op(log_probs: Input, targets: Input, lengths: Input, target_lengths: Input,
-                blank: Int, zero_infinity: Bool):  # fmt: skip
+@op(
+    "ctc_loss_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="CtcLossBackward0",
+    check=_check,
+)
+def ctc_loss_op(
+    log_probs: Input,
+    targets: Input,
+    lengths: Input,
+    target_lengths: Input,
+    blank: Int,
+    zero_infinity: Bool,
+):
     """The negative log likelihood of each sample; targets padded."""
     if log_probs.dtype not in (np.float32, np.float64):
         raise NotImplementedError(
@@ -174,9 +191,14 @@ def _padded(targets: Any, lengths: Any) -> Tensor:
 
 @composite(method=False)
 def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: int = 0, zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: int = 0,
+    zero_infinity: bool = False,
+) -> Tensor:
     """``nn.functional.ctc_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
     batched = log_probs.dim() == 3
     if log_probs.dim() not in (2, 3):
@@ -219,9 +241,14 @@ def ctc_loss(
 
 @composite("ctc_loss", namespaces=("nn.functional",), method=False)
 def functional_ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: str = "mean", zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
     """The CTC loss of log-probabilities (T, N, C) or (T, C): () or, with "none", (N,).
 
     targets: (N, S), or all labels one after the other; input_lengths, target_lengths: (N,), tensors
@@ -236,5 +263,12 @@ def functional_ctc_loss(
     require_tensor(log_probs, "ctc_loss", "log_probs")
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
-                    _REDUCTIONS[reduction], zero_infinity)  # fmt: skip
+    return ctc_loss(
+        log_probs,
+        targets,
+        input_lengths,
+        target_lengths,
+        blank,
+        _REDUCTIONS[reduction],
+        zero_infinity,
+    )

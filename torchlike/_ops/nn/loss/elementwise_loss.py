@@ -47,8 +47,7 @@ def _weighted(loss: Any, weight: Any, reduction: str) -> jax.Array:
     return total / jnp.sum(weight) if reduction == "mean" else total
 
 
-@op("mse_loss_op", namespaces=(), method=False, memory_order=of_loop,
-    grad_name="MseLossBackward0")  # fmt: skip
+@op("mse_loss_op", namespaces=(), method=False, memory_order=of_loop, grad_name="MseLossBackward0")
 def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """``(input - target) ** 2``."""
     x, y = promoted(input, target)
@@ -56,8 +55,7 @@ def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     return _weighted((x - y) * (x - y), weight, reduction)
 
 
-@op("l1_loss_op", namespaces=(), method=False, memory_order=of_loop,
-    grad_name="MeanBackward0")  # fmt: skip
+@op("l1_loss_op", namespaces=(), method=False, memory_order=of_loop, grad_name="MeanBackward0")
 def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """``|input - target|``."""
     x, y = promoted(input, target)
@@ -69,8 +67,13 @@ def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     return sum_op.spec.fn(distance) if reduction == "sum" else reduced(distance, reduction)  # type: ignore[attr-defined]
 
 
-@op("smooth_l1_loss_op", namespaces=(), method=False, memory_order=of_loop,
-    grad_name="SmoothL1LossBackward0")  # fmt: skip
+@op(
+    "smooth_l1_loss_op",
+    namespaces=(),
+    method=False,
+    memory_order=of_loop,
+    grad_name="SmoothL1LossBackward0",
+)
 def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     """Squared below ``beta``, linear above (Girshick 2015)."""
     if not beta >= 0:  # NaN, too
@@ -86,8 +89,13 @@ def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     return reduced(loss, reduction)
 
 
-@op("huber_loss_op", namespaces=(), method=False, memory_order=of_loop,
-    grad_name="HuberLossBackward0")  # fmt: skip
+@op(
+    "huber_loss_op",
+    namespaces=(),
+    method=False,
+    memory_order=of_loop,
+    grad_name="HuberLossBackward0",
+)
 def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str, delta: Float):
     """Squared up to ``delta``, linear above (Huber 1964)."""
     if not delta > 0:  # NaN, too
@@ -113,9 +121,13 @@ def _check_weights(input: Tensor, weight: Tensor | None) -> None:
 
 @composite(namespaces=_F, method=False)
 def mse_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-    reduction: str = "mean", weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """The squared difference; with ``weight`` the mean is weighted."""
     _warn_about_sizes(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
@@ -125,9 +137,13 @@ def mse_loss(
 
 @composite(namespaces=_F, method=False)
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-    reduction: str = "mean", weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """The absolute difference; with ``weight`` the mean is weighted."""
     _warn_about_sizes(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
@@ -137,9 +153,13 @@ def l1_loss(
 
 @composite(namespaces=_F, method=False)
 def smooth_l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-    reduction: str = "mean", beta: float = 1.0,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """``0.5 d² / beta`` where ``|d| < beta``, else ``|d| - 0.5 beta``."""
     _warn_about_sizes(input, target)
     return smooth_l1_loss_op(input, target, reduction_of(size_average, reduce, reduction), beta)
@@ -147,9 +167,12 @@ def smooth_l1_loss(
 
 @composite(namespaces=_F, method=False)
 def huber_loss(
-    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
     weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``0.5 d²`` where ``|d| <= delta``, else ``delta (|d| - 0.5 delta)``."""
     _warn_about_sizes(input, target)
     _check_weights(input, weight)
@@ -182,9 +205,14 @@ def _check_probabilities(input: Any, target: Any, *rest: Any) -> None:
             refuse_where(outside, RuntimeError, f"all elements of {name} should be between 0 and 1")
 
 
-@op("binary_cross_entropy_op", namespaces=(), method=False, check=_check_probabilities,
+@op(
+    "binary_cross_entropy_op",
+    namespaces=(),
+    method=False,
+    check=_check_probabilities,
     memory_order=of_loop,
-    grad_name="BinaryCrossEntropyBackward0")  # fmt: skip
+    grad_name="BinaryCrossEntropyBackward0",
+)
 def binary_cross_entropy_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """Cross entropy of probabilities."""
     if target.dtype != input.dtype:
@@ -198,9 +226,13 @@ def binary_cross_entropy_op(input: Input, target: Input, weight: OptInput, reduc
 
 @composite(namespaces=_F, method=False)
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """``-(t log x + (1 - t) log(1 - x))`` for probabilities x.
 
     ValueError for different sizes, RuntimeError for values outside [0, 1] (not inside jit).
@@ -215,8 +247,13 @@ def binary_cross_entropy(
     return binary_cross_entropy_op(input, target, weight, reduction)
 
 
-@op("binary_cross_entropy_with_logits_op", namespaces=(), method=False, memory_order=of_loop,
-    grad_name="BinaryCrossEntropyWithLogitsBackward0")  # fmt: skip
+@op(
+    "binary_cross_entropy_with_logits_op",
+    namespaces=(),
+    method=False,
+    memory_order=of_loop,
+    grad_name="BinaryCrossEntropyWithLogitsBackward0",
+)
 def bce_with_logits_op(
     input: Input, target: Input, weight: OptInput, pos_weight: OptInput, reduction: Str
 ):
@@ -235,9 +272,14 @@ def bce_with_logits_op(
 
 @composite(namespaces=_F, method=False)
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean", pos_weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """Binary cross entropy of ``sigmoid(input)``; ``pos_weight`` multiplies the positive part.
 
     ValueError for different sizes.
@@ -254,8 +296,7 @@ def binary_cross_entropy_with_logits(
 # -- likelihoods and divergences -------------------------------------------------------------------
 
 
-@op("kl_div_op", namespaces=(), method=False, memory_order=of_loop,
-    grad_name="KlDivBackward0")  # fmt: skip
+@op("kl_div_op", namespaces=(), method=False, memory_order=of_loop, grad_name="KlDivBackward0")
 @real_only("kl_div: Complex inputs not supported.", RuntimeError)
 def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
     """``target * (log(target) - input)``."""
@@ -273,9 +314,13 @@ def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
 
 @composite(namespaces=_F, method=False)
 def kl_div(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-    reduction: str = "mean", log_target: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: Any = False,
+) -> Tensor:
     """The Kullback-Leibler divergence of log probabilities ``input`` from ``target``.
 
     ``reduction="batchmean"`` is the mathematical definition. ``log_target``: target is logarithms.
@@ -311,9 +356,15 @@ def poisson_nll_loss_op(
 
 @composite(namespaces=_F, method=False)
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: Any = True, full: Any = False,
-    size_average: Any = None, eps: float = 1e-08, reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    log_input: Any = True,
+    full: Any = False,
+    size_average: Any = None,
+    eps: float = 1e-08,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """``exp(input) - target * input`` (``log_input``), or ``input - target * log(input + eps)``."""
     reduction = reduction_of(size_average, reduce, reduction)
     _check_reduction(reduction)
@@ -324,8 +375,13 @@ def _check_variance(input: Any, target: Any, var: Any, *rest: Any) -> None:
     refuse_where(values_of(var) < 0, ValueError, "var has negative entry/entries")
 
 
-@op("gaussian_nll_loss_op", namespaces=(), method=False, check=_check_variance,
-    grad_name="MeanBackward0")  # fmt: skip
+@op(
+    "gaussian_nll_loss_op",
+    namespaces=(),
+    method=False,
+    check=_check_variance,
+    grad_name="MeanBackward0",
+)
 def gaussian_nll_loss_op(
     input: Input, target: Input, var: Operand, full: Bool, eps: OwnFloat, reduction: Str
 ):
@@ -342,9 +398,13 @@ def gaussian_nll_loss_op(
 
 @composite(namespaces=_F, method=False)
 def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Any, full: Any = False, eps: float = 1e-06,
+    input: Tensor,
+    target: Tensor,
+    var: Any,
+    full: Any = False,
+    eps: float = 1e-06,
     reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Gaussian negative log likelihood. var: the input's size, or without (or with 1 for) the last
     dimension, or a number. ValueError for another size or a negative value."""
     if isinstance(var, Tensor):

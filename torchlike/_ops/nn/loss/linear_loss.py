@@ -37,10 +37,17 @@ def _check(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
 
 @composite(namespaces=("nn.functional",), method=False)
 def linear_cross_entropy(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
-    label_smoothing: float = 0.0, options: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
     """``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
 
     input (in_features) or (N, in_features); linear_weight (C, *D, in_features), with D the
@@ -60,6 +67,10 @@ def linear_cross_entropy(
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = _linear(input, rows, bias).reshape(shape)
     return cross_entropy(
-        logits, target, weight, reduction=reduction, label_smoothing=label_smoothing,
+        logits,
+        target,
+        weight,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
         ignore_index=-100 if ignore_index is None else ignore_index,
-    )  # fmt: skip
+    )

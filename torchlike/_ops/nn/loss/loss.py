@@ -113,9 +113,13 @@ def _class_weights(weight: Any, dim: int, ndim: int) -> jax.Array:
 
 
 def _nll(
-    log_probabilities: Any, target: Any, weight: Any, ignore_index: int, reduction: str,
+    log_probabilities: Any,
+    target: Any,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
     smoothing: float,
-) -> jax.Array:  # fmt: skip
+) -> jax.Array:
     """Negative log likelihood of the target classes, in a wide dtype."""
     logp = log_probabilities
     dim = 0 if logp.ndim == 1 else 1
@@ -139,9 +143,14 @@ def _nll(
     return jnp.sum(loss) / jnp.sum(jnp.where(kept, of_target, 0))
 
 
-@op("nll_loss_op", namespaces=(), method=False, check=_check_targets,
+@op(
+    "nll_loss_op",
+    namespaces=(),
+    method=False,
+    check=_check_targets,
     needs={"input": ["target", "weight"], "weight": ["input", "target", "weight"]},
-    grad_name="NllLossBackward0")  # fmt: skip
+    grad_name="NllLossBackward0",
+)
 def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str):
     """``-input[target]`` of log probabilities, weighted and reduced."""
     _check_shapes(input, target)
@@ -150,12 +159,22 @@ def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int
     return _nll(_wide(input), target, weight, ignore_index, reduction, 0.0).astype(input.dtype)
 
 
-@op("cross_entropy_op", namespaces=(), method=False, check=_check_targets, residuals=True,
-    grad_name="NllLossBackward0")  # fmt: skip
+@op(
+    "cross_entropy_op",
+    namespaces=(),
+    method=False,
+    check=_check_targets,
+    residuals=True,
+    grad_name="NllLossBackward0",
+)
 def cross_entropy_op(
-    input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str,
+    input: Input,
+    target: Input,
+    weight: OptInput,
+    ignore_index: Int,
+    reduction: Str,
     label_smoothing: Float,
-):  # fmt: skip
+):
     """Cross entropy of logits with class indices."""
     _check_dimensions(input)
     if input.shape == target.shape and input.ndim != 1:
@@ -164,8 +183,9 @@ def cross_entropy_op(
             f"{scalar_type_of(target)}"
         )
     label_smoothing = _smoothing(label_smoothing)
-    floats_only(input, "log_softmax_lastdim_kernel_impl" if input.ndim < 3 else
-                "log_softmax_kernel_impl")  # fmt: skip
+    floats_only(
+        input, "log_softmax_lastdim_kernel_impl" if input.ndim < 3 else "log_softmax_kernel_impl"
+    )
     _check_shapes(input, target)
     dim = 0 if input.ndim == 1 else 1
     _check_weight(weight, input.shape[dim], input)
@@ -188,12 +208,21 @@ def _smoothing(label_smoothing: float) -> float:
 # -- class probabilities ---------------------------------------------------------------------------
 
 
-@op("cross_entropy_probabilities", namespaces=(), method=False, residuals=True,
-    grad_name="DivBackward1")  # fmt: skip
+@op(
+    "cross_entropy_probabilities",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="DivBackward1",
+)
 def cross_entropy_probabilities(
-    input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str,
+    input: Input,
+    target: Input,
+    weight: OptInput,
+    ignore_index: Int,
+    reduction: Str,
     label_smoothing: Float,
-):  # fmt: skip
+):
     """Cross entropy of logits with class probabilities of the same shape."""
     _check_dimensions(input)
     if ignore_index >= 0:
@@ -222,10 +251,15 @@ def cross_entropy_probabilities(
 
 @composite(namespaces=_F, method=False)
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-    ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Cross entropy of logits (N, C, …) or (C,) with targets: int64 classes (N, …), or
     probabilities of the input's shape.
 
@@ -243,9 +277,14 @@ def cross_entropy(
 
 @composite(namespaces=_F, method=False)
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-    ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """``-input[target]`` for log probabilities (N, C, …) or (C,) and int64 classes (N, …).
 
     IndexError for a class out of range (NaN inside jit).

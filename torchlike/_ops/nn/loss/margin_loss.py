@@ -44,9 +44,14 @@ def margin_ranking_loss_op(
 
 @composite(namespaces=_F, method=False)
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Whether ``input1`` ranks above ``input2`` (target 1) or below (-1), by ``margin``."""
     reduction = reduction_of(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
@@ -69,9 +74,13 @@ def hinge_embedding_loss_op(input: Input, target: Input, margin: FloatBound, red
 
 @composite(namespaces=_F, method=False)
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Distances pulled to 0 (target 1) or pushed beyond ``margin`` (-1)."""
     reduction = reduction_of(size_average, reduce, reduction)
     return hinge_embedding_loss_op(input, target, margin, reduction)
@@ -103,9 +112,14 @@ def cosine_embedding_loss_op(
 
 @composite(namespaces=_F, method=False)
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Pairs (N, D) made similar (target 1) or dissimilar (-1) in angle."""
     reduction = reduction_of(size_average, reduce, reduction)
     return cosine_embedding_loss_op(input1, input2, target, margin, reduction)
@@ -113,9 +127,15 @@ def cosine_embedding_loss(
 
 @op("triplet_margin_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
 def triplet_margin_loss_op(
-    anchor: Input, positive: Input, negative: Input, margin: Float, p: Float, eps: Float,
-    swap: Bool, reduction: Str,
-):  # fmt: skip
+    anchor: Input,
+    positive: Input,
+    negative: Input,
+    margin: Float,
+    p: Float,
+    eps: Float,
+    swap: Bool,
+    reduction: Str,
+):
     """``max(0, d(a, p) - d(a, n) + margin)``."""
     sizes = (anchor.ndim, positive.ndim, negative.ndim)
     if len(set(sizes)) > 1:
@@ -134,10 +154,17 @@ def triplet_margin_loss_op(
 
 @composite(namespaces=_F, method=False)
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
-    eps: float = 1e-06, swap: Any = False, size_average: Any = None, reduce: Any = None,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-06,
+    swap: Any = False,
+    size_average: Any = None,
+    reduce: Any = None,
     reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The anchor closer to the positive than to the negative by ``margin``; ``swap`` also uses the
     distance between positive and negative (Balntas et al. 2016). ValueError for margin <= 0."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -148,10 +175,15 @@ def triplet_margin_loss(
 
 @composite(namespaces=_F, method=False)
 def triplet_margin_with_distance_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, *,
-    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
-    swap: Any = False, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: Any = False,
+    reduction: str = "mean",
+) -> Tensor:
     """``triplet_margin_loss`` with any distance (the Euclidean one by default)."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -174,9 +206,12 @@ def soft_margin_loss_op(input: Input, target: Input, reduction: Str):
 
 @composite(namespaces=_F, method=False)
 def soft_margin_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
     reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Logistic loss for targets 1 and -1."""
     return soft_margin_loss_op(input, target, reduction_of(size_average, reduce, reduction))
 
@@ -199,8 +234,13 @@ def _check_classes(input: Any, target: Any, *rest: Any) -> None:
     refuse_outside(target, 0, classes, RuntimeError, "target out of range")
 
 
-@op("multi_margin_loss_op", namespaces=(), method=False, check=_check_classes,
-    grad_name="MultiMarginLossBackward0")  # fmt: skip
+@op(
+    "multi_margin_loss_op",
+    namespaces=(),
+    method=False,
+    check=_check_classes,
+    grad_name="MultiMarginLossBackward0",
+)
 def multi_margin_loss_op(
     input: Input, target: Input, weight: OptInput, p: Int, margin: OwnFloat, reduction: Str
 ):
@@ -238,9 +278,15 @@ def multi_margin_loss_op(
 
 @composite(namespaces=_F, method=False)
 def multi_margin_loss(
-    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
-    size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The multi-class hinge loss of scores (N, C) or (C,) with classes (N,), (1,) or ().
 
     Unreduced, it has the shape of ``target``. RuntimeError for classes of another shape.
@@ -258,8 +304,13 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     refuse_outside(target, -1, classes, RuntimeError, "argument #2 'target' is out of range")
 
 
-@op("multilabel_margin_loss_op", namespaces=(), method=False, check=_check_labels,
-    grad_name="MultilabelMarginLossBackward0")  # fmt: skip
+@op(
+    "multilabel_margin_loss_op",
+    namespaces=(),
+    method=False,
+    check=_check_labels,
+    grad_name="MultilabelMarginLossBackward0",
+)
 def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
     """``sum(max(0, 1 - (x[y[j]] - x[i]))) / C`` over labels j and non-labels i."""
     _check_scores(input)
@@ -283,9 +334,12 @@ def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
 
 @composite(namespaces=_F, method=False)
 def multilabel_margin_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
     reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The multi-label hinge loss of scores (N, C); each row of targets lists labels, then -1."""
     reduction = reduction_of(size_average, reduce, reduction)
     return multilabel_margin_loss_op(input, target, reduction)
@@ -307,9 +361,13 @@ def multilabel_soft_margin_loss_op(input: Input, target: Input, weight: OptInput
 
 @composite(namespaces=_F, method=False)
 def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """One-versus-all logistic loss of scores (N, C) with targets 0 or 1."""
     reduction = reduction_of(size_average, reduce, reduction)
     return multilabel_soft_margin_loss_op(input, target, weight, reduction)

@@ -94,9 +94,11 @@ def _check_channels(x: Any, *named: tuple[str, Any]) -> int:
 
 def _check_mixed(x: Any, *parameters: Any) -> None:
     for p in parameters:
-        if p is not None and p.dtype != x.dtype and not (
-            x.dtype.itemsize < 4 and p.dtype == np.float32
-        ):  # fmt: skip
+        if (
+            p is not None
+            and p.dtype != x.dtype
+            and not (x.dtype.itemsize < 4 and p.dtype == np.float32)
+        ):
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
@@ -117,12 +119,25 @@ def _of_batch(result: Any, operands: Any, spec: Any, statics: Any) -> None:
         of_first(result, operands, spec, statics)
 
 
-@op("batch_norm_train", namespaces=(), method=False, residuals=True, memory_order=_of_batch,
-    grad_name="NativeBatchNormBackward0", saved_names={"input": "input"})  # fmt: skip
+@op(
+    "batch_norm_train",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    memory_order=_of_batch,
+    grad_name="NativeBatchNormBackward0",
+    saved_names={"input": "input"},
+)
 def batch_norm_train(
-    input: Input, running_mean: OptInput, running_var: OptInput, weight: OptInput, bias: OptInput,
-    momentum: Scalar, eps: Float, by_last: Bool = False,
-):  # fmt: skip
+    input: Input,
+    running_mean: OptInput,
+    running_var: OptInput,
+    weight: OptInput,
+    bias: OptInput,
+    momentum: Scalar,
+    eps: Float,
+    by_last: Bool = False,
+):
     """Normalise each channel by its batch; gives the output and the new running statistics.
 
     ``by_last``: computed with the channels as the last axis; see ``_fits_convolutions``.
@@ -158,9 +173,11 @@ def _fits_convolutions(input: Tensor) -> bool:
     of (32, 64, 28, 28) 14 instead of 6.8 ms.
     """
     return (
-        modes.current.capture is not None and input.dim() > 2 and input.shape[0] > 1
+        modes.current.capture is not None
+        and input.dim() > 2
+        and input.shape[0] > 1
         and targets.is_xla_cpu()
-    )  # fmt: skip
+    )
 
 
 def _blend(old: Any, new: Any, momentum: Any) -> jax.Array:
@@ -168,12 +185,22 @@ def _blend(old: Any, new: Any, momentum: Any) -> jax.Array:
     return lax.stop_gradient(((1 - m) * old + m * new).astype(old.dtype))
 
 
-@op("batch_norm_eval", namespaces=(), method=False, memory_order=_of_batch,
-    grad_name="NativeBatchNormBackward0", saved_names={"input": "input"})  # fmt: skip
+@op(
+    "batch_norm_eval",
+    namespaces=(),
+    method=False,
+    memory_order=_of_batch,
+    grad_name="NativeBatchNormBackward0",
+    saved_names={"input": "input"},
+)
 def batch_norm_eval(
-    input: Input, running_mean: Input, running_var: Input, weight: OptInput, bias: OptInput,
+    input: Input,
+    running_mean: Input,
+    running_var: Input,
+    weight: OptInput,
+    bias: OptInput,
     eps: Float,
-):  # fmt: skip
+):
     """Normalise each channel by its running statistics."""
     channels = _checked_channels(input, running_mean, running_var, weight, bias)
     shape = (1, channels) + (1,) * (input.ndim - 2) if input.ndim > 1 else (channels,)
@@ -183,9 +210,16 @@ def batch_norm_eval(
 
 
 def _batch_norm(
-    input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any,
-    momentum: Any, eps: float, moves_them: Any = True,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    training: Any,
+    momentum: Any,
+    eps: float,
+    moves_them: Any = True,
+) -> Tensor:
     if input.dim() < 2:
         if input.numel():
             errors.wrap_dim(1, input.dim())
@@ -202,9 +236,15 @@ def _batch_norm(
     saving.finishing = moves_them and running_mean is not None
     try:
         results = batch_norm_train(
-            input, mean, var, weight, bias,
-            0.0 if momentum is None else momentum, eps, _fits_convolutions(input),
-        )  # fmt: skip
+            input,
+            mean,
+            var,
+            weight,
+            bias,
+            0.0 if momentum is None else momentum,
+            eps,
+            _fits_convolutions(input),
+        )
     finally:
         saving.finishing = False
     if running_mean is not None:
@@ -226,9 +266,15 @@ def _check_batch_size(size: Any) -> None:
 
 @composite("batch_norm", namespaces=_F, method=False)
 def batch_norm(
-    input: Tensor, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
-    training: Any = False, momentum: float = 0.1, eps: float = 1e-05,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: Any = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
     """Normalise each channel of (N, C, …) (Ioffe & Szegedy 2015).
 
     With ``training`` by the batch's mean and biased variance, and the running statistics are moved
@@ -248,9 +294,16 @@ def batch_norm(
 
 @composite("batch_norm", method=False)
 def batch_norm_toplevel(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any,
-    momentum: float, eps: float, cudnn_enabled: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: Any,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: Any = False,
+) -> Tensor:
     """``nn.functional.batch_norm`` with torch.batch_norm's order of arguments."""
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
@@ -259,9 +312,15 @@ def batch_norm_toplevel(
 
 
 def _instance_norm(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
-    use_input_stats: Any, momentum: float, eps: float,
-) -> Any:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: Any,
+    momentum: float,
+    eps: float,
+) -> Any:
     """Batch norm of (1, N * C, …), the statistics of a channel averaged over the batch."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
@@ -275,9 +334,16 @@ def _instance_norm(
 
     mean, var = repeated(running_mean), repeated(running_var)
     out = _batch_norm(
-        flat, mean, var, repeated(weight), repeated(bias), use_input_stats, momentum, eps,
+        flat,
+        mean,
+        var,
+        repeated(weight),
+        repeated(bias),
+        use_input_stats,
+        momentum,
+        eps,
         moves_them=False,
-    )  # fmt: skip
+    )
     if use_input_stats and running_mean is not None:
         for statistic, moved in ((running_mean, mean), (running_var, var)):
             averaged = moved.view(size[0], size[1]).mean(0)
@@ -287,9 +353,15 @@ def _instance_norm(
 
 @composite("instance_norm", namespaces=_F, method=False)
 def instance_norm(
-    input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
-    bias: Any = None, use_input_stats: Any = True, momentum: float = 0.1, eps: float = 1e-05,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: Any = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
     """Normalise each channel of each instance of (N, C, …) (Ulyanov et al. 2016).
 
     ValueError when an instance has one spatial element only.
@@ -305,9 +377,16 @@ def instance_norm(
 
 @composite("instance_norm", method=False)
 def instance_norm_toplevel(
-    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
-    use_input_stats: Any, momentum: float, eps: float, cudnn_enabled: Any = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: Any,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: Any = False,
+) -> Tensor:
     """``nn.functional.instance_norm`` with torch.instance_norm's order of arguments."""
     return _instance_norm(
         input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
@@ -341,17 +420,29 @@ def _check_normalized(
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
-@op("layer_norm_op", namespaces=(), method=False, grad_name="NativeLayerNormBackward0",
-    saved_names={"input": "input"})  # fmt: skip
-def layer_norm_op(input: Input, normalized_shape: _Ints, weight: OptInput = None,
-                  bias: OptInput = None, eps: Float = 1e-05):  # fmt: skip
+@op(
+    "layer_norm_op",
+    namespaces=(),
+    method=False,
+    grad_name="NativeLayerNormBackward0",
+    saved_names={"input": "input"},
+)
+def layer_norm_op(
+    input: Input,
+    normalized_shape: _Ints,
+    weight: OptInput = None,
+    bias: OptInput = None,
+    eps: Float = 1e-05,
+):
     """``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions."""
     over = _check_normalized(input, normalized_shape, weight, bias, ", ")
     floats_only(input, "LayerNormKernelImpl")
     for p in (weight, bias):
-        if p is not None and p.dtype != input.dtype and not (
-            input.dtype.itemsize < 4 and p.dtype == np.float32
-        ):  # fmt: skip
+        if (
+            p is not None
+            and p.dtype != input.dtype
+            and not (input.dtype.itemsize < 4 and p.dtype == np.float32)
+        ):
             raise RuntimeError(
                 "mixed dtype (CPU): expect parameter to have scalar type of "
                 f"{scalar_type_of(input)}"
@@ -361,8 +452,9 @@ def layer_norm_op(input: Input, normalized_shape: _Ints, weight: OptInput = None
 
 
 @composite("layer_norm", namespaces=_F, method=False)
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None,
-               eps: float = 1e-05) -> Tensor:  # fmt: skip
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05
+) -> Tensor:
     """Normalise the last dimensions, of shape ``normalized_shape`` (Ba et al. 2016).
 
     weight and bias have that shape. RuntimeError when the shapes do not match.
@@ -372,9 +464,13 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
 
 @composite("layer_norm", method=False)
 def layer_norm_toplevel(
-    input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05,
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-05,
     cudnn_enable: Any = True,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``nn.functional.layer_norm``."""
     return layer_norm_op(input, _int_tuple(normalized_shape, "layer_norm"), weight, bias, eps)
 
@@ -407,10 +503,22 @@ def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps
 # -- group norm ------------------------------------------------------------------------------------
 
 
-@op("group_norm_op", namespaces=(), method=False, residuals=True, memory_order=of_first,
-    grad_name="NativeGroupNormBackward0", saved_names={"input": "input"})  # fmt: skip
-def group_norm_op(input: Input, num_groups: Int, weight: OptInput = None, bias: OptInput = None,
-                  eps: Float = 1e-05):  # fmt: skip
+@op(
+    "group_norm_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    memory_order=of_first,
+    grad_name="NativeGroupNormBackward0",
+    saved_names={"input": "input"},
+)
+def group_norm_op(
+    input: Input,
+    num_groups: Int,
+    weight: OptInput = None,
+    bias: OptInput = None,
+    eps: Float = 1e-05,
+):
     """Normalise groups of channels of each instance."""
     if input.ndim < 2:
         raise RuntimeError(
@@ -440,8 +548,9 @@ def group_norm_op(input: Input, num_groups: Int, weight: OptInput = None, bias: 
 
 
 @composite("group_norm", namespaces=_F, method=False)
-def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None,
-               eps: float = 1e-05) -> Tensor:  # fmt: skip
+def group_norm(
+    input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05
+) -> Tensor:
     """Normalise each of ``num_groups`` groups of channels of (N, C, …) (Wu & He 2018).
 
     ValueError when a group has one value only.
@@ -456,8 +565,14 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
 
 
 @composite("group_norm", method=False)
-def group_norm_toplevel(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None,
-                        eps: float = 1e-05, cudnn_enabled: Any = True) -> Tensor:  # fmt: skip
+def group_norm_toplevel(
+    input: Tensor,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-05,
+    cudnn_enabled: Any = True,
+) -> Tensor:
     """``nn.functional.group_norm``."""
     return group_norm_op(input, num_groups, weight, bias, eps)
 
@@ -465,8 +580,14 @@ def group_norm_toplevel(input: Tensor, num_groups: int, weight: Any = None, bias
 # -- local response norm ---------------------------------------------------------------------------
 
 
-@op("local_response_norm_op", namespaces=(), method=False, residuals=True, memory_order=of_loop,
-    grad_name="DivBackward0")  # fmt: skip
+@op(
+    "local_response_norm_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    memory_order=of_loop,
+    grad_name="DivBackward0",
+)
 def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k: Float):
     """``input / (k + alpha * mean of squares of neighbouring channels) ** beta``."""
     means_only(input, "avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame")
@@ -489,8 +610,9 @@ def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k
 
 
 @composite(namespaces=_F, method=False)
-def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75,
-                        k: float = 1.0) -> Tensor:  # fmt: skip
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
     """Divide by the energy of ``size`` neighbouring channels (Krizhevsky et al. 2012)."""
     if input.dim() < 3:
         raise ValueError(

@@ -64,16 +64,26 @@ def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Arr
     return (g - jnp.exp(y) * total).astype(out.dtype)
 
 
-@op("softmax_op", namespaces=(), method=False, from_output=_softmax_rule,
-    grad_name="SoftmaxBackward0")  # fmt: skip
+@op(
+    "softmax_op",
+    namespaces=(),
+    method=False,
+    from_output=_softmax_rule,
+    grad_name="SoftmaxBackward0",
+)
 def softmax_op(input: Input, dim: Int, dtype: DType = None):
     """``exp(input) / sum(exp(input))`` along ``dim``; the input already has its dtype."""
     x, d = _prepared(input, dim, dtype, "softmax")
     return jax.nn.softmax(_wide(x), d).astype(x.dtype).reshape(input.shape)
 
 
-@op("log_softmax_op", namespaces=(), method=False, from_output=_log_softmax_rule,
-    grad_name="LogSoftmaxBackward0")  # fmt: skip
+@op(
+    "log_softmax_op",
+    namespaces=(),
+    method=False,
+    from_output=_log_softmax_rule,
+    grad_name="LogSoftmaxBackward0",
+)
 def log_softmax_op(input: Input, dim: Int, dtype: DType = None):
     """``log(softmax(input))`` along ``dim``, without overflow."""
     x, d = _prepared(input, dim, dtype, "log_softmax")
@@ -118,10 +128,11 @@ def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> Non
 
 
 _family(
-    "softmax", softmax_op,
+    "softmax",
+    softmax_op,
     """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
     out of range, NotImplementedError for integers without ``dtype``.""",
-)  # fmt: skip
+)
 _family("log_softmax", log_softmax_op, "``log(softmax(input, dim))``, without overflow.")
 _family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``.", toplevel=False)
 
@@ -129,8 +140,14 @@ _family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``
 # -- lengths and similarities ----------------------------------------------------------------------
 
 
-@op("normalize_op", casts_out=True, namespaces=(), method=False, memory_order=of_loop,
-    grad_name="DivBackward0")  # fmt: skip
+@op(
+    "normalize_op",
+    casts_out=True,
+    namespaces=(),
+    method=False,
+    memory_order=of_loop,
+    grad_name="DivBackward0",
+)
 def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
     """``input / max(norm(input), eps)``."""
 
@@ -142,8 +159,9 @@ def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
 
 
 @composite(namespaces=_F, method=False)
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
-              out: Any = None) -> Tensor:  # fmt: skip
+def normalize(
+    input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
+) -> Tensor:
     """Vectors along ``dim`` divided by their p-norm (at least ``eps``).
 
     Differs from PyTorch: a float16 vector of zeros gives zeros. There ``eps`` is rounded to 0 and
@@ -175,8 +193,9 @@ def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1
 
 
 @op(namespaces=("", *_F), method=False)
-def pairwise_distance(x1: Input, x2: Input, p: Float = 2.0, eps: Float = 1e-06,
-                      keepdim: Bool = False):  # fmt: skip
+def pairwise_distance(
+    x1: Input, x2: Input, p: Float = 2.0, eps: Float = 1e-06, keepdim: Bool = False
+):
     """The p-norm of ``x1 - x2 + eps`` along the last dimension, broadcast."""
     a, b = promoted_float(x1, x2)
     difference = a - b + eps

@@ -27,11 +27,14 @@ _Sizes = Annotated[
     Any,
     Kind(
         "int or tuple of ints",
-        lambda v: tuple(None if s is None else int_or_ints(s) for s in v)
-        if isinstance(v, (tuple, list)) else int_or_ints(v),
+        lambda v: (
+            tuple(None if s is None else int_or_ints(s) for s in v)
+            if isinstance(v, (tuple, list))
+            else int_or_ints(v)
+        ),
         optional=True,
     ),
-]  # fmt: skip
+]
 
 
 # -- adaptive --------------------------------------------------------------------------------------
@@ -51,8 +54,11 @@ def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[in
         raise RuntimeError(
             f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(input.shape)}"
         )
-    given = (output_size,) * n if output_size is None or isinstance(output_size, int) else (
-        output_size * n if len(output_size) == 1 else output_size)  # fmt: skip
+    given = (
+        (output_size,) * n
+        if output_size is None or isinstance(output_size, int)
+        else (output_size * n if len(output_size) == 1 else output_size)
+    )
     if len(given) != n:
         raise RuntimeError(f"{name}: output_size must be {n}")
     spatial = input.shape[input.ndim - n :]
@@ -154,12 +160,21 @@ def _register_adaptive(n: int) -> None:
         return _adaptive_max(input, n, output_size)
 
     pure_avg.__doc__ = f"Means over windows that divide (N, C, …) into ``output_size`` ({n} long)."
-    op(avg_name, namespaces=(*toplevel, *_F), method=False, needs="nothing",
-       grad_name=f"AdaptiveAvgPool{n}DBackward0",
-       memory_order=None if n == 3 else rule)(pure_avg)  # fmt: skip
-    indexed = op(f"{max_name}_op", namespaces=(), method=False,
-                 grad_name=f"AdaptiveMaxPool{n}DBackward0",
-                 memory_order=rule)(pure_max)  # fmt: skip
+    op(
+        avg_name,
+        namespaces=(*toplevel, *_F),
+        method=False,
+        needs="nothing",
+        grad_name=f"AdaptiveAvgPool{n}DBackward0",
+        memory_order=None if n == 3 else rule,
+    )(pure_avg)
+    indexed = op(
+        f"{max_name}_op",
+        namespaces=(),
+        method=False,
+        grad_name=f"AdaptiveMaxPool{n}DBackward0",
+        memory_order=rule,
+    )(pure_max)
 
     def functional(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
         values = indexed(input, output_size)
@@ -186,14 +201,23 @@ for _n in (1, 2, 3):
 def _check_places(input: Any, indices: Any, size: tuple[int, ...]) -> None:
     shape = "x".join(map(str, size))
     refuse_outside(
-        indices, 0, math.prod(size), RuntimeError,
+        indices,
+        0,
+        math.prod(size),
+        RuntimeError,
         f"Found an invalid max index: {{0}} (output volumes are of size {shape})",
-    )  # fmt: skip
+    )
 
 
-@op("max_unpool_op", namespaces=(), method=False, check=_check_places,
-    needs={"input": ["indices"]}, memory_order=of_first,
-    grad_name="MaxUnpoolBackward0")  # fmt: skip
+@op(
+    "max_unpool_op",
+    namespaces=(),
+    method=False,
+    check=_check_places,
+    needs={"input": ["indices"]},
+    memory_order=of_first,
+    grad_name="MaxUnpoolBackward0",
+)
 def max_unpool_op(input: Input, indices: Input, size: IntOrInts):
     """Zeros of spatial ``size`` with ``input`` written at flat ``indices`` of each plane."""
     n = len(size)
@@ -227,9 +251,13 @@ def _register_unpool(n: int) -> None:
     name = f"max_unpool{n}d"
 
     def unpool(
-        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
         output_size: Any = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         if indices.dtype.name != "int64":
             raise RuntimeError(
                 "elements in indices should be type int64 but got: "

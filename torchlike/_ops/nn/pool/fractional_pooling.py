@@ -48,9 +48,10 @@ def _check(x: Any, samples: Any, kernel: Any, out: Any, name: str) -> None:
         raise RuntimeError(
             f"{name}(): Expected {n + 1}D or {n + 2}D tensor with non-zero dimensions, but got: "
             f"{list(x.shape)}"
-            if n == 2 else f"{name}_out(): Expected input to have non-zero size for non-batch "
+            if n == 2
+            else f"{name}_out(): Expected input to have non-zero size for non-batch "
             f"dimensions, but got {list(x.shape)}"
-        )  # fmt: skip
+        )
     for letter, size, k, o in zip("THW"[3 - n :], spatial, kernel, out, strict=True):
         if k <= 0 or o < 0:
             raise RuntimeError(f"{name}(): kernel_size must be positive, output_size not negative")
@@ -72,8 +73,13 @@ def _check(x: Any, samples: Any, kernel: Any, out: Any, name: str) -> None:
         )
 
 
-@op("fractional_max_pool_op", namespaces=(), method=False, grad_name="FractionalMaxPoolBackward0",
-    residuals=True)  # fmt: skip
+@op(
+    "fractional_max_pool_op",
+    namespaces=(),
+    method=False,
+    grad_name="FractionalMaxPoolBackward0",
+    residuals=True,
+)
 def fractional_max_pool_op(input: Input, samples: Input, kernel: Shape, out: Shape):
     """The maxima, and where they are in the flattened plane."""
     n = len(kernel)
@@ -118,9 +124,13 @@ def _fractional(n: int) -> Callable[..., Any]:
     name = f"fractional_max_pool{n}d"
 
     def with_indices(
-        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-        return_indices: bool = True, _random_samples: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = True,
+        _random_samples: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
         if output_size is None:
@@ -136,14 +146,20 @@ def _fractional(n: int) -> Callable[..., Any]:
                 batch, input.size(-n - 1), n, dtype=input.dtype, device=input.device
             )
         return fractional_max_pool_op(
-            input, _random_samples, per_dimension(kernel_size, n, name, "kernel_size"),
+            input,
+            _random_samples,
+            per_dimension(kernel_size, n, name, "kernel_size"),
             per_dimension(output_size, n, name, "output_size"),
-        )  # fmt: skip
+        )
 
     def pool(
-        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-        return_indices: bool = False, _random_samples: Tensor | None = None,
-    ) -> Any:  # fmt: skip
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
         found = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
         return found if return_indices else found[0]
 

@@ -84,8 +84,9 @@ def _check_window(
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
     if any(k <= 0 for k in kernel) or any(s < 0 for s in stride):
-        raise RuntimeError("kernel size should be greater than zero, but got "
-                           + _named("k", kernel))  # fmt: skip
+        raise RuntimeError(
+            "kernel size should be greater than zero, but got " + _named("k", kernel)
+        )
     if any(d <= 0 for d in dilation):
         raise RuntimeError(
             "dilation should be greater than zero, but got " + _named("dilation", dilation)
@@ -117,9 +118,15 @@ def _output_size(
 
 
 def _output_sizes(
-    x: Any, n: int, name: str, kernel: Any, stride: Any, padding: Any, dilation: Any,
+    x: Any,
+    n: int,
+    name: str,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
     ceil_mode: bool,
-) -> tuple[int, ...]:  # fmt: skip
+) -> tuple[int, ...]:
     spatial = x.shape[x.ndim - n :]
     out = tuple(
         _output_size(*sizes, ceil_mode)
@@ -235,9 +242,16 @@ def _(kernel: tuple[int, ...], primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _max_pool(
-    input: Any, n: int, name: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-    ceil_mode: bool, with_index: bool,
-) -> Any:  # fmt: skip
+    input: Any,
+    n: int,
+    name: str,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    with_index: bool,
+) -> Any:
     kernel = per_dimension(kernel_size, n, name, "kernel_size")
     stride = stride_of(stride, kernel, n, name)
     padding = per_dimension(padding, n, name, "padding")
@@ -278,19 +292,30 @@ def _of_recorded_row(result: Any, operands: Any, spec: Any, statics: Any) -> Non
 
 def _register_max_pool(n: int) -> None:
     name = f"max_pool{n}d"
-    grad_name = {1: "SqueezeBackward1", 2: "MaxPool2DWithIndicesBackward0",
-                 3: "MaxPool3DWithIndicesBackward0"}[n]  # fmt: skip
+    grad_name = {
+        1: "SqueezeBackward1",
+        2: "MaxPool2DWithIndicesBackward0",
+        3: "MaxPool3DWithIndicesBackward0",
+    }[n]
 
     def pure(
-        input: Input, kernel_size: IntOrInts, stride: _Stride = None, padding: IntOrInts = 0,
-        dilation: IntOrInts = 1, ceil_mode: Bool = False,
-    ):  # fmt: skip
+        input: Input,
+        kernel_size: IntOrInts,
+        stride: _Stride = None,
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        ceil_mode: Bool = False,
+    ):
         return _max_pool(input, n, name, kernel_size, stride, padding, dilation, ceil_mode, False)
 
     def pure_with_indices(
-        input: Input, kernel_size: IntOrInts, stride: _Stride = None, padding: IntOrInts = 0,
-        dilation: IntOrInts = 1, ceil_mode: Bool = False,
-    ):  # fmt: skip
+        input: Input,
+        kernel_size: IntOrInts,
+        stride: _Stride = None,
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        ceil_mode: Bool = False,
+    ):
         return _max_pool(input, n, name, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     pure.__doc__ = f"""The maximum of each window over {n} dimension{"s" if n > 1 else ""}.
@@ -298,33 +323,64 @@ def _register_max_pool(n: int) -> None:
     input: (N, C, …) or (C, …). The gradient goes to the first maximum of a window.
     """
     pure_with_indices.__doc__ = "The maxima, and their flat positions in the input's plane (int64)."
-    plain = op(f"{name}_op", namespaces=(), method=False, grad_name=grad_name,
-               memory_order=_of_recorded_row if n == 1 else of_first)(pure)  # fmt: skip
+    plain = op(
+        f"{name}_op",
+        namespaces=(),
+        method=False,
+        grad_name=grad_name,
+        memory_order=_of_recorded_row if n == 1 else of_first,
+    )(pure)
     top = ("",) if n == 1 else ()
-    indexed = op(f"{name}_with_indices", namespaces=top, method=False, grad_name=grad_name,
-                 memory_order=of_first_row if n == 1 else of_first)(pure_with_indices)  # fmt: skip
+    indexed = op(
+        f"{name}_with_indices",
+        namespaces=top,
+        method=False,
+        grad_name=grad_name,
+        memory_order=of_first_row if n == 1 else of_first,
+    )(pure_with_indices)
+    _register_max_pool_calls(name, plain, indexed, pure.__doc__, pure_with_indices.__doc__)
+
+
+def _register_max_pool_calls(
+    name: str, plain: Any, indexed: Any, text: str, text_with_indices: str
+) -> None:
+    """Register the ways in which PyTorch calls the two ops, each with its text."""
 
     def toplevel(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
         ceil_mode: bool = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     def with_indices(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: bool = False, return_indices: bool = False,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:
         return indexed(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     def functional(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: bool = False, return_indices: bool = False,
-    ) -> Any:  # fmt: skip
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
         chosen = indexed if return_indices else plain
         return chosen(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    toplevel.__doc__ = functional.__doc__ = pure.__doc__
-    with_indices.__doc__ = pure_with_indices.__doc__
+    toplevel.__doc__ = functional.__doc__ = text
+    with_indices.__doc__ = text_with_indices
     composite(name, method=False)(toplevel)
     composite(name, namespaces=_F, method=False)(functional)
     composite(f"{name}_with_indices", namespaces=_F, method=False)(with_indices)
@@ -362,9 +418,15 @@ def means_only(x: Any, kernel: str) -> None:
 
 
 def _avg_pool(
-    input: Any, n: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
-    count_include_pad: bool, divisor: int | None,
-) -> jax.Array:  # fmt: skip
+    input: Any,
+    n: int,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> jax.Array:
     name = f"avg_pool{n}d"
     kernel = per_dimension(kernel_size, n, name, "kernel_size")
     stride = stride_of(stride, kernel, n, name)
@@ -391,31 +453,55 @@ def _avg_pool(
 
 
 @op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first_row)
-def avg_pool1d(input: Input, kernel_size: IntOrInts, stride: _Stride = None,
-               padding: IntOrInts = 0, ceil_mode: Bool = False,
-               count_include_pad: Bool = True):  # fmt: skip
+def avg_pool1d(
+    input: Input,
+    kernel_size: IntOrInts,
+    stride: _Stride = None,
+    padding: IntOrInts = 0,
+    ceil_mode: Bool = False,
+    count_include_pad: Bool = True,
+):
     """The mean of each window of (N, C, L) or (C, L)."""
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op(namespaces=_F, method=False, needs="nothing", grad_name="AvgPool2DBackward0",
-    memory_order=of_first)  # fmt: skip
-def avg_pool2d(input: Input, kernel_size: IntOrInts, stride: _Stride = None,
-               padding: IntOrInts = 0, ceil_mode: Bool = False, count_include_pad: Bool = True,
-               divisor_override: OptInt = None):  # fmt: skip
+@op(
+    namespaces=_F,
+    method=False,
+    needs="nothing",
+    grad_name="AvgPool2DBackward0",
+    memory_order=of_first,
+)
+def avg_pool2d(
+    input: Input,
+    kernel_size: IntOrInts,
+    stride: _Stride = None,
+    padding: IntOrInts = 0,
+    ceil_mode: Bool = False,
+    count_include_pad: Bool = True,
+    divisor_override: OptInt = None,
+):
     """The mean of each window of (N, C, H, W) or (C, H, W); ``divisor_override`` divides instead
     of the window's count."""
-    return _avg_pool(input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                     divisor_override)  # fmt: skip
+    return _avg_pool(
+        input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 @op(namespaces=_F, method=False, needs="nothing", grad_name="AvgPool3DBackward0")
-def avg_pool3d(input: Input, kernel_size: IntOrInts, stride: _Stride = None,
-               padding: IntOrInts = 0, ceil_mode: Bool = False, count_include_pad: Bool = True,
-               divisor_override: OptInt = None):  # fmt: skip
+def avg_pool3d(
+    input: Input,
+    kernel_size: IntOrInts,
+    stride: _Stride = None,
+    padding: IntOrInts = 0,
+    ceil_mode: Bool = False,
+    count_include_pad: Bool = True,
+    divisor_override: OptInt = None,
+):
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
-    return _avg_pool(input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                     divisor_override)  # fmt: skip
+    return _avg_pool(
+        input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 def _register_lp_pool(n: int) -> None:
@@ -423,9 +509,12 @@ def _register_lp_pool(n: int) -> None:
     avg = (avg_pool1d, avg_pool2d, avg_pool3d)[n - 1]
 
     def lp_pool(
-        input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
+        input: Tensor,
+        norm_type: float,
+        kernel_size: Any,
+        stride: Any = None,
         ceil_mode: Any = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         require_tensor(input, name)
         sizes = per_dimension(int_or_ints(kernel_size), n, name, "kernel_size")
         powers = avg(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)

@@ -66,9 +66,13 @@ def _lstm_slopes(gates: Any, before: State, after: State) -> tuple[Any, ...]:
     i, f, g, o = _split(gates, 4)
     tanh_c = jnp.tanh(after[1])
     return (
-        g * i * (1 - i), before[1] * f * (1 - f), i * (1 - g * g), tanh_c * o * (1 - o),
-        o * (1 - tanh_c * tanh_c), f,
-    )  # fmt: skip
+        g * i * (1 - i),
+        before[1] * f * (1 - f),
+        i * (1 - g * g),
+        tanh_c * o * (1 - o),
+        o * (1 - tanh_c * tanh_c),
+        f,
+    )
 
 
 def _lstm_tangent(slopes: Any, dx: Any, da: Any, dstate: State) -> State:

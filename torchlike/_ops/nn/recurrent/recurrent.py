@@ -110,9 +110,10 @@ def _check_states(kind: str, x: Any, states: Any, weights: Any, layers: int, bat
         if state.shape != expected:
             raise RuntimeError(
                 f"Expected hidden[{0 if name == 'hx' else 1}] size {expected}, got "
-                f"{list(state.shape)}" if kind == "lstm" else
-                f"Expected hidden size {expected}, got {list(state.shape)}"
-            )  # fmt: skip
+                f"{list(state.shape)}"
+                if kind == "lstm"
+                else f"Expected hidden size {expected}, got {list(state.shape)}"
+            )
     if x.shape[-1] != weights[0].shape[1]:
         raise RuntimeError(
             f"input.size(-1) must be equal to input_size. Expected {weights[0].shape[1]}, got "
@@ -127,9 +128,14 @@ def _check_states(kind: str, x: Any, states: Any, weights: Any, layers: int, bat
 
 @op("recurrent_op", namespaces=(), method=False, residuals=True, grad_name="RecurrentBackward0")
 def recurrent_op(
-    input: Input, states: Inputs, weights: Inputs, kind: Str, has_biases: Bool,
-    bidirectional: Bool, batch_first: Bool,
-):  # fmt: skip
+    input: Input,
+    states: Inputs,
+    weights: Inputs,
+    kind: Str,
+    has_biases: Bool,
+    bidirectional: Bool,
+    batch_first: Bool,
+):
     """All layers over a padded batch, (B, T, F) with ``batch_first``: outputs (T, B, H), last
     hidden states (and cell states)."""
     if input.ndim != 3:
@@ -142,12 +148,22 @@ def recurrent_op(
     return y, *last
 
 
-@op("recurrent_packed_op", namespaces=(), method=False, residuals=True,
-    grad_name="RecurrentBackward0")  # fmt: skip
+@op(
+    "recurrent_packed_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="RecurrentBackward0",
+)
 def recurrent_packed_op(
-    input: Input, batch_sizes: Input, states: Inputs, weights: Inputs, kind: Str,
-    has_biases: Bool, bidirectional: Bool,
-):  # fmt: skip
+    input: Input,
+    batch_sizes: Input,
+    states: Inputs,
+    weights: Inputs,
+    kind: Str,
+    has_biases: Bool,
+    bidirectional: Bool,
+):
     """All layers over packed rows (sum of lengths, F); ``batch_sizes`` counts the rows of a step.
 
     The sizes are dynamic: batches of other lengths, with as many rows and steps, do not recompile.
@@ -170,10 +186,18 @@ def recurrent_packed_op(
 
 
 def _run(
-    kind: str, input: Tensor, batch_sizes: Tensor | None, states: list[Tensor],
-    weights: list[Tensor], has_biases: Any, num_layers: int, dropout: float, train: Any,
-    bidirectional: Any, batch_first: Any,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    kind: str,
+    input: Tensor,
+    batch_sizes: Tensor | None,
+    states: list[Tensor],
+    weights: list[Tensor],
+    has_biases: Any,
+    num_layers: int,
+    dropout: float,
+    train: Any,
+    bidirectional: Any,
+    batch_first: Any,
+) -> tuple[Tensor, ...]:
     """All layers. Between layers time comes first, whatever the input: so dropout draws PyTorch's
     masks, and outputs with the batch first are a view of those with time first, as PyTorch's are.
     """
@@ -210,16 +234,27 @@ def _register(kind: str) -> None:
         args: Any = arguments
         # PyTorch's two overloads: (input, hx, params, has_biases, num_layers, dropout, train,
         # bidirectional, batch_first) and, packed, (data, batch_sizes, hx, params, …).
-        packed = len(args) > 1 and isinstance(args[0], Tensor) and (
-            isinstance(args[1], Tensor) or kind == "lstm"
-        )  # fmt: skip
+        packed = (
+            len(args) > 1
+            and isinstance(args[0], Tensor)
+            and (isinstance(args[1], Tensor) or kind == "lstm")
+        )
         batch_sizes, args = (args[0], args[1:]) if packed else (None, args)
         hx, weights, has_biases, num_layers, dropout, train, bidirectional, *rest = args
         states = list(hx) if kind == "lstm" else [hx]
         return _run(
-            kind, input, batch_sizes, states, list(weights), has_biases, num_layers, dropout, train,
-            bidirectional, rest[0] if rest else False,
-        )  # fmt: skip
+            kind,
+            input,
+            batch_sizes,
+            states,
+            list(weights),
+            has_biases,
+            num_layers,
+            dropout,
+            train,
+            bidirectional,
+            rest[0] if rest else False,
+        )
 
     state = "hx = (h_0, c_0)" if kind == "lstm" else "hx = h_0"
     function.__doc__ = f"""All layers of the {kind} over a sequence, with ``{state}``.
@@ -269,24 +304,42 @@ def _cell(
     return CELLS[kind].step(_input_part(kind, x, w), recurrent, states)[0]
 
 
-@op("lstm_cell_op", namespaces=(), method=False, residuals=True,
-    grad_name="ThnnFusedLstmCellBackward0")  # fmt: skip
-def lstm_cell_op(input: Input, hx: Input, cx: Input, w_ih: Input, w_hh: Input, b_ih: OptInput,
-                 b_hh: OptInput):  # fmt: skip
+@op(
+    "lstm_cell_op",
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="ThnnFusedLstmCellBackward0",
+)
+def lstm_cell_op(
+    input: Input, hx: Input, cx: Input, w_ih: Input, w_hh: Input, b_ih: OptInput, b_hh: OptInput
+):
     """One LSTM step."""
     return _cell("lstm", input, (hx, cx), w_ih, w_hh, b_ih, b_hh)
 
 
 @composite(method=False)
-def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-              b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+def lstm_cell(
+    input: Tensor,
+    hx: Any,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
     """One LSTM step from (h, c): the new (h, c)."""
     return lstm_cell_op(input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
 
 
 def _register_cell(kind: str) -> None:
-    def pure(input: Input, hx: Input, w_ih: Input, w_hh: Input, b_ih: OptInput = None,
-             b_hh: OptInput = None):  # fmt: skip
+    def pure(
+        input: Input,
+        hx: Input,
+        w_ih: Input,
+        w_hh: Input,
+        b_ih: OptInput = None,
+        b_hh: OptInput = None,
+    ):
         return _cell(kind, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
     pure.__doc__ = f"One step of the {kind}: the new hidden state."

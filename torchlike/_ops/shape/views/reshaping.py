@@ -34,8 +34,9 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
             raise RuntimeError(
                 f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
                 "unspecified dimension size -1 can be any value and is ambiguous"
-                if numel == 0 else str(invalid)
-            )  # fmt: skip
+                if numel == 0
+                else str(invalid)
+            )
         if numel % known:
             raise invalid
         return tuple(numel // known if n == -1 else n for n in shape)
@@ -91,9 +92,10 @@ def _check_bits(
     if ratio < 2:
         return
     for name, n in (
-        ("size(-1)", size[-1]), ("storage_offset()", offset),
+        ("size(-1)", size[-1]),
+        ("storage_offset()", offset),
         *((f"stride({d})", s) for d, s in enumerate(stride[:-1])),
-    ):  # fmt: skip
+    ):
         if n % ratio:
             raise RuntimeError(f"self.{name} must be divisible by {ratio} {ending}, but got {n}")
 

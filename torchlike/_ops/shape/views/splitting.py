@@ -42,10 +42,11 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         n = index_of(split_size_or_sections)
         if n < 0 or (n == 0 and size[d] != 0):
             raise RuntimeError(
-                f"split expects split_size be non-negative, but got split_size={n}" if n < 0 else
-                "split_size can only be 0 if dimension size is 0, but got dimension size of "
+                f"split expects split_size be non-negative, but got split_size={n}"
+                if n < 0
+                else "split_size can only be 0 if dimension size is 0, but got dimension size of "
                 f"{size[d]}"
-            )  # fmt: skip
+            )
         count = max(-(-size[d] // n), 1) if n else 1
         sections = tuple(min(n, size[d] - i * n) for i in range(count)) if n else (0,)
         name = "SplitBackward0"
@@ -83,19 +84,24 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     RuntimeError for a tensor without dimensions, and for a tensor of indices that is not int64.
     """
     if not input.dim():
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a "
-                           "tensor with 0 dims")  # fmt: skip
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
     d = errors.wrap_dim(dim, input.dim())
     n = input._geometry.size[d]
     if isinstance(indices_or_sections, Tensor):
         if indices_or_sections.dtype is not dtypes.int64:
             kind = dtypes.scalar_type(indices_or_sections.dtype)
-            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of "
-                               f"long, but got {kind}")  # fmt: skip
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of "
+                f"long, but got {kind}"
+            )
         if indices_or_sections.dim() > 1:
-            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a "
-                               "zero-dimensional or one-dimensional tensor, but got a tensor with "
-                               f"{indices_or_sections.dim()} dims")  # fmt: skip
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a "
+                "zero-dimensional or one-dimensional tensor, but got a tensor with "
+                f"{indices_or_sections.dim()} dims"
+            )
         indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int):
         sections = indices_or_sections

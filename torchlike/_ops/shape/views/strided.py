@@ -50,9 +50,10 @@ def _memory_as(input: Tensor, order: tuple[int, ...], n: int) -> views.Steps:
     """The steps from a storage to its memory, as a vector of ``n`` elements of a dtype."""
     flat = step(views.Reshape, (input._storage.size,), (1,))
     return (
-        step(views.Permute, order), flat,
+        step(views.Permute, order),
+        flat,
         step(views.Bitcast, input.dtype.numpy, (n,), (1,), (1, 1)),
-    )  # fmt: skip
+    )
 
 
 @composite()
@@ -101,8 +102,10 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     order = views.dense_order(whole.size, whole.stride)
     kinds: views.Steps = (step(views.AsStrided, new_size, new_stride, offset, order),)
     if input.dtype.numpy != storage.dtype:
-        kinds = (*_memory_as(input, order, have), step(views.AsStrided, new_size, new_stride,
-                                                       offset, (0,)))  # fmt: skip
+        kinds = (
+            *_memory_as(input, order, have),
+            step(views.AsStrided, new_size, new_stride, offset, (0,)),
+        )
     # The geometry speaks of the storage's memory, so the chain begins anew; the history is that of
     # the input, whose elements are found again by where they lie.
     t = make_view(input, step(views.Alias), (), "AsStridedBackward0")

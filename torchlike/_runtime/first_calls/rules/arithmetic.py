@@ -20,29 +20,87 @@ from torchlike._runtime.first_calls.rules.registry import (
 )
 
 ufuncs(
-    add=np.add, add_any=np.add, sub=np.subtract, mul=np.multiply, neg=np.negative, abs=np.abs,
-    eq=np.equal, ne=np.not_equal, real=np.real, imag=np.imag, square=np.square,
-    conj=np.conjugate, xor=np.bitwise_xor, shift_left=np.left_shift,
+    add=np.add,
+    add_any=np.add,
+    sub=np.subtract,
+    mul=np.multiply,
+    neg=np.negative,
+    abs=np.abs,
+    eq=np.equal,
+    ne=np.not_equal,
+    real=np.real,
+    imag=np.imag,
+    square=np.square,
+    conj=np.conjugate,
+    xor=np.bitwise_xor,
+    shift_left=np.left_shift,
     shift_right_arithmetic=np.right_shift,
-)  # fmt: skip
+)
 for _name, _function in (("and", np.bitwise_and), ("or", np.bitwise_or), ("not", np.invert)):
     ufuncs(**{_name: _function})  # Python's words
 
 real_ufuncs(
-    exp=np.exp, exp2=np.exp2, log=np.log, log1p=np.log1p, expm1=np.expm1, sin=np.sin, cos=np.cos,
-    tan=np.tan, asin=np.arcsin, acos=np.arccos, atan=np.arctan, sinh=np.sinh, cosh=np.cosh,
-    tanh=np.tanh, asinh=np.arcsinh, acosh=np.arccosh, atanh=np.arctanh, sqrt=np.sqrt,
-    cbrt=np.cbrt, floor=np.floor, ceil=np.ceil, is_finite=np.isfinite, atan2=np.arctan2,
-    nextafter=np.nextafter, lt=np.less, le=np.less_equal, gt=np.greater, ge=np.greater_equal,
-    max=np.maximum, min=np.minimum,
-)  # fmt: skip
+    exp=np.exp,
+    exp2=np.exp2,
+    log=np.log,
+    log1p=np.log1p,
+    expm1=np.expm1,
+    sin=np.sin,
+    cos=np.cos,
+    tan=np.tan,
+    asin=np.arcsin,
+    acos=np.arccos,
+    atan=np.arctan,
+    sinh=np.sinh,
+    cosh=np.cosh,
+    tanh=np.tanh,
+    asinh=np.arcsinh,
+    acosh=np.arccosh,
+    atanh=np.arctanh,
+    sqrt=np.sqrt,
+    cbrt=np.cbrt,
+    floor=np.floor,
+    ceil=np.ceil,
+    is_finite=np.isfinite,
+    atan2=np.arctan2,
+    nextafter=np.nextafter,
+    lt=np.less,
+    le=np.less_equal,
+    gt=np.greater,
+    ge=np.greater_equal,
+    max=np.maximum,
+    min=np.minimum,
+)
 
 #: Elementwise primitives of several operands whose functions broadcast as NumPy does.
-BROADCASTING = frozenset((
-    "add", "add_any", "sub", "mul", "div", "rem", "max", "min", "pow", "atan2", "nextafter", "eq",
-    "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "shift_left", "shift_right_arithmetic",
-    "select_n", "clamp",
-))  # fmt: skip
+BROADCASTING = frozenset(
+    (
+        "add",
+        "add_any",
+        "sub",
+        "mul",
+        "div",
+        "rem",
+        "max",
+        "min",
+        "pow",
+        "atan2",
+        "nextafter",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "and",
+        "or",
+        "xor",
+        "shift_left",
+        "shift_right_arithmetic",
+        "select_n",
+        "clamp",
+    )
+)
 
 
 @rule("sign")

@@ -42,9 +42,11 @@ def _conv_general_dilated(eqn: Equation) -> Callable[..., Any]:
         moved = [s * by for s, by in zip(inner, strides, strict=True)]
         within = [s * by for s, by in zip(inner, dilation, strict=True)]
         windows = as_strided(
-            x, (groups, n, *positions, each, *taps),
-            (over_channels * each, over_image, *moved, over_channels, *within), writeable=False,
-        )  # fmt: skip
+            x,
+            (groups, n, *positions, each, *taps),
+            (over_channels * each, over_image, *moved, over_channels, *within),
+            writeable=False,
+        )
         return windows.reshape(groups, n * math.prod(positions), each * math.prod(taps))
 
     def convolve(x: Any, w: Any) -> np.ndarray:

@@ -33,9 +33,14 @@ class _Windows:
     """Where the windows of a gather or a scatter lie in the operand."""
 
     def __init__(
-        self, shape: Any, sizes: dict[int, int], where: Any, batching: Any, along: Any,
+        self,
+        shape: Any,
+        sizes: dict[int, int],
+        where: Any,
+        batching: Any,
+        along: Any,
         n_batch: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.shape = shape
         #: Sizes of the window's dimensions, by dimension of the operand, in their order.
         self.sizes = sizes
@@ -102,9 +107,13 @@ def _gather(eqn: Equation) -> Callable[..., Any]:
     collapsed, batching = numbers.collapsed_slice_dims, numbers.operand_batching_dims
     kept = [d for d in range(rank) if d not in collapsed and d not in batching]
     windows = _Windows(
-        operand.shape, {d: sizes[d] for d in kept}, numbers.start_index_map, batching,
-        numbers.start_indices_batching_dims, len(indices.shape) - 1,
-    )  # fmt: skip
+        operand.shape,
+        {d: sizes[d] for d in kept},
+        numbers.start_index_map,
+        batching,
+        numbers.start_indices_batching_dims,
+        len(indices.shape) - 1,
+    )
     clip = _mode(eqn) != GatherScatterMode.FILL_OR_DROP
     batch = [d for d in range(len(shape)) if d not in numbers.offset_dims]
     order = tuple(int(d) for d in np.argsort([*batch, *numbers.offset_dims]))
@@ -163,10 +172,13 @@ def _scattering(ufunc: np.ufunc | None) -> Rule:
         kept = [d for d in range(rank) if d not in inserted and d not in batching]
         spans = [updates.shape[u] for u in numbers.update_window_dims]
         windows = _Windows(
-            operand.shape, dict(zip(kept, spans, strict=True)),
-            numbers.scatter_dims_to_operand_dims, batching, numbers.scatter_indices_batching_dims,
+            operand.shape,
+            dict(zip(kept, spans, strict=True)),
+            numbers.scatter_dims_to_operand_dims,
+            batching,
+            numbers.scatter_indices_batching_dims,
             len(indices.shape) - 1,
-        )  # fmt: skip
+        )
         clip = _mode(eqn) == GatherScatterMode.CLIP
         batch = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
         order = (*batch, *numbers.update_window_dims)
@@ -218,9 +230,12 @@ def _into_number(out: Any, updates: Any, ufunc: np.ufunc | None) -> Any:
 
 rule("scatter")(_scattering(None))
 for _kind, _ufunc in (
-    ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("min", np.minimum),
+    ("add", np.add),
+    ("sub", np.subtract),
+    ("mul", np.multiply),
+    ("min", np.minimum),
     ("max", np.maximum),
-):  # fmt: skip
+):
     rule(f"scatter-{_kind}", f"scatter_{_kind}")(_scattering(_ufunc))
 
 

@@ -85,7 +85,10 @@ def _cumulative(ufunc: np.ufunc) -> Rule:
 
 
 for _name, _ufunc in (
-    ("cumsum", np.add), ("cumprod", np.multiply), ("cummax", np.maximum), ("cummin", np.minimum),
+    ("cumsum", np.add),
+    ("cumprod", np.multiply),
+    ("cummax", np.maximum),
+    ("cummin", np.minimum),
     ("cumlogsumexp", np.logaddexp),
-):  # fmt: skip
+):
     rule(_name)(_cumulative(_ufunc))

@@ -24,22 +24,37 @@ def _by_scipy(name: str) -> Rule:
 
 
 for _primitive, _name in (
-    ("erfc", "erfc"), ("erf_inv", "erfinv"), ("lgamma", "gammaln"), ("digamma", "psi"),
-    ("igamma", "gammainc"), ("igammac", "gammaincc"), ("bessel_i0e", "i0e"), ("bessel_i1e", "i1e"),
+    ("erfc", "erfc"),
+    ("erf_inv", "erfinv"),
+    ("lgamma", "gammaln"),
+    ("digamma", "psi"),
+    ("igamma", "gammainc"),
+    ("igammac", "gammaincc"),
+    ("bessel_i0e", "i0e"),
+    ("bessel_i1e", "i1e"),
     ("regularized_incomplete_beta", "betainc"),
-):  # fmt: skip
+):
     rule(_primitive)(_by_scipy(_name))
 
 #: erf(x) = x P(x²) / Q(x²) for |x| < 3.9, to 2e-9 of its value: weighted least squares on Chebyshev
 #: points, reweighted until the error was level. Coefficients from the constant upwards.
 _P = (
-    1.1283791690554128, 0.18511319271283966, 0.05422079042730495, 0.0038351290409637125,
-    0.0003758542885302312, 4.585135268795581e-06, -1.2670628603877836e-08,
-)  # fmt: skip
+    1.1283791690554128,
+    0.18511319271283966,
+    0.05422079042730495,
+    0.0038351290409637125,
+    0.0003758542885302312,
+    4.585135268795581e-06,
+    -1.2670628603877836e-08,
+)
 _Q = (
-    1.0, 0.4973856992515424, 0.11384669316417029, 0.015419852225500822, 0.0012996079604213945,
+    1.0,
+    0.4973856992515424,
+    0.11384669316417029,
+    0.015419852225500822,
+    0.0012996079604213945,
     6.217283502376751e-05,
-)  # fmt: skip
+)
 
 
 #: Elements computed at a time, so that the steps between stay in the cache: half a million in 3.6

@@ -172,9 +172,15 @@ def quantize_per_tensor(
 
 @_kernel("dequantize_per_tensor", "dequantize_per_tensor.tensor", "dequantize_per_tensor.tensor2")
 def dequantize_per_tensor(
-    input: Tensor, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: Any, *,
+    input: Tensor,
+    scale: Any,
+    zero_point: Any,
+    quant_min: Any,
+    quant_max: Any,
+    dtype: Any,
+    *,
     out_dtype: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``(input - zero_point) * scale`` as ``out_dtype``, by default float32.
 
     AssertionError for an input that is not of ``dtype``; ValueError for a dtype of other kind.
@@ -200,9 +206,14 @@ def _chosen(
     check_range(quant_min, quant_max)
     low, high = _torch["aminmax"](input)
     scale, zero_point = determine_qparams(
-        low, high, quant_min, quant_max, scheme, tensor([eps], device=input.device),
+        low,
+        high,
+        quant_min,
+        quant_max,
+        scheme,
+        tensor([eps], device=input.device),
         128 if dtype is dtypes.uint8 else 0,
-    )  # fmt: skip
+    )
     return scale.to(dtypes.float64), zero_point.to(dtypes.int64)
 
 
@@ -230,9 +241,14 @@ def choose_qparams_symmetric_tensor(
 
 @_kernel("quantize_per_channel")
 def quantize_per_channel(
-    input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int,
-    quant_max: int, dtype: Any,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    scales: Tensor,
+    zero_points: Tensor,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    dtype: Any,
+) -> Tensor:
     """``quantize_per_tensor`` with a scale and a zero point for each index along ``axis``."""
     input = _float32(input)
     scales, zero_points = _along(input, axis, scales), _along(input, axis, zero_points)
@@ -243,9 +259,16 @@ def quantize_per_channel(
 
 @_kernel("dequantize_per_channel")
 def dequantize_per_channel(
-    input: Tensor, scales: Tensor, zero_points: Tensor | None, axis: int, quant_min: int,
-    quant_max: int, dtype: Any, *, out_dtype: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    scales: Tensor,
+    zero_points: Tensor | None,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    dtype: Any,
+    *,
+    out_dtype: Any = None,
+) -> Tensor:
     """``dequantize_per_tensor`` with a scale and a zero point for each index along ``axis``."""
     if input.dtype is not dtype:
         raise AssertionError(
@@ -307,9 +330,14 @@ def quantize_per_token(
 
 @_kernel("dequantize_per_token")
 def dequantize_per_token(
-    input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Any,
+    input: Tensor,
+    scales: Tensor,
+    zero_points: Tensor,
+    quant_min: int,
+    quant_max: int,
+    dtype: Any,
     output_dtype: Any = dtypes.float32,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``dequantize_per_tensor`` with a scale and a zero point for each token, (…, 1)."""
     return ((input - zero_points) * scales).to(output_dtype)
 
@@ -319,9 +347,14 @@ def dequantize_per_token(
 
 @_kernel("quantize_per_channel_group")
 def quantize_per_channel_group(
-    input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Any,
+    input: Tensor,
+    scales: Tensor,
+    zero_points: Tensor,
+    quant_min: int,
+    quant_max: int,
+    dtype: Any,
     group_size: int = 128,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``quantize_per_tensor`` of a matrix with a scale and a zero point for every ``group_size``
     neighbours of a row, (rows, groups).
 
@@ -338,9 +371,15 @@ def quantize_per_channel_group(
 
 @_kernel("dequantize_per_channel_group")
 def dequantize_per_channel_group(
-    w_int8: Tensor, scales: Tensor, zero_points: Tensor | None, quant_min: int, quant_max: int,
-    dtype: Any, group_size: int = 128, output_dtype: Any = dtypes.float32,
-) -> Tensor:  # fmt: skip
+    w_int8: Tensor,
+    scales: Tensor,
+    zero_points: Tensor | None,
+    quant_min: int,
+    quant_max: int,
+    dtype: Any,
+    group_size: int = 128,
+    output_dtype: Any = dtypes.float32,
+) -> Tensor:
     """``dequantize_per_tensor`` of a matrix with a scale and a zero point for every ``group_size``
     neighbours of a row. AssertionError for other shapes."""
     group_size = _group(w_int8, scales, group_size, "w_int8")
@@ -358,9 +397,14 @@ class FakeQuantPerChannel(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int,
+        ctx: Any,
+        input: Tensor,
+        scales: Tensor,
+        zero_points: Tensor,
+        axis: int,
+        quant_min: int,
         quant_max: int,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         _check_float32(input)
         scales = _along(input, axis, scales.to(dtypes.float32))
         zero_points = _along(input, axis, zero_points.to(dtypes.int32))

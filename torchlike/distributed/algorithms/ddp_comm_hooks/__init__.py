@@ -15,9 +15,13 @@ from torchlike.distributed.algorithms.ddp_comm_hooks import (
 )
 
 __all__ = [
-    "DDPCommHookType", "debugging_hooks", "default_hooks", "post_localSGD_hook", "powerSGD_hook",
+    "DDPCommHookType",
+    "debugging_hooks",
+    "default_hooks",
+    "post_localSGD_hook",
+    "powerSGD_hook",
     "register_ddp_comm_hook",
-]  # fmt: skip
+]
 
 
 def _plain(hook: Callable[..., Any], model: Any, state: Any) -> None:

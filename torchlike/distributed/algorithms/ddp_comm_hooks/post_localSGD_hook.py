@@ -19,9 +19,12 @@ class PostLocalSGDState:
     average over ``subgroup`` (None: the processes of one machine), or nothing."""
 
     def __init__(
-        self, process_group: ProcessGroup | None, subgroup: ProcessGroup | None,
-        start_localSGD_iter: int, post_local_gradient_allreduce: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        process_group: ProcessGroup | None,
+        subgroup: ProcessGroup | None,
+        start_localSGD_iter: int,
+        post_local_gradient_allreduce: bool = True,
+    ) -> None:
         self.process_group = process_group
         self.subgroup = subgroup
         self.start_localSGD_iter = start_localSGD_iter

@@ -46,13 +46,18 @@ class PowerSGDState:
     """
 
     def __init__(
-        self, process_group: ProcessGroup | None, matrix_approximation_rank: int = 1,
-        start_powerSGD_iter: int = 1000, min_compression_rate: float = 2,
-        use_error_feedback: bool = True, warm_start: bool = True,
-        orthogonalization_epsilon: float = 0, random_seed: int = 0,
+        self,
+        process_group: ProcessGroup | None,
+        matrix_approximation_rank: int = 1,
+        start_powerSGD_iter: int = 1000,
+        min_compression_rate: float = 2,
+        use_error_feedback: bool = True,
+        warm_start: bool = True,
+        orthogonalization_epsilon: float = 0,
+        random_seed: int = 0,
         compression_stats_logging_frequency: int = 10_000,
         batch_tensors_with_same_shape: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if (use_error_feedback or warm_start) and start_powerSGD_iter <= 1:
             raise ValueError(
                 "Expect `start_powerSGD_iter` > 1 if `use_error_feedback` or `warm_start` is "
@@ -111,9 +116,10 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
         else:
             others.append(gradient)
     batches = [
-        group for same in matrices.values()
+        group
+        for same in matrices.values()
         for group in ([same] if state.batch_tensors_with_same_shape else [[m] for m in same])
-    ]  # fmt: skip
+    ]
     _average_together(state, others)
     _compress(state, bucket.index(), batches)
     return _ended(state, bucket, flat)

@@ -15,8 +15,10 @@ from torchlike.nn.parameter import Parameter
 from torchlike.tensor import Tensor
 
 __all__ = [
-    "average_parameters", "average_parameters_or_parameter_groups", "get_params_to_average",
-]  # fmt: skip
+    "average_parameters",
+    "average_parameters_or_parameter_groups",
+    "get_params_to_average",
+]
 
 
 @no_grad()

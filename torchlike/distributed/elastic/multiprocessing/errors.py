@@ -36,7 +36,11 @@ def write_error(error: Exception) -> None:
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
-    told = {"message": f"{type(error).__name__}: {error}", "extraInfo": {
-        "py_callstack": "".join(traceback.format_exception(error)),
-        "timestamp": str(int(time.time()))}}  # fmt: skip
+    told = {
+        "message": f"{type(error).__name__}: {error}",
+        "extraInfo": {
+            "py_callstack": "".join(traceback.format_exception(error)),
+            "timestamp": str(int(time.time())),
+        },
+    }
     whole_files.write_text(path, json.dumps({"message": told}))

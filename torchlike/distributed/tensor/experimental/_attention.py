@@ -76,9 +76,13 @@ def _order(length: int, n: int) -> np.ndarray:
     if length % pieces:
         raise AssertionError(
             f"context_parallel: a sequence of {length} over {n} processes does not divide into "
-            f"{pieces} equal parts" + (", two for each: pad it, or set "
-            "_cp_options.enable_load_balance = False" if pieces > n else ": pad it")
-        )  # fmt: skip
+            f"{pieces} equal parts"
+            + (
+                ", two for each: pad it, or set _cp_options.enable_load_balance = False"
+                if pieces > n
+                else ": pad it"
+            )
+        )
     parts = np.arange(length).reshape(pieces, -1)
     if pieces == n:
         return parts
@@ -87,9 +91,12 @@ def _order(length: int, n: int) -> np.ndarray:
 
 @contextlib.contextmanager
 def context_parallel(
-    mesh: DeviceMesh, *, buffers: list[Tensor] | None = None,
-    buffer_seq_dims: list[int] | None = None, no_restore_buffers: set[Tensor] | None = None,
-) -> Iterator[None]:  # fmt: skip
+    mesh: DeviceMesh,
+    *,
+    buffers: list[Tensor] | None = None,
+    buffer_seq_dims: list[int] | None = None,
+    no_restore_buffers: set[Tensor] | None = None,
+) -> Iterator[None]:
     """Inside, ``scaled_dot_product_attention`` is of sequences cut along a mesh of one dimension.
 
     ``buffers`` are cut in place, each in its dimension of ``buffer_seq_dims``, and become what they
@@ -160,9 +167,17 @@ class _Attention:
         self._group = None if mesh.is_local else mesh.get_group()
 
     def __call__(
-        self, attention: Any, query: Tensor, key: Tensor, value: Tensor, attn_mask: Any,
-        dropout_p: float, is_causal: Any, scale: float | None, enable_gqa: Any,
-    ) -> Tensor:  # fmt: skip
+        self,
+        attention: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Any,
+        dropout_p: float,
+        is_causal: Any,
+        scale: float | None,
+        enable_gqa: Any,
+    ) -> Tensor:
         if attn_mask is not None:
             raise NotImplementedError(
                 "scaled_dot_product_attention(attn_mask=...) in context_parallel(): the mask would "
@@ -176,12 +191,15 @@ class _Attention:
             )
         if self._mesh.is_local:
             cut, whole = [Shard(query.dim() + _SEQUENCE)], [Replicate()]
-            q, k, v = (laid_out(t, self._mesh, at)
-                       for t, at in ((query, cut), (key, whole), (value, whole)))  # fmt: skip
+            q, k, v = (
+                laid_out(t, self._mesh, at)
+                for t, at in ((query, cut), (key, whole), (value, whole))
+            )
             out = attention(q, k, v, None, 0.0, is_causal, scale=scale, enable_gqa=enable_gqa)
             return laid_out(out, self._mesh, cut)
-        k, v = (NAMESPACES[""]["cat"](list(all_gather(t, self._group)), _SEQUENCE)
-                for t in (key, value))  # fmt: skip
+        k, v = (
+            NAMESPACES[""]["cat"](list(all_gather(t, self._group)), _SEQUENCE) for t in (key, value)
+        )
         mask = self._seen(query, key) if is_causal else None
         return attention(query, k, v, mask, 0.0, False, scale=scale, enable_gqa=enable_gqa)
 

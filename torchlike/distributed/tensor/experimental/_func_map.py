@@ -27,11 +27,14 @@ Placements = Sequence[Any] | None
 
 
 def local_map(
-    func: Callable[..., Any] | None = None, out_placements: Any = None,
+    func: Callable[..., Any] | None = None,
+    out_placements: Any = None,
     in_placements: Sequence[Placements] | None = None,
     in_grad_placements: Sequence[Placements] | None = None,
-    device_mesh: DeviceMesh | None = None, *, redistribute_inputs: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+    device_mesh: DeviceMesh | None = None,
+    *,
+    redistribute_inputs: bool = False,
+) -> Callable[..., Any]:
     """``func`` of DTensors: it gets what this process holds of each, its results become DTensors of
     ``out_placements`` (a tuple of them for several results, None for what is no tensor).
 
@@ -48,10 +51,13 @@ def local_map(
     """
     if func is None:
         return functools.partial(
-            local_map, out_placements=out_placements, in_placements=in_placements,
-            in_grad_placements=in_grad_placements, device_mesh=device_mesh,
+            local_map,
+            out_placements=out_placements,
+            in_placements=in_placements,
+            in_grad_placements=in_grad_placements,
+            device_mesh=device_mesh,
             redistribute_inputs=redistribute_inputs,
-        )  # fmt: skip
+        )
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:

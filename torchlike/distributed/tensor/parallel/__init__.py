@@ -12,7 +12,13 @@ from torchlike.distributed.tensor.parallel._styles import (
 )
 
 __all__ = [
-    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput",
-    "PrepareModuleOutput", "RowwiseParallel", "SequenceParallel", "loss_parallel",
+    "ColwiseParallel",
+    "ParallelStyle",
+    "PrepareModuleInput",
+    "PrepareModuleInputOutput",
+    "PrepareModuleOutput",
+    "RowwiseParallel",
+    "SequenceParallel",
+    "loss_parallel",
     "parallelize_module",
-]  # fmt: skip
+]

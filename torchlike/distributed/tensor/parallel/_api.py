@@ -16,10 +16,12 @@ _M = TypeVar("_M", bound=Module)
 
 
 def parallelize_module(
-    module: _M, device_mesh: DeviceMesh | None = None,
-    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None, *,
+    module: _M,
+    device_mesh: DeviceMesh | None = None,
+    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
+    *,
     src_data_rank: int | None = 0,
-) -> _M:  # fmt: skip
+) -> _M:
     """Put a module onto a mesh of one dimension as a style, or a plan of them by dotted names
     (``"layers.*.wq"``), says; gives the module.
 

@@ -39,9 +39,11 @@ class ParallelStyle(ABC):
 
 
 def _with_first(
-    inputs: tuple[Any, ...], mesh: DeviceMesh, given: Sequence[Placement],
+    inputs: tuple[Any, ...],
+    mesh: DeviceMesh,
+    given: Sequence[Placement],
     layouts: Sequence[Placement],
-) -> Inputs:  # fmt: skip
+) -> Inputs:
     """The inputs of a call with the first, which is ``given`` so, laid out."""
     if not inputs or not isinstance(inputs[0], Tensor):
         return inputs
@@ -81,8 +83,7 @@ class _OfWeights(ParallelStyle):
             return _with_first(inputs, mesh, self.input_layouts, desired)
 
         def after(module: Any, output: Tensor, mesh: DeviceMesh) -> Tensor:
-            return leaving(laid_out(output, mesh, self.output_layouts), mesh,
-                           self.use_local_output)  # fmt: skip
+            return leaving(laid_out(output, mesh, self.output_layouts), mesh, self.use_local_output)
 
         return distribute_module(module, device_mesh, self._partition, before, after)
 
@@ -104,9 +105,12 @@ class ColwiseParallel(_OfWeights):
     embedding = Shard(1)
 
     def __init__(
-        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
         use_local_output: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
             input_layouts or Replicate(), output_layouts or Shard(-1), use_local_output
         )
@@ -120,9 +124,12 @@ class RowwiseParallel(_OfWeights):
     embedding = Shard(0)
 
     def __init__(
-        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
         use_local_output: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
             input_layouts or Shard(-1), output_layouts or Replicate(), use_local_output
         )
@@ -164,9 +171,13 @@ def _as_tuple(given: Any) -> tuple[Any, ...]:
 
 
 def _each(
-    values: Any, given_layouts: Any, layouts: tuple[Any, ...], mesh: DeviceMesh, what: str,
+    values: Any,
+    given_layouts: Any,
+    layouts: tuple[Any, ...],
+    mesh: DeviceMesh,
+    what: str,
     use_local: bool,
-) -> object:  # fmt: skip
+) -> object:
     """Values, each ``given`` in a layout and put into another (None: as it is). ValueError where
     their numbers differ."""
     single = not isinstance(values, tuple)
@@ -174,11 +185,13 @@ def _each(
     if len(given) != len(layouts):
         raise ValueError(f"module {what} and {what[:-1]}_layouts should have same length!")
     found = tuple(
-        leaving(laid_out(entering(v, mesh, (before or Replicate(),)), mesh, (layout,)), mesh,
-                use_local)
-        if layout is not None and isinstance(v, Tensor) else v
+        leaving(
+            laid_out(entering(v, mesh, (before or Replicate(),)), mesh, (layout,)), mesh, use_local
+        )
+        if layout is not None and isinstance(v, Tensor)
+        else v
         for v, before, layout in zip(given, given_layouts, layouts, strict=True)
-    )  # fmt: skip
+    )
     return found[0] if single else found
 
 
@@ -187,11 +200,14 @@ class PrepareModuleInput(ParallelStyle):
     layouts differ in number, ValueError where the call has another number of inputs."""
 
     def __init__(
-        self, *, input_layouts: Any = None, desired_input_layouts: Any = None,
+        self,
+        *,
+        input_layouts: Any = None,
+        desired_input_layouts: Any = None,
         input_kwarg_layouts: dict[str, Placement] | None = None,
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
         use_local_output: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.input_layouts = None if input_layouts is None else _as_tuple(input_layouts)
         self.desired_input_layouts = (
             None if desired_input_layouts is None else _as_tuple(desired_input_layouts)
@@ -217,14 +233,28 @@ class PrepareModuleInput(ParallelStyle):
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         def before(module: Any, args: Any, kwargs: Any) -> tuple[object, dict[str, object]]:
             if self.desired_input_layouts is not None and self.input_layouts is not None:
-                args = _each(args, self.input_layouts, self.desired_input_layouts, device_mesh,
-                             "inputs", self.use_local_output)  # fmt: skip
+                args = _each(
+                    args,
+                    self.input_layouts,
+                    self.desired_input_layouts,
+                    device_mesh,
+                    "inputs",
+                    self.use_local_output,
+                )
             wanted, given = self.desired_input_kwarg_layouts, self.input_kwarg_layouts
             found = {
-                k: _each(v, (given.get(k),), (wanted.get(k),), device_mesh, "inputs",
-                         self.use_local_output) if k in wanted else v
+                k: _each(
+                    v,
+                    (given.get(k),),
+                    (wanted.get(k),),
+                    device_mesh,
+                    "inputs",
+                    self.use_local_output,
+                )
+                if k in wanted
+                else v
                 for k, v in kwargs.items()
-            }  # fmt: skip
+            }
             return args, found
 
         module.register_forward_pre_hook(before, with_kwargs=True)
@@ -278,22 +308,29 @@ class PrepareModuleInputOutput(ParallelStyle):
     """PrepareModuleInput and PrepareModuleOutput in one."""
 
     def __init__(
-        self, *, input_layouts: Any = None, desired_input_layouts: Any = None,
+        self,
+        *,
+        input_layouts: Any = None,
+        desired_input_layouts: Any = None,
         input_kwarg_layouts: dict[str, Placement] | None = None,
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
-        use_local_input: bool = False, output_layouts: Any, desired_output_layouts: Any,
+        use_local_input: bool = False,
+        output_layouts: Any,
+        desired_output_layouts: Any,
         use_local_output: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.prepare_module_input = PrepareModuleInput(
-            input_layouts=input_layouts, desired_input_layouts=desired_input_layouts,
+            input_layouts=input_layouts,
+            desired_input_layouts=desired_input_layouts,
             input_kwarg_layouts=input_kwarg_layouts,
             desired_input_kwarg_layouts=desired_input_kwarg_layouts,
             use_local_output=use_local_input,
-        )  # fmt: skip
+        )
         self.prepare_module_output = PrepareModuleOutput(
-            output_layouts=output_layouts, desired_output_layouts=desired_output_layouts,
+            output_layouts=output_layouts,
+            desired_output_layouts=desired_output_layouts,
             use_local_output=use_local_output,
-        )  # fmt: skip
+        )
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         self.prepare_module_input._apply(module, device_mesh)

@@ -24,9 +24,11 @@ class Partition:
     not as many as ``nodes``."""
 
     def __init__(
-        self, id: int | None = None, nodes: Iterable[Node] | None = None,
+        self,
+        id: int | None = None,
+        nodes: Iterable[Node] | None = None,
         node_orders: Iterable[int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.id = id
         given = list(nodes or ())
         orders = [None] * len(given) if node_orders is None else list(node_orders)
@@ -137,11 +139,14 @@ class CapabilityBasedPartitioner:
     """
 
     def __init__(
-        self, graph_module: GraphModule, operator_support: OperatorSupportBase,
-        allows_single_node_partition: bool = False, non_compute_ops: Sequence[str] | None = None,
+        self,
+        graph_module: GraphModule,
+        operator_support: OperatorSupportBase,
+        allows_single_node_partition: bool = False,
+        non_compute_ops: Sequence[str] | None = None,
         allowed_single_node_partition_ops: Sequence[str] | None = None,
         skip_horizontal_fusion: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.graph_module = graph_module
         self.operator_support = operator_support
         self.allows_single_node_partition = allows_single_node_partition

@@ -68,10 +68,13 @@ class PassManager:
     constraint; an Exception that names the pass, and those before it, where one fails."""
 
     def __init__(
-        self, passes: list[Any] | None = None, constraints: list[Any] | None = None,
-        steps: int | None = None, run_checks_after_each_pass: bool = False,
+        self,
+        passes: list[Any] | None = None,
+        constraints: list[Any] | None = None,
+        steps: int | None = None,
+        run_checks_after_each_pass: bool = False,
         suppress_check_failures: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.passes = passes or []
         self.constraints = constraints or []
         self.steps = steps or 1

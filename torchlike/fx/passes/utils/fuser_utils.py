@@ -21,9 +21,16 @@ from torchlike.fx.passes.utils.common import lift_subgraph_as_module
 from torchlike.fx.proxy import Proxy
 
 __all__ = [
-    "NodeList", "NodeSet", "erase_nodes", "fuse_as_graphmodule", "fuse_by_partitions",
-    "insert_subgm", "legalize_graph", "topo_sort", "validate_partition",
-]  # fmt: skip
+    "NodeList",
+    "NodeSet",
+    "erase_nodes",
+    "fuse_as_graphmodule",
+    "fuse_by_partitions",
+    "insert_subgm",
+    "legalize_graph",
+    "topo_sort",
+    "validate_partition",
+]
 
 
 def topo_sort(nodes: NodeList) -> NodeList:
@@ -47,9 +54,13 @@ def _checked(gm: GraphModule, nodes: NodeList) -> None:
 
 
 def fuse_as_graphmodule(
-    gm: GraphModule, nodes: NodeList, module_name: str,
-    partition_lookup_table: Container[Node] | None = None, *, always_return_tuple: bool = False,
-) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:  # fmt: skip
+    gm: GraphModule,
+    nodes: NodeList,
+    module_name: str,
+    partition_lookup_table: Container[Node] | None = None,
+    *,
+    always_return_tuple: bool = False,
+) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
     """A module with copies of nodes of ``gm``, which come in an order in which they can run.
 
     Returns:
@@ -85,9 +96,12 @@ def fuse_as_graphmodule(
 
 
 def insert_subgm(
-    gm: GraphModule, sub_gm: GraphModule, orig_inputs: tuple[Node, ...],
-    orig_outputs: tuple[Node, ...], insertion_point: Node | None = None,
-) -> GraphModule:  # fmt: skip
+    gm: GraphModule,
+    sub_gm: GraphModule,
+    orig_inputs: tuple[Node, ...],
+    orig_outputs: tuple[Node, ...],
+    insertion_point: Node | None = None,
+) -> GraphModule:
     """Put a call of ``sub_gm`` after a node of ``gm`` (the last of ``orig_outputs``, where none is
     named), and let the users of ``orig_outputs`` use its results. AssertionError where there is
     neither. Gives ``gm``."""
@@ -120,9 +134,11 @@ def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
 
 
 def fuse_by_partitions(
-    gm: GraphModule, partitions: list[Mapping[Node, Any]], prefix: str = "fused_",
+    gm: GraphModule,
+    partitions: list[Mapping[Node, Any]],
+    prefix: str = "fused_",
     always_return_tuple: bool = False,
-) -> GraphModule:  # fmt: skip
+) -> GraphModule:
     """Exchange, in place, the nodes of each partition (the keys) for a call of a submodule
     ``fused_N``. AssertionError for a partition that depends on itself by way of other nodes."""
     for number, partition in enumerate(partitions):

@@ -24,9 +24,12 @@ class InternalMatch:
 
     def __copy__(self) -> InternalMatch:
         return InternalMatch(
-            self.anchors, dict(self.nodes_map), list(self.placeholder_nodes),
-            list(self.returning_nodes), dict(self.name_node_map),
-        )  # fmt: skip
+            self.anchors,
+            dict(self.nodes_map),
+            list(self.placeholder_nodes),
+            list(self.returning_nodes),
+            dict(self.name_node_map),
+        )
 
 
 class SubgraphMatcher:
@@ -38,9 +41,13 @@ class SubgraphMatcher:
     """
 
     def __init__(
-        self, pattern: Graph, match_output: bool = False, match_placeholder: bool = False,
-        remove_overlapping_matches: bool = True, ignore_literals: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        pattern: Graph,
+        match_output: bool = False,
+        match_placeholder: bool = False,
+        remove_overlapping_matches: bool = True,
+        ignore_literals: bool = False,
+    ) -> None:
         self.pattern = pattern
         self.match_output, self.match_placeholder = match_output, match_placeholder
         self.remove_overlapping_matches = remove_overlapping_matches
@@ -49,8 +56,9 @@ class SubgraphMatcher:
             raise ValueError("SubgraphMatcher cannot be initialized with an empty pattern")
         for node in pattern.nodes:
             if node.op != "output" and not node.users:
-                raise AssertionError("SubgraphMatcher cannot be initialized with an pattern with "
-                                     "dead code")  # fmt: skip
+                raise AssertionError(
+                    "SubgraphMatcher cannot be initialized with an pattern with dead code"
+                )
         self.pattern_placeholder_nodes = [n for n in pattern.nodes if n.op == "placeholder"]
         output = pattern.output_node()
         self.pattern_returning_nodes = list(output.all_input_nodes)
@@ -89,9 +97,10 @@ class SubgraphMatcher:
         kept, taken = [], set()
         for match in matches:
             own = {
-                g for p, g in match.nodes_map.items() if p.op not in ("placeholder", "output")
-                and isinstance(g, Node)
-            }  # fmt: skip
+                g
+                for p, g in match.nodes_map.items()
+                if p.op not in ("placeholder", "output") and isinstance(g, Node)
+            }
             if not own & taken:
                 kept.append(match)
                 taken |= own
@@ -129,9 +138,11 @@ class SubgraphMatcher:
             return self._attributes_equal(pattern, mine)
         if pattern.op == "call_module":
             modules = [
-                n.graph.owning_module.get_submodule(n.target) if n.graph.owning_module is not None
-                else n.target for n in (pattern, mine)
-            ]  # fmt: skip
+                n.graph.owning_module.get_submodule(n.target)
+                if n.graph.owning_module is not None
+                else n.target
+                for n in (pattern, mine)
+            ]
             if isinstance(modules[0], str) or isinstance(modules[1], str):
                 return pattern.target == mine.target
             return type(modules[0]) is type(modules[1])

@@ -12,5 +12,12 @@ from torchlike.nested._internal.rules import (
 )
 
 __all__ = [
-    "attention", "layers", "padding", "placing", "pointwise", "products", "reductions", "shapes",
-]  # fmt: skip
+    "attention",
+    "layers",
+    "padding",
+    "placing",
+    "pointwise",
+    "products",
+    "reductions",
+    "shapes",
+]

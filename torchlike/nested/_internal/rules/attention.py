@@ -46,9 +46,17 @@ def _rows_first(input: NestedTensor) -> Any:
 
 @rule("scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    func: Any, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: Any = False, *, scale: float | None = None, enable_gqa: Any = False,
-) -> Tensor:  # fmt: skip
+    func: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: Any = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: Any = False,
+) -> Tensor:
     """Attention within each part of (n, heads, ragged, size) or (n, ragged, size).
 
     ValueError for tensors of other kinds, and for a mask.
@@ -67,16 +75,29 @@ def scaled_dot_product_attention(
             f"{_EXPECTED}have parts that fit, but their sizes are {tuple(query.shape)}, "
             f"{tuple(key.shape)} and {tuple(value.shape)}"
         )
-    if q.shape[-1] != k.shape[-1] or k.shape[1] != v.shape[1] or (
-        q.shape[1] % k.shape[1] if enable_gqa else q.shape[1] != k.shape[1]
-    ):  # fmt: skip
+    if (
+        q.shape[-1] != k.shape[-1]
+        or k.shape[1] != v.shape[1]
+        or (q.shape[1] % k.shape[1] if enable_gqa else q.shape[1] != k.shape[1])
+    ):
         raise RuntimeError(
             f"{_EXPECTED}have heads and features that fit, but their sizes are "
             f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
         )
     seed = torch["randint"](1 << 31, (1,), device=q.device) if dropout_p else None
     out, _ = varlen_attention(
-        q, k, v, query._offsets[:-1], query.all_lengths(), key._offsets[:-1], key.all_lengths(),
-        seed, float(dropout_p), scale, None, 0 if is_causal else None, False,
-    )  # fmt: skip
+        q,
+        k,
+        v,
+        query._offsets[:-1],
+        query.all_lengths(),
+        key._offsets[:-1],
+        key.all_lengths(),
+        seed,
+        float(dropout_p),
+        scale,
+        None,
+        0 if is_causal else None,
+        False,
+    )
     return query._with(out.squeeze(1) if query.dim() == 3 else out.transpose(0, 1))

@@ -23,8 +23,9 @@ from torchlike.tensor import Tensor
 
 
 @rule("softmax", "log_softmax", "softmin")
-def softmax(func: Callable[..., Any], input: NestedTensor, dim: Any = None, *args: Any,
-            **kwargs: Any) -> Tensor:  # fmt: skip
+def softmax(
+    func: Callable[..., Any], input: NestedTensor, dim: Any = None, *args: Any, **kwargs: Any
+) -> Tensor:
     """Along a regular dimension, or (softmax) along the ragged one: within each part."""
     name = name_of(func)
     if isinstance(dim, tuple):
@@ -61,9 +62,14 @@ def dropout(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> 
 
 @rule("layer_norm")
 def layer_norm(
-    func: Callable[..., Any], input: NestedTensor, normalized_shape: Sequence[Any],
-    weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any,
-) -> Tensor:  # fmt: skip
+    func: Callable[..., Any],
+    input: NestedTensor,
+    normalized_shape: Sequence[Any],
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    *rest: Any,
+) -> Tensor:
     """Over regular dimensions, or over each part whole where the ragged one is among them."""
     if input.dim() <= 2:
         raise RuntimeError(
@@ -100,8 +106,13 @@ def _of_parts(input: NestedTensor, eps: float) -> Tensor:
 
 
 @rule("rms_norm")
-def rms_norm(func: Callable[..., Any], input: NestedTensor, normalized_shape: Sequence[int],
-             weight: Any = None, eps: Any = None) -> Tensor:  # fmt: skip
+def rms_norm(
+    func: Callable[..., Any],
+    input: NestedTensor,
+    normalized_shape: Sequence[int],
+    weight: Any = None,
+    eps: Any = None,
+) -> Tensor:
     """ValueError over the ragged dimension."""
     if len(normalized_shape) > input.dim() - input._ragged_idx - 1:
         raise ValueError(
@@ -111,8 +122,9 @@ def rms_norm(func: Callable[..., Any], input: NestedTensor, normalized_shape: Se
 
 
 @rule("embedding")
-def embedding(func: Callable[..., Any], input: Any, weight: Any, *args: Any, **kwargs: Any
-              ) -> Tensor:  # fmt: skip
+def embedding(
+    func: Callable[..., Any], input: Any, weight: Any, *args: Any, **kwargs: Any
+) -> Tensor:
     """The rows of a dense table."""
     first, second = (input, weight) if isinstance(input, NestedTensor) else (weight, input)
     require_contiguous(first, "embedding", "indices")
@@ -131,11 +143,12 @@ def convolution(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any)
 @rule("embedding_bag")
 def embedding_bag(
     func: Callable[..., Any], input: NestedTensor, weight: Any, offsets: Any = None, **kwargs: Any
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A bag for each part. RuntimeError for offsets beside it, and for parts with holes."""
     if offsets is not None or input.dim() != 2:
-        raise RuntimeError("embedding_bag(): a nested tensor of indices, (batch, ragged), has its "
-                           "own offsets")  # fmt: skip
+        raise RuntimeError(
+            "embedding_bag(): a nested tensor of indices, (batch, ragged), has its own offsets"
+        )
     require_contiguous(input, "embedding_bag")
     return func(input._held, weight, input._offsets[:-1], **kwargs)  # type: ignore[index]
 

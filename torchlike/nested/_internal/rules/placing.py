@@ -15,9 +15,12 @@ from torchlike.tensor import Tensor
 
 @rule("index_put", "index_put_")
 def index_put(
-    func: Callable[..., Any], input: NestedTensor, indices: Any, values: Tensor,
+    func: Callable[..., Any],
+    input: NestedTensor,
+    indices: Any,
+    values: Tensor,
     accumulate: Any = False,
-) -> NestedTensor:  # fmt: skip
+) -> NestedTensor:
     """Indices of the batch and further dimensions. Those of the ragged one count within each part.
 
     IndexError (eagerly) for one that is not in its part.
@@ -72,8 +75,9 @@ def broadcast_tensors(func: Callable[..., Any], *tensors: Any) -> list[Any]:
     """Dense tensors are expanded to the first nested one's size."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     first = next(t for t in given if isinstance(t, NestedTensor))
-    return [t if isinstance(t, NestedTensor) else expand_as(torch["expand"], t, first)
-            for t in given]  # fmt: skip
+    return [
+        t if isinstance(t, NestedTensor) else expand_as(torch["expand"], t, first) for t in given
+    ]
 
 
 @rule("new_empty", "new_zeros", "new_ones", "new_full", "new_tensor")

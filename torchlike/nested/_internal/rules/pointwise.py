@@ -45,8 +45,12 @@ def is_pointwise(func: Any) -> bool:
 def _mismatch(func: Any, first: Any, second: Any) -> RuntimeError:
     spec = getattr(func, "spec", None)
     name = name_of(func) if spec is None else spec.name
-    both = [tuple(t.shape) if isinstance(first, NestedTensor) and isinstance(second, NestedTensor)
-            else t.shape for t in (first, second)]  # fmt: skip
+    both = [
+        tuple(t.shape)
+        if isinstance(first, NestedTensor) and isinstance(second, NestedTensor)
+        else t.shape
+        for t in (first, second)
+    ]
     return RuntimeError(
         f"cannot call binary pointwise function {name}.Tensor with inputs of shapes {both[0]} and "
         f"{both[1]}"
@@ -96,8 +100,11 @@ def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if isinstance(first, NestedTensor) and (result is first._held or kwargs.get("inplace")):
         return first  # what was written, or did not change
     if isinstance(result, tuple):
-        return type(result)(*[nested._with(r) for r in result]) if hasattr(result, "_fields") else (
-            tuple(nested._with(r) for r in result))  # fmt: skip
+        return (
+            type(result)(*[nested._with(r) for r in result])
+            if hasattr(result, "_fields")
+            else (tuple(nested._with(r) for r in result))
+        )
     return nested._with(result)
 
 

@@ -18,8 +18,9 @@ from torchlike.tensor import Tensor
 
 
 @rule("linear")
-def linear(func: Callable[..., Any], input: Any, weight: Tensor, bias: Tensor | None = None
-           ) -> Tensor:  # fmt: skip
+def linear(
+    func: Callable[..., Any], input: Any, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
     return require_contiguous(input, "linear")._with(func(input._held, weight, bias))
 
 
@@ -54,9 +55,10 @@ def matmul(func: Any, input: Any, other: Any) -> Tensor:
         if min(input.dim(), other.dim()) > 3 and raggedness_matches(input, other.shape):
             return input._with(product(input._held, other._held))
         if (
-            input.dim() == other.dim() == 3 and (input._ragged_idx, other._ragged_idx) == (2, 1)
+            input.dim() == other.dim() == 3
+            and (input._ragged_idx, other._ragged_idx) == (2, 1)
             and input.ragged_size == other.ragged_size
-        ):  # fmt: skip
+        ):
             parts = zip(unbind(None, input), unbind(None, other), strict=True)
             return torch["stack"]([product(a, b) for a, b in parts])
     first = tuple(input.shape) if left else input.shape

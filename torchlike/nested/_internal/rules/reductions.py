@@ -29,10 +29,17 @@ def _highest(input: NestedTensor) -> float:
 
 #: What stands beyond the end of a part.
 _IDENTITIES: dict[str, Callable[[NestedTensor], Any]] = {
-    "sum": lambda input: 0, "prod": lambda input: 1, "any": lambda input: False,
-    "all": lambda input: True, "max": _lowest, "amax": _lowest, "argmax": _lowest,
-    "min": _highest, "amin": _highest, "argmin": _highest,
-}  # fmt: skip
+    "sum": lambda input: 0,
+    "prod": lambda input: 1,
+    "any": lambda input: False,
+    "all": lambda input: True,
+    "max": _lowest,
+    "amax": _lowest,
+    "argmax": _lowest,
+    "min": _highest,
+    "amin": _highest,
+    "argmin": _highest,
+}
 _MEANING = "reducing along the batch dimension but not the ragged dimension is not supported for "
 
 

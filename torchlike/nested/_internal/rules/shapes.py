@@ -126,8 +126,9 @@ def dsplit(func: Callable[..., Any], input: Any, parts: Any) -> Any:
 
 
 @rule("split", "split_with_sizes")
-def split(func: Callable[..., Any], input: Any, sizes: Any = None, dim: int = 0, **kwargs: Any
-          ) -> Any:  # fmt: skip
+def split(
+    func: Callable[..., Any], input: Any, sizes: Any = None, dim: int = 0, **kwargs: Any
+) -> Any:
     given = kwargs.get("split_size", kwargs.get("split_sizes", sizes))
     named = "split_with_sizes" if isinstance(given, (tuple, list)) else "split"
     at = regular_dim(require_contiguous(input, named), dim, named)
@@ -178,8 +179,7 @@ def adjoint(func: Callable[..., Any], input: NestedTensor) -> Tensor:
 
 
 @rule("movedim", "moveaxis")
-def movedim(func: Callable[..., Any], input: NestedTensor, source: Any, destination: Any
-            ) -> Tensor:  # fmt: skip
+def movedim(func: Callable[..., Any], input: NestedTensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to new places, the others keeping their order."""
     froms, tos = ([d] if isinstance(d, int) else [*d] for d in (source, destination))
     froms, tos = ([errors.wrap_dim(d, input.dim()) for d in ds] for ds in (froms, tos))
@@ -268,8 +268,9 @@ def flatten(func: Any, input: NestedTensor, start_dim: int = 0, end_dim: int = -
 
 
 @rule("unflatten")
-def unflatten(func: Callable[..., Any], input: NestedTensor, dim: int, sizes: Sequence[int]
-              ) -> Tensor:  # fmt: skip
+def unflatten(
+    func: Callable[..., Any], input: NestedTensor, dim: int, sizes: Sequence[int]
+) -> Tensor:
     """A regular dimension taken apart."""
     at = regular_dim(input, dim, "unflatten")
     more = len(sizes) - 1 if at < input._ragged_idx - 1 else 0
@@ -354,6 +355,8 @@ def joined(tensors: Sequence[Any], ragged_idx: int, offsets: Tensor | None = Non
     values = torch["cat"](list(tensors), ragged_idx - 1)
     ends = torch["tensor"]([0, *sizes]).cumsum(0) if offsets is None else offsets
     return NestedTensor(
-        values, ends, _ragged_idx=ragged_idx,
+        values,
+        ends,
+        _ragged_idx=ragged_idx,
         _metadata_cache={"min_seqlen": min(sizes), "max_seqlen": max(sizes)},
-    )  # fmt: skip
+    )

@@ -10,5 +10,10 @@ from torchlike.func import (
 )
 
 __all__ = [
-    "chunk_vmap", "functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_",
-]  # fmt: skip
+    "chunk_vmap",
+    "functionalize",
+    "hessian",
+    "jacfwd",
+    "jvp",
+    "replace_all_batch_norm_modules_",
+]

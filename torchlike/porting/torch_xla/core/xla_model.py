@@ -69,9 +69,12 @@ def wait_device_ops(devices: Any = None) -> None:
 
 
 def optimizer_step(
-    optimizer: Any, barrier: bool = False, optimizer_args: dict[str, Any] | None = None,
-    groups: Any = None, pin_layout: bool = True,
-) -> object:  # fmt: skip
+    optimizer: Any,
+    barrier: bool = False,
+    optimizer_args: dict[str, Any] | None = None,
+    groups: Any = None,
+    pin_layout: bool = True,
+) -> object:
     """Sum the gradients over the processes, of which there is one, and step."""
     return optimizer.step(**(optimizer_args or {}))
 

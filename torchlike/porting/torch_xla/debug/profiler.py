@@ -22,9 +22,14 @@ def start_server(port: int, only_on_master: bool = True) -> object:
 
 
 def trace(
-    service_addr: str, logdir: str, duration_ms: int = 1000, num_tracing_attempts: int = 3,
-    timeout_s: int = 120, delay_ms: int = 0, interactive: Any = "",
-) -> None:  # fmt: skip
+    service_addr: str,
+    logdir: str,
+    duration_ms: int = 1000,
+    num_tracing_attempts: int = 3,
+    timeout_s: int = 120,
+    delay_ms: int = 0,
+    interactive: Any = "",
+) -> None:
     """Record this process for ``duration_ms`` milliseconds, for TensorBoard, into ``logdir``."""
     if not _ended.wait(delay_ms / 1000):
         with jax.profiler.trace(logdir):

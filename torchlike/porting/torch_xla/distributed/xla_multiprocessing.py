@@ -11,9 +11,13 @@ __getattr__ = absent("torch_xla.distributed.xla_multiprocessing")
 
 
 def spawn(
-    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int | None = None,
-    join: bool = True, daemon: bool = False, start_method: str = "spawn",
-) -> None:  # fmt: skip
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int | None = None,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> None:
     """Run ``fn(0, *args)`` in this process, which has all the devices.
 
     NotImplementedError for more processes.

@@ -11,10 +11,18 @@ __getattr__ = absent("torch_xla.experimental.custom_kernel")
 
 
 def flash_attention(
-    q: Any, k: Any, v: Any, causal: bool = False, q_segment_ids: Any = None,
-    kv_segment_ids: Any = None, sm_scale: float = 1.0, *, ab: Any = None,
-    partition_spec: Any = None, mesh: Any = None,
-) -> Any:  # fmt: skip
+    q: Any,
+    k: Any,
+    v: Any,
+    causal: bool = False,
+    q_segment_ids: Any = None,
+    kv_segment_ids: Any = None,
+    sm_scale: float = 1.0,
+    *,
+    ab: Any = None,
+    partition_spec: Any = None,
+    mesh: Any = None,
+) -> Any:
     """``scaled_dot_product_attention`` of query, key and value (B, H, L or S, E), not scaled unless
     ``sm_scale`` says so. ``ab`` (B, H, L, S) is added to the scores; places of another segment
     (``q_segment_ids`` (B, L), ``kv_segment_ids`` (B, S)) are hidden.

@@ -11,9 +11,11 @@ __getattr__ = absent("torch_xla.experimental.scan_layers")
 
 
 def scan_layers(
-    layers: Iterable[Callable[[Any], Any]], input_data: Any, partition_fn: Any = None,
+    layers: Iterable[Callable[[Any], Any]],
+    input_data: Any,
+    partition_fn: Any = None,
     is_layer_pure: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Each of ``layers`` in turn, from ``input_data``.
 
     Differs from torch_xla: a program has every layer, and takes longer to compile than of one.

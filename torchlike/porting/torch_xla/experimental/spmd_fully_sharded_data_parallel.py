@@ -31,11 +31,15 @@ class SpmdFullyShardedDataParallel(Module):
     """
 
     def __init__(
-        self, module: Module, *, mesh: spmd.Mesh | None = None,
+        self,
+        module: Module,
+        *,
+        mesh: spmd.Mesh | None = None,
         shard_output: Callable[[Any, spmd.Mesh], None] | None = None,
-        auto_wrap_policy: Any = None, auto_wrapper_callable: Callable[..., Module] | None = None,
+        auto_wrap_policy: Any = None,
+        auto_wrapper_callable: Callable[..., Module] | None = None,
         extra_data_axis: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if isinstance(module, SpmdFullyShardedDataParallel):
             raise RuntimeError("Cannot wrap a module that is already wrapped with FSDP.")
         mesh = mesh or spmd.get_global_mesh()
@@ -50,9 +54,10 @@ class SpmdFullyShardedDataParallel(Module):
         super().__init__()
         if auto_wrap_policy is not None:
             wrapper = functools.partial(
-                auto_wrapper_callable or SpmdFullyShardedDataParallel, mesh=mesh,
+                auto_wrapper_callable or SpmdFullyShardedDataParallel,
+                mesh=mesh,
                 shard_output=shard_output,
-            )  # fmt: skip
+            )
             wrap_children(module, auto_wrap_policy, wrapper, set())
         self._orig_module = module
         self._mesh, self._shard_output = mesh, shard_output

@@ -36,9 +36,10 @@ _next_number = itertools.count()
 _ONLY = {
     type(value): name
     for name, value in vars(dataclasses).items()
-    if type(value).__module__ == "dataclasses" and not isinstance(value, type)
+    if type(value).__module__ == "dataclasses"
+    and not isinstance(value, type)
     and name in ("MISSING", "KW_ONLY", "_HAS_DEFAULT_FACTORY")
-}  # fmt: skip
+}
 _CACHED = type(functools.lru_cache(len))
 _FIELD_KIND = type(vars(dataclasses)["_FIELD"])
 
@@ -47,9 +48,23 @@ _MADE_BY_A_PROGRAM = 1 << 9
 _GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 #: Attributes that a new class has of itself, or must not take over.
-_OWN = frozenset(("__dict__", "__weakref__", "__module__", "__qualname__", "_abc_impl",
-                  "__slots__", "__new_member__", "_member_map_", "_member_names_", "_member_type_",
-                  "_value2member_map_", "_unhashable_values_", "_hashable_values_"))  # fmt: skip
+_OWN = frozenset(
+    (
+        "__dict__",
+        "__weakref__",
+        "__module__",
+        "__qualname__",
+        "_abc_impl",
+        "__slots__",
+        "__new_member__",
+        "_member_map_",
+        "_member_names_",
+        "_member_type_",
+        "_value2member_map_",
+        "_unhashable_values_",
+        "_hashable_values_",
+    )
+)
 
 
 class Pickler(pickle.Pickler):
@@ -122,12 +137,15 @@ class Pickler(pickle.Pickler):
 def _is_plain(kind: type) -> bool:
     """Whether objects are their attributes, and say nothing of how they are pickled."""
     return (
-        kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
+        kind.__reduce_ex__ is object.__reduce_ex__
+        and kind.__reduce__ is object.__reduce__
         and getattr(kind, "__getstate__", None) is getattr(object, "__getstate__", None)
-        and not hasattr(kind, "__setstate__") and not hasattr(kind, "__getnewargs__")
-        and not hasattr(kind, "__getnewargs_ex__") and kind.__basicsize__ == _Plain.__basicsize__
+        and not hasattr(kind, "__setstate__")
+        and not hasattr(kind, "__getnewargs__")
+        and not hasattr(kind, "__getnewargs_ex__")
+        and kind.__basicsize__ == _Plain.__basicsize__
         and kind.__itemsize__ == 0
-    )  # fmt: skip
+    )
 
 
 class _Plain:
@@ -199,11 +217,16 @@ def _function(function: Any) -> tuple[Any, ...]:
             if type(value) is types.ModuleType:
                 below += [m for n in attributes if (m := f"{value.__name__}.{n}") in sys.modules]
     state = {
-        "globals": values, "imports": below, "defaults": function.__defaults__,
-        "kwdefaults": function.__kwdefaults__, "dict": function.__dict__,
-        "annotations": function.__annotations__, "qualname": function.__qualname__,
-        "doc": function.__doc__, "module": function.__module__,
-    }  # fmt: skip
+        "globals": values,
+        "imports": below,
+        "defaults": function.__defaults__,
+        "kwdefaults": function.__kwdefaults__,
+        "dict": function.__dict__,
+        "annotations": function.__annotations__,
+        "qualname": function.__qualname__,
+        "doc": function.__doc__,
+        "module": function.__module__,
+    }
     made = marshal.dumps(code), module, function.__name__, function.__closure__, _number(function)
     return _new_function, made, state, None, None, _complete_function
 
@@ -282,9 +305,10 @@ def _class(cls: Any) -> tuple[Any, ...]:
         body = {name: member.value for name, member in members.items()}
         same = vars(_made(type(cls), cls.__name__, cls.__bases__, body))
         attributes = {
-            n: v for n, v in attributes.items()
+            n: v
+            for n, v in attributes.items()
             if n not in body and (n not in same or getattr(v, "__module__", "") == cls.__module__)
-        }  # fmt: skip
+        }
     elif cls.__bases__ == (tuple,) and hasattr(cls, "_fields"):
         described["fields"] = cls._fields, cls._field_defaults
         same = vars(collections.namedtuple(cls.__name__, cls._fields))

@@ -42,9 +42,16 @@ class Workers:
     """
 
     def __init__(
-        self, job: Job, count: int, seed: int, *, ahead: int, in_order: bool, timeout: float,
+        self,
+        job: Job,
+        count: int,
+        seed: int,
+        *,
+        ahead: int,
+        in_order: bool,
+        timeout: float,
         persistent: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._ahead, self._in_order, self._timeout = ahead, in_order, timeout
         self._persistent = persistent
         self._staff: list[Worker] = []

@@ -62,10 +62,14 @@ class _Pickler(by_value.Pickler):
         storage, view = t._storage, t._view
         self.tensors_on[id(storage)] += 1
         if (
-            self._whole or view is None or type(t) is not Tensor or type(storage) is SparseStorage
-            or type(storage.cell) is MetaArray or storage.is_shared()
+            self._whole
+            or view is None
+            or type(t) is not Tensor
+            or type(storage) is SparseStorage
+            or type(storage.cell) is MetaArray
+            or storage.is_shared()
             or 2 * t.nbytes > storage.nbytes
-        ):  # fmt: skip
+        ):
             return NotImplemented
         self.cut.add(id(storage))
         made = Storage(None, np.array(t.detach()._value("DataLoader")))
@@ -83,8 +87,7 @@ class _Pickler(by_value.Pickler):
                 self.blocks.append(shared)
             start = shared_memory.offset_in(shared, values)
             strides = tuple(n // values.itemsize for n in values.strides)
-            return _shared_storage, (place, start, dtype, values.shape, strides,
-                                     storage.strides)  # fmt: skip
+            return _shared_storage, (place, start, dtype, values.shape, strides, storage.strides)
         found = None if self._rooms is None else self._in_room(values)
         if found is not None:
             return _storage_in_room, (*found, dtype, values.shape, storage.strides)
@@ -175,8 +178,9 @@ def _fill(memory: np.ndarray, parts: list[Any]) -> None:
         start += aligned(part.nbytes)
 
 
-def unpacked(body: bytes, descriptors: list[int], rooms: Received | None = None, *,
-             private: bool = False) -> Any:  # fmt: skip
+def unpacked(
+    body: bytes, descriptors: list[int], rooms: Received | None = None, *, private: bool = False
+) -> Any:
     """The object of a message. ``private``: writes to its memory are seen by nobody else; the
     descriptors are closed, or kept by blocks that stay shared."""
     head = pickle.loads(body)

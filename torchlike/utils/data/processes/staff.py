@@ -134,9 +134,11 @@ def _may_be_copied() -> bool:
     unit = 1 if sys.platform == "darwin" else 1024
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return (
-        not platforms.started() and threading.active_count() == 1 and held < _MOST_TO_COPY
+        not platforms.started()
+        and threading.active_count() == 1
+        and held < _MOST_TO_COPY
         and threading.current_thread() is threading.main_thread()
-    )  # fmt: skip
+    )
 
 
 def begin() -> None:
@@ -205,10 +207,13 @@ class Job:
     def _start(self, server: Server, place: int, count: int, seed: int) -> Worker:
         link, theirs = pair()
         request = {
-            "place": place, "count": count, "seed": seed, "job": self._body,
+            "place": place,
+            "count": count,
+            "seed": seed,
+            "job": self._body,
             "modules": [m for m in self._modules if m not in _spoiling],
             "surroundings": worker.surroundings(),
-        }  # fmt: skip
+        }
         try:
             pid = server.fork(request, [theirs.fileno(), *_outputs(), *self._descriptors])
         except BaseException:

@@ -35,10 +35,14 @@ def surroundings() -> dict[str, Any]:
     """What a worker takes over from the process that asks for it, in plain types."""
     main = sys.modules.get("__main__")
     return {
-        "folder": os.getcwd(), "environment": dict(os.environ), "path": list(sys.path),
-        "argv": list(sys.argv), "dtype": dtypes.get_default_dtype().name,
-        "main": getattr(main, "__file__", None), "mode": settings.mode,
-    }  # fmt: skip
+        "folder": os.getcwd(),
+        "environment": dict(os.environ),
+        "path": list(sys.path),
+        "argv": list(sys.argv),
+        "dtype": dtypes.get_default_dtype().name,
+        "main": getattr(main, "__file__", None),
+        "mode": settings.mode,
+    }
 
 
 def _settle(told: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ class Linear(Module):
 
     def __init__(
         self, in_features: int, out_features: int, bias_: bool = True, dtype: Any = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.qscheme = "torch.per_tensor_affine"

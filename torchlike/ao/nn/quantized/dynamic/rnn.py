@@ -26,8 +26,15 @@ class LSTM(Module):
 
     def __init__(self, mod: Any) -> None:
         super().__init__()
-        for name in ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
-                     "bidirectional"):  # fmt: skip
+        for name in (
+            "input_size",
+            "hidden_size",
+            "num_layers",
+            "bias",
+            "batch_first",
+            "dropout",
+            "bidirectional",
+        ):
             setattr(self, name, getattr(mod, name))
         if not mod.bias:
             raise AssertionError("mod.bias must be True")
@@ -70,9 +77,17 @@ class LSTM(Module):
         for layer in range(self.num_layers):
             outputs = []
             for way, suffix in enumerate(self._suffixes(layer)):
-                weights = [getattr(self, f"{part}{suffix}{end}") for part, end in (
-                    ("weight_ih", ""), ("weight_ih", "_scale"), ("bias_ih", ""),
-                    ("weight_hh", ""), ("weight_hh", "_scale"), ("bias_hh", ""))]  # fmt: skip
+                weights = [
+                    getattr(self, f"{part}{suffix}{end}")
+                    for part, end in (
+                        ("weight_ih", ""),
+                        ("weight_ih", "_scale"),
+                        ("bias_ih", ""),
+                        ("weight_hh", ""),
+                        ("weight_hh", "_scale"),
+                        ("bias_hh", ""),
+                    )
+                ]
                 at = layer * ways + way
                 out, h, c = dynamic_lstm(x, hx[0][at], hx[1][at], *weights, way == 1)
                 outputs.append(out)
@@ -88,8 +103,7 @@ class LSTM(Module):
 
     def extra_repr(self) -> str:
         said = f"{self.input_size}, {self.hidden_size}"
-        usual = {"num_layers": 1,  "batch_first": False, "dropout": 0.0,
-                 "bidirectional": False}  # fmt: skip
+        usual = {"num_layers": 1, "batch_first": False, "dropout": 0.0, "bidirectional": False}
         for name, value in usual.items():
             if getattr(self, name) != value:
                 said += f", {name}={getattr(self, name)}"
