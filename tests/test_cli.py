@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.porting.commands import ROOT, torchlike_command, write
-from torchlike import cli
 from torchlike._runtime import environment_variables
-from torchlike.porting import compare, demo, launcher
+from torchlike.porting import cli, compare, demo, launcher
 from torchlike.porting.divergence import command as divergence
 from torchlike.porting.doctor import command as doctor
 from torchlike.porting.shim import command as shim

@@ -32,8 +32,9 @@ _xla_flags.enable()
 _tracebacks.install()
 
 from torchlike import _ops as _ops  # noqa: E402 - registers the ops
-from torchlike import ops, storage  # noqa: E402
+from torchlike import ops  # noqa: E402
 from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
+from torchlike._compat import places as _places  # noqa: E402
 from torchlike._compat import storage_methods as _storage_methods  # noqa: E402 - of UntypedStorage
 from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
@@ -139,13 +140,11 @@ globals().update(_TENSOR_TYPES)
 globals().update(_STORAGE_TYPES)
 
 from torchlike import (  # noqa: E402
-    __future__,
     accelerator,
     amp,
     autograd,
     backends,
     compiler,
-    cpu,
     cuda,
     distributed,
     fft,
@@ -157,7 +156,6 @@ from torchlike import (  # noqa: E402
     jit,
     linalg,
     masked,
-    mps,
     nested,
     nn,
     optim,
@@ -166,12 +164,9 @@ from torchlike import (  # noqa: E402
     signal,
     sparse,
     special,
-    types,
     utils,
     version,
-    xpu,
 )
-from torchlike import torch_version as _torch_version  # noqa: E402
 from torchlike._compat import symbolic_asking as _symbolic_asking  # noqa: E402
 from torchlike._compat.symbolic import (  # noqa: E402
     SymBool,
@@ -186,11 +181,12 @@ from torchlike._compat.symbolic import (  # noqa: E402
     sym_sqrt,
     sym_sum,
 )
+from torchlike._compat.torch_version import __version__ as __version__  # noqa: E402
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
-from torchlike._compile import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
 from torchlike._core.streams import Event, Stream  # noqa: E402
 from torchlike._dispatch.tags import Tag  # noqa: E402
+from torchlike._jit.markers import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
@@ -220,45 +216,25 @@ from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.porting.torch_alias import install_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
 
+_places.install()
 _unsupported.make_modules()
 
-#: The PyTorch release whose behaviour is the reference, comparable with strings and tuples.
-__version__ = _torch_version.__version__
-
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
-_LATER = frozenset(
-    {
-        "_C",
-        "_VF",
-        "__config__",
-        "_dynamo",
-        "_functorch",
-        "export",
-        "_guards",
-        "_inductor",
-        "_jit_internal",
-        "_library",
-        "_prims_common",
-        "_subclasses",
-        "_tensor",
-        "_utils",
-        "_tensor_str",
-        "_vmap_internals",
-        "classes",
-        "distributions",
-        "functional",
-        "library",
-        "mtia",
-        "multiprocessing",
-        "onnx",
-        "overrides",
-        "profiler",
-        "quasirandom",
-        "return_types",
-        "testing",
-        "torch_version",
-    }
-)
+_LATER = _places.at_root() | {
+    "_dynamo",
+    "_functorch",
+    "export",
+    "_subclasses",
+    "_utils",
+    "distributions",
+    "library",
+    "multiprocessing",
+    "onnx",
+    "overrides",
+    "profiler",
+    "quasirandom",
+    "testing",
+}
 
 
 def __getattr__(name: str):

@@ -18,36 +18,21 @@ from math import e as e
 from math import inf as inf
 from math import nan as nan
 from math import pi as pi
-from torchlike import _C as _C
-from torchlike import _VF as _VF
-from torchlike import __config__ as __config__
-from torchlike import __future__ as __future__
 from torchlike import _dynamo as _dynamo
 from torchlike import _functorch as _functorch
-from torchlike import _guards as _guards
-from torchlike import _inductor as _inductor
-from torchlike import _jit_internal as _jit_internal
-from torchlike import _library as _library
-from torchlike import _prims_common as _prims_common
 from torchlike import _subclasses as _subclasses
-from torchlike import _tensor as _tensor
-from torchlike import _tensor_str as _tensor_str
 from torchlike import _utils as _utils
-from torchlike import _vmap_internals as _vmap_internals
 from torchlike import accelerator as accelerator
 from torchlike import amp as amp
 from torchlike import autograd as autograd
 from torchlike import backends as backends
-from torchlike import classes as classes
 from torchlike import compiler as compiler
-from torchlike import cpu as cpu
 from torchlike import cuda as cuda
 from torchlike import distributed as distributed
 from torchlike import distributions as distributions
 from torchlike import export as export
 from torchlike import fft as fft
 from torchlike import func as func
-from torchlike import functional as functional
 from torchlike import futures as futures
 from torchlike import fx as fx
 from torchlike import hub as hub
@@ -55,8 +40,6 @@ from torchlike import interop as interop
 from torchlike import library as library
 from torchlike import linalg as linalg
 from torchlike import masked as masked
-from torchlike import mps as mps
-from torchlike import mtia as mtia
 from torchlike import multiprocessing as multiprocessing
 from torchlike import nested as nested
 from torchlike import nn as nn
@@ -67,18 +50,24 @@ from torchlike import overrides as overrides
 from torchlike import profiler as profiler
 from torchlike import quasirandom as quasirandom
 from torchlike import random as random
-from torchlike import return_types as return_types
 from torchlike import serialization as serialization
 from torchlike import signal as signal
 from torchlike import sparse as sparse
 from torchlike import special as special
-from torchlike import storage as storage
 from torchlike import testing as testing
-from torchlike import torch_version as torch_version
-from torchlike import types as types
 from torchlike import utils as utils
 from torchlike import version as version
-from torchlike import xpu as xpu
+from torchlike._aten import prims_common as _prims_common
+from torchlike._compat import configuration as __config__
+from torchlike._compat import core as _C
+from torchlike._compat import print_settings as _tensor_str
+from torchlike._compat import return_types as return_types
+from torchlike._compat import torch_version as torch_version
+from torchlike._compat import types as types
+from torchlike._compat.devices import cpu as cpu
+from torchlike._compat.devices import mps as mps
+from torchlike._compat.devices import mtia as mtia
+from torchlike._compat.devices import xpu as xpu
 from torchlike._compat.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from torchlike._compat.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from torchlike._compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -145,6 +134,7 @@ from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
 from torchlike._dispatch.tags import Tag as Tag
 from torchlike._stablehlo.torchscript import ScriptFunction as ScriptFunction
 from torchlike._stablehlo.torchscript import ScriptModule as ScriptModule
+from torchlike._subclasses import active_mode as _guards
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
 from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
@@ -162,6 +152,7 @@ from torchlike.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast
 from torchlike.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from torchlike.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from torchlike.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from torchlike.ao import quantization as quantization
 from torchlike.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from torchlike.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from torchlike.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
@@ -172,11 +163,16 @@ from torchlike.autograd.grad_mode import is_inference_mode_enabled as is_inferen
 from torchlike.autograd.grad_mode import no_grad as no_grad
 from torchlike.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from torchlike.backends.device_modules import get_device_module as get_device_module
+from torchlike.compiler import inductor as _inductor
 from torchlike.compiler.torch_compile import compile as compile
+from torchlike.func import older_vmap as _vmap_internals
 from torchlike.func.vmap import vmap as vmap
 from torchlike.futures import Future as Future
 from torchlike.interop import from_jax_function as from_jax_function
 from torchlike.interop import to_jax_function as to_jax_function
+from torchlike.library import classes as classes
+from torchlike.nn import conversion_switches as __future__
+from torchlike.porting import as_torch as as_torch
 from torchlike.porting.allocator import tune_allocator as tune_allocator
 from torchlike.porting.torch_alias import install_alias as install_alias
 from torchlike.random import default_generator as default_generator
@@ -250,6 +246,20 @@ uint8: _dtype
 __version__: str
 
 jit: Any
+
+_VF: Any
+
+_compile: Any
+
+_jit_internal: Any
+
+_library: Any
+
+_tensor: Any
+
+functional: Any
+
+storage: Any
 
 def _assert(condition: Any, message: Any) -> None:
     """AssertionError with the message unless the condition, a bool or a tensor of one, is true."""

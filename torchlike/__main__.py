@@ -2,7 +2,7 @@
 
 import sys
 
-from torchlike.cli import main
+from torchlike.porting.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

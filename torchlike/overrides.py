@@ -11,10 +11,11 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 
-from torchlike import functional as _functional
+from torchlike._compat.places import FUNCTIONAL as _FUNCTIONAL
 from torchlike._core import modes as _modes
 from torchlike._core import protocol as _protocol
 from torchlike._core.protocol import Result as _Result
@@ -207,7 +208,8 @@ _UNTESTED_ATTRIBUTES_TEXT = """
 _UNTESTED_ATTRIBUTES = frozenset(_UNTESTED_ATTRIBUTES_TEXT.split())
 
 
-_IN_FUNCTIONAL = frozenset(_functional._NAMES)
+#: The functions that PyTorch has in ``torch.functional``, too.
+_IN_FUNCTIONAL = frozenset(_FUNCTIONAL.names)
 
 
 def _module(space: str) -> ModuleType:
@@ -220,7 +222,7 @@ def _public() -> Iterator[tuple[Any, str, str, Any]]:
         if not name.startswith("_"):
             yield _module(space), ".".join(filter(None, ("torch", space))), name, function
             if not space and name in _IN_FUNCTIONAL:
-                yield _functional, "torch.functional", name, function
+                yield import_module("torchlike.functional"), "torch.functional", name, function
     for function in _asking.of_rooms_above():
         room = function.__module__.partition(".")[2]
         if room in ("nn.init", "_compat.symbolic"):

@@ -18,13 +18,13 @@ def main() -> int:
     bare = ModuleType("torchlike")
     bare.__path__ = [str(_folder())]
     sys.modules["torchlike"] = bare
-    cli = importlib.import_module("torchlike.cli")
+    cli = importlib.import_module("torchlike.porting.cli")
     options = cli.parse(sys.argv[1:])
     if options.command == "launch":
         return cli.launch(options)
     for name in [name for name in sys.modules if name.split(".")[0] == "torchlike"]:
         del sys.modules[name]
-    return importlib.import_module("torchlike.cli").execute(options)
+    return importlib.import_module("torchlike.porting.cli").execute(options)
 
 
 def torchrun() -> int:

@@ -27,7 +27,7 @@ def files() -> dict[Path, Callable[[], str]]:
         ROOT / "docs/operators.md": lambda: page.text(NAMESPACES, tensor),
     }
     for space in ("linalg", "fft", "special"):
-        made[package / f"{space}.pyi"] = partial(stubs.functions, NAMESPACES[space])
+        made[package / space / "__init__.pyi"] = partial(stubs.functions, NAMESPACES[space])
     return made
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.generate import signatures
+from torchlike._compat.places import at_root, module_of
 
 #: Names that functions, methods or dtypes of PyTorch's hide are imported as ``_name``.
 _HIDDEN = {
@@ -116,7 +117,14 @@ def _defined(module: ast.Module, cls: str) -> set[str]:
 def package(module: types.ModuleType, source: Path, table: dict[str, Any]) -> str:
     """The stub of the package: what its source imports by name or on demand, and the registered
     functions."""
-    imports = [f"from torchlike import {name} as {name}" for name in module._LATER]
+    imports = [f"from torchlike import {name} as {name}" for name in module._LATER - at_root()]
+    made = []  # of modules that are made of names
+    for place in at_root():
+        room, _, name = (module_of(place) or "").rpartition(".")
+        if room:
+            imports.append(f"from {room} import {name} as {place}")
+        else:
+            made.append(place)
     for node in ast.parse(source.read_text()).body:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
             skip = (*_CALLABLE_MODULES, "Tensor", "Generator")
@@ -125,7 +133,7 @@ def package(module: types.ModuleType, source: Path, table: dict[str, Any]) -> st
     dtypes = sorted(n for n, v in vars(module).items() if isinstance(v, module.dtype))
     parts = [HEADER, "\n".join(sorted(set(imports))) + "\n", "newaxis: None\n"]
     parts.append("\n".join(f"{name}: _dtype" for name in dtypes) + "\n__version__: str\n")
-    parts += [f"{name}: Any\n" for name in _CALLABLE_MODULES]
+    parts += [f"{name}: Any\n" for name in (*_CALLABLE_MODULES, *sorted(made))]
     known = set(dtypes) | {line.rpartition(" ")[2] for line in imports}
     for name, function in signatures.public(table):
         if name not in known and not keyword.iskeyword(name):

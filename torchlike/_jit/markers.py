@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,6 +18,17 @@ __all__ = [
     "script_if_tracing",
     "unused",
 ]
+
+
+def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Any:
+    """Return the function itself, which a compiled program may contain here; without one a
+    decorator."""
+    return functools.partial(_disable_dynamo, recursive=recursive) if fn is None else fn
+
+
+def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function as it is: a compiled module keeps its methods."""
+    return fn
 
 
 def is_scripting() -> bool:

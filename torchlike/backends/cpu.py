@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlike.cpu import get_capabilities
+from torchlike._compat.devices.cpu import get_capabilities
 
 __all__ = ["get_cpu_capability"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from torchlike import cpu, cuda, mps, xpu
+from torchlike import cuda
+from torchlike._compat.devices import cpu, mps, xpu
 from torchlike._core import devices
 
 _MODULES: dict[str, ModuleType] = {"cpu": cpu, "cuda": cuda, "mps": mps, "xpu": xpu}

@@ -6,15 +6,15 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
-from torchlike.__future__ import (
-    get_overwrite_module_params_on_conversion,
-    get_swap_module_params_on_conversion,
-)
 from torchlike._core.errors import NO_DATA
 from torchlike._core.swap import swap_tensors
 from torchlike._ops.creation.conversion import wanted_by_to
 from torchlike._ops.creation.shared_memory import share
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.nn.conversion_switches import (
+    get_overwrite_module_params_on_conversion,
+    get_swap_module_params_on_conversion,
+)
 from torchlike.nn.parameter import Parameter, is_lazy
 from torchlike.tensor import Tensor
 

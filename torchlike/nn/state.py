@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from torchlike.__future__ import get_swap_module_params_on_conversion
 from torchlike._core import modes
 from torchlike._core.swap import swap_tensors
 from torchlike._core.tape import RemovableHandle
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.nn.conversion_switches import get_swap_module_params_on_conversion
 from torchlike.nn.parameter import Parameter, is_lazy
 from torchlike.tensor import Tensor
 

@@ -14,6 +14,7 @@ class ConfigModule(ModuleType):
 
     _settings: frozenset[str]
     _effects: Mapping[str, Callable[[Any], object]]
+    _known_as: str | None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("__") and name not in self._settings:
@@ -26,7 +27,7 @@ class ConfigModule(ModuleType):
         raise AttributeError(f"{self._name()}.{name} does not exist")
 
     def _name(self) -> str:
-        return self.__name__.replace("torchlike", "torch", 1)
+        return self._known_as or self.__name__.replace("torchlike", "torch", 1)
 
     @contextlib.contextmanager
     def patch(
@@ -51,11 +52,13 @@ class ConfigModule(ModuleType):
 
 
 def install_config_module(
-    module: ModuleType | str, effects: Mapping[str, Callable[[Any], object]] | None = None
+    module: ModuleType | str,
+    effects: Mapping[str, Callable[[Any], object]] | None = None,
+    known_as: str | None = None,
 ) -> None:
     """Make a ConfigModule of the module (or of the module of this name); its public attributes
     that are no modules, classes or functions are the settings. ``effects`` are called with the
-    new value of a setting."""
+    new value of a setting. ``known_as`` is its name in errors, where that is not the module's."""
     if isinstance(module, str):
         module = sys.modules[module]
     names = [
@@ -68,4 +71,5 @@ def install_config_module(
     ]
     module.__dict__["_settings"] = frozenset(names)
     module.__dict__["_effects"] = effects or {}
+    module.__dict__["_known_as"] = known_as
     module.__class__ = ConfigModule

@@ -6,10 +6,10 @@ import os
 import re
 from typing import Any
 
+from torchlike._compat.torch_version import TorchVersion
 from torchlike._runtime.environment_variables import XLA_FLAGS
 from torchlike._runtime.xla_flags import MEASURED
 from torchlike.porting.shim.companions import VERSIONS
-from torchlike.torch_version import TorchVersion
 
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*\(?>=\s*([\w.]+)")
 _MIB = 1 << 20

@@ -33,6 +33,7 @@ class TorchVersion(str):
     ``TorchVersion("2.13.0") > (2, 9)``. With what is no version it compares as a string."""
 
     __slots__ = ()
+    __module__ = "torchlike.torch_version"  # where PyTorch has it, and files name it
 
     __gt__, __lt__, __ge__, __le__ = (
         _compare(name) for name in ("__gt__", "__lt__", "__ge__", "__le__")

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from torchlike._compat.devices.cpu import amp as amp
 from torchlike._compat.settings import get_num_threads
 from torchlike._core.streams import Event as _Event
 from torchlike._core.streams import Stream
 from torchlike._runtime import pending
-from torchlike.cpu import amp as amp
 
 
 def is_available() -> bool:

@@ -1,5 +1,5 @@
 """``torch._inductor``: settings of PyTorch's code generator, which XLA takes the place of."""
 
-from torchlike._inductor import config
+from torchlike.compiler.inductor import config
 
 __all__ = ["config"]

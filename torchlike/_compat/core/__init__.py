@@ -6,26 +6,18 @@ What only a C++ core could answer is missing and says so.
 from __future__ import annotations
 
 import enum
+import importlib
 from typing import Any
 
-from torchlike._C import (
-    _autograd,
-    _cpu,
-    _distributed_c10d,
-    _distributed_rpc,
-    _fft,
-    _functorch,
-    _linalg,
-    _nn,
-    _special,
-)
-from torchlike._C._dispatch import (
+from torchlike._compat.core import _cpu, _distributed_rpc, _functorch, _nn
+from torchlike._compat.core._dispatch import (
     DispatchKey,
     DispatchKeySet,
     _AutoDispatchBelowAutograd,
     _dispatch_dump,
     _ExcludeDispatchKeyGuard,
 )
+from torchlike._compat.places import PLACES as _PLACES
 from torchlike._core import boxes as _boxes
 from torchlike._core import devices as _devices
 from torchlike._core import modes as _modes
@@ -58,23 +50,18 @@ __all__ = [
     "_TensorBase",
     "_TensorMeta",
     "_are_functorch_transforms_active",
-    "_autograd",
     "_cpu",
     "_disabled_torch_function_impl",
     "_dispatch_dump",
-    "_distributed_c10d",
     "_distributed_rpc",
-    "_fft",
     "_functorch",
     "_get_default_device",
     "_get_privateuse1_backend_name",
     "_get_tracing_state",
     "_is_torch_function_mode_enabled",
     "_is_tracing",
-    "_linalg",
     "_log_api_usage_once",
     "_nn",
-    "_special",
     "device",
     "dtype",
     "layout",
@@ -205,3 +192,10 @@ def _current_graph_task_id() -> int:
     """The number of the backward pass that runs in this thread, -1 where none does."""
     running = _modes.current.backward_pass
     return -1 if running is None else running.number
+
+
+def __getattr__(name: str) -> Any:
+    """Return a place below this one that is only names (``torch._C._fft``)."""
+    if f"_C.{name}" in _PLACES:
+        return importlib.import_module(f"torchlike._C.{name}")
+    raise AttributeError(f"module 'torch._C' has no attribute {name!r}", name=name)

@@ -49,4 +49,4 @@ triton = types.SimpleNamespace(
     unique_kernel_names=True,
 )
 
-install_config_module(__name__)
+install_config_module(__name__, known_as="torch._inductor.config")

@@ -1,0 +1,225 @@
+"""The places at which PyTorch has names that live elsewhere here: one table, and the finder that
+makes its modules.
+
+A package of PyTorch's with code of its own is a folder or a file of ours. Where it is only another
+way to a name (``torch._tensor.Tensor``), or too small for a place at the root (``torch.xpu``), it
+is a line of this table, and ``import torchlike.xpu`` or ``from torch._tensor import Tensor`` makes
+a module of that line. What PyTorch has and torchlike refuses stands in ``unsupported.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from torchlike._dispatch.registry import NAMESPACES
+
+
+class Functions(NamedTuple):
+    """The functions of one of the registry's namespaces; of all, or of ``names``."""
+
+    space: str
+    prefix: str = ""
+    names: tuple[str, ...] = ()
+
+
+#: What PyTorch has in ``torch.functional`` as well.
+FUNCTIONAL = Functions(
+    "",
+    names=(
+        *("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes"),
+        *("broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft"),
+        *("lu", "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank"),
+        *("tensordot", "unique", "unique_consecutive", "unravel_index"),
+    ),
+)
+
+#: Place -> the module that it is, by its name below this package; or name -> where the name is
+#: found, ``module`` or ``module:other_name``; or functions by namespace.
+PLACES: dict[str, str | dict[str, str] | Functions] = {
+    "_C": "_compat.core",
+    "_C._autograd": {"SavedTensor": "autograd.saved_tensor"},
+    "_C._distributed_c10d": {
+        "DistBackendError": "distributed.stores",
+        "DistError": "distributed.stores",
+        "DistNetworkError": "distributed.stores",
+        "DistStoreError": "distributed.stores",
+        "FileStore": "distributed.file_stores",
+        "HashStore": "distributed.stores",
+        "PrefixStore": "distributed.stores",
+        "ProcessGroup": "distributed.groups",
+        "ReduceOp": "distributed.collectives",
+        "Store": "distributed.stores",
+        "TCPStore": "distributed.stores",
+        "Work": "distributed.collectives",
+    },
+    "_C._fft": Functions("fft", prefix="fft_"),
+    "_C._linalg": Functions("linalg", prefix="linalg_"),
+    "_C._special": Functions("special", prefix="special_"),
+    "_VF": Functions(""),
+    "__config__": "_compat.configuration",
+    "__future__": "nn.conversion_switches",
+    "_compile": {"_disable_dynamo": "_jit.markers"},
+    "_guards": "_subclasses.active_mode",
+    "_inductor": "compiler.inductor",
+    "_jit_internal": {
+        "Dict": "builtins:dict",
+        "Final": "typing",
+        "List": "builtins:list",
+        "Optional": "typing",
+        "Tuple": "builtins:tuple",
+        "Union": "typing",
+        "_copy_to_script_wrapper": "_jit.markers",
+        "_overload": "_jit.markers",
+        "_overload_method": "_jit.markers",
+        "export": "_jit.markers",
+        "ignore": "_jit.markers",
+        "is_scripting": "_jit.markers",
+        "unused": "_jit.markers",
+    },
+    "_library": {},
+    "_library.infer_schema": {"infer_schema": "library.infer"},
+    "_library.utils": "library.lookup",
+    "_prims_common": "_aten.prims_common",
+    "_tensor": {"Tensor": "tensor"},
+    "_tensor_str": "_compat.print_settings",
+    "_vmap_internals": "func.older_vmap",
+    "as_torch": "porting.as_torch",  # ours: documented under this name
+    "classes": "library.classes",
+    "cpu": "_compat.devices.cpu",
+    "functional": FUNCTIONAL,
+    "mps": "_compat.devices.mps",
+    "mtia": "_compat.devices.mtia",
+    "quantization": "ao.quantization",
+    "return_types": "_compat.return_types",
+    "storage": {
+        "TypedStorage": "_compat.typed_storage",
+        "UntypedStorage": "_core.untyped_storage",
+    },
+    "torch_version": "_compat.torch_version",
+    "types": "_compat.types",
+    "xpu": "_compat.devices.xpu",
+}
+
+_ROOT = __name__.partition(".")[0]
+
+
+def at_root() -> frozenset[str]:
+    """Return the names that the table gives the package itself."""
+    return frozenset(place for place in PLACES if "." not in place)
+
+
+def module_of(place: str) -> str | None:
+    """Return the full name of the module that a place is, which may lie below one of the table's;
+    None where the place is none, or has names of several modules."""
+    head, below = place, ""
+    while head:
+        target = PLACES.get(head)
+        if isinstance(target, str):
+            return f"{_ROOT}.{target}{below}"
+        if target is not None:
+            return None
+        head, dot, last = head.rpartition(".")
+        below = f"{dot}{last}{below}"
+    return None
+
+
+class PlaceFinder(MetaPathFinder):
+    """Finds the modules of the table, ahead of the finder of files: a file below a module that is
+    at two places would else be loaded twice."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not fullname.startswith(_PREFIX):
+            return None
+        place = fullname[len(_PREFIX) :]
+        if place in PLACES and module_of(place) is None:
+            is_package = any(other.startswith(f"{place}.") for other in PLACES)
+            return ModuleSpec(fullname, _NamesLoader(place), is_package=is_package)
+        real = module_of(place)
+        if real is None or (place not in PLACES and importlib.util.find_spec(real) is None):
+            return None
+        return ModuleSpec(fullname, _AliasLoader(real))
+
+
+_PREFIX = f"{_ROOT}."
+
+
+class _AliasLoader(Loader):
+    """Loads a module that has another name already: the very same object."""
+
+    def __init__(self, real: str) -> None:
+        self._real = real
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self._real)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own spec back; it has run under its own name."""
+        module.__spec__ = self._spec
+
+
+class _NamesLoader(Loader):
+    """Makes a module of names that live elsewhere; each is looked up when it is asked for."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        doc = f"``torch.{self._place}``: names that live elsewhere in torchlike."
+        return _Names(spec.name, doc, PLACES[self._place])
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: the module is whole."""
+
+
+class _Names(ModuleType):
+    """A module of names that live elsewhere."""
+
+    def __init__(self, name: str, doc: str, names: Any) -> None:
+        super().__init__(name, doc)
+        table = {n: n for n in _function_names(names)} if isinstance(names, Functions) else names
+        self.__dict__.update(_names=names, __all__=sorted(table))
+
+    def __getattr__(self, name: str) -> Any:
+        found = None if name.startswith("__") else _found(self.__dict__["_names"], name)
+        if found is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
+        self.__dict__[name] = found
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *self.__all__})
+
+
+def _function_names(names: Functions) -> list[str]:
+    return [names.prefix + name for name in names.names or NAMESPACES[names.space]]
+
+
+def _found(names: Mapping[str, str] | Functions, name: str) -> Any:
+    """Return what a name of a place stands for; None where the place has no such name."""
+    if isinstance(names, Functions):
+        bare = name.removeprefix(names.prefix)
+        known = name.startswith(names.prefix) and (not names.names or bare in names.names)
+        return NAMESPACES[names.space].get(bare) if known else None
+    where = names.get(name)
+    if where is None:
+        return None
+    module, _, other = where.partition(":")
+    full = module if module in ("builtins", "typing") else f"{_ROOT}.{module}"
+    return getattr(importlib.import_module(full), other or name)
+
+
+def install() -> None:
+    """Have Python find the table's modules, from the first import on."""
+    if not any(isinstance(finder, PlaceFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, PlaceFinder())

@@ -1,1 +1,0 @@
-"""``torch._library``: where libraries import ``infer_schema`` from."""
