@@ -41,7 +41,7 @@ _NORMS = (None, "backward", "forward", "ortho")
 
 
 def _prepared(x: Any, takes: str, name: str) -> jax.Array:
-    """The input in a dtype that XLA transforms: float32/64 or complex64/128."""
+    """Return the input in a dtype that XLA can transform: float32/64 or complex64/128."""
     if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
         raise RuntimeError(f"Unsupported dtype {type_name(x)}")
     if x.dtype.kind in "iub":
@@ -80,7 +80,7 @@ def _check_norm(norm: str | None) -> None:
     grad_name="FftC2CBackward0",
 )
 def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
-    """One transform along one axis."""
+    """Compute one transform along one axis."""
     _check_norm(norm)
     if not input.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

@@ -33,7 +33,7 @@ class Family(NamedTuple):
 
 
 def _differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function(x, n)`` with a derivative by x of every order.
+    """Return ``function(x, n)`` with a derivative by x of every order.
 
     The loop has as many rounds as the degrees say, so it has a forward derivative only. Elementwise
     that is enough: the slope is such a function itself.
