@@ -18,7 +18,8 @@ from torchlike.tensor import Tensor
 
 
 def _widened(x: Any, y: Any) -> tuple[Any, Any]:
-    """Half precision beside complex numbers in float32: there are no complex numbers of 16 bits."""
+    """Return both operands, half precision beside complex numbers in float32: there are no complex
+    numbers of 16 bits."""
     if jnp.iscomplexobj(x) == jnp.iscomplexobj(y):
         return x, y
     return tuple(v.astype(np.float32) if v.dtype == np.float16 else v for v in (x, y))  # type: ignore[return-value]
@@ -86,7 +87,7 @@ _bitwise("bitwise_right_shift", jnp.right_shift)
 
 @op(casts_out=False, inplace=True, elementwise=True, differentiable=False)
 def bitwise_not(input: Input):
-    """Bits inverted; logical not for bools."""
+    """Invert the bits; logical not for bools."""
     if input.dtype.kind not in "iub":
         kind = dtypes.scalar_type(input.dtype)
         raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{kind}'")
@@ -114,7 +115,7 @@ def isclose(
     atol: Scalar = 1e-08,
     equal_nan: Operand = False,
 ):
-    """Whether ``|input - other| <= atol + rtol * |other|``."""
+    """Return whether ``|input - other| <= atol + rtol * |other|``."""
     if input.dtype != other.dtype:
         kinds = [dtypes.scalar_type(t.dtype) for t in (input, other)]
         raise RuntimeError(f"{kinds[0]} did not match {kinds[1]}")
@@ -150,5 +151,5 @@ _predicate("isreal", jnp.isreal, True)
 @op(casts_out=False, elementwise=True, differentiable=False)
 @real_only("signbit is not implemented for complex tensors.")
 def signbit(input: Input):
-    """Whether the sign bit is set."""
+    """Return whether the sign bit is set."""
     return jnp.zeros(input.shape, bool) if input.dtype.kind in "ub" else jnp.signbit(input)

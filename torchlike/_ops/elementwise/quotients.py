@@ -45,13 +45,13 @@ _BY_ZERO = "ZeroDivisionError"
     grad_name="DivBackward0",
 )
 def div_op(input: Operand, other: Operand):
-    """``input / other``."""
+    """Return ``input / other``."""
     # Not in 16 bits: XLA's product with the reciprocal of a number overflows below 1.5e-5.
     return beside_scalars(divide, input, other, floats=True)
 
 
 def _check_divisor(input: Any, other: Any, *mode: Any) -> None:
-    """RuntimeError where integers are divided by a tensor with a zero in it."""
+    """Refuse, with RuntimeError, a division of integers by a tensor with a zero in it."""
     kinds = "".join(
         x.dtype.kind if hasattr(x, "dtype") else np.result_type(type(x)).kind
         for x in (input, other)
@@ -66,7 +66,7 @@ def _check_divisor(input: Any, other: Any, *mode: Any) -> None:
 
 
 def _refuse_zero(input: Any, zero: Any) -> None:
-    """RuntimeError where a tensor divided by an integer zero is one of integers."""
+    """Refuse, with RuntimeError, a division of a tensor of integers by an integer zero."""
     if not isinstance(input, Tensor) or input.is_meta:
         return
     bools = input.dtype.category == 0 and isinstance(zero, bool)
@@ -75,7 +75,7 @@ def _refuse_zero(input: Any, zero: Any) -> None:
 
 
 def _dividing(name: str, pure: Callable[..., Any], says: str, **facts: Any) -> Callable[..., Any]:
-    """An op in two forms, and the choice between them: ``choose(input, other)``."""
+    """Register an op in two forms, and return the choice between them: ``choose(input, other)``."""
     pure.__doc__ = says
     grad_name = "".join(part.capitalize() for part in name.split("_")) + "Backward0"
     facts = {
@@ -111,7 +111,8 @@ def _in_whole_numbers(kernel: str, x: Any) -> None:
 
 
 def _rounded_div(mode: str, x: Any, y: Any) -> jax.Array:
-    """The quotient rounded, its derivative 0: JAX's is NaN where the quotient is not finite."""
+    """Return the quotient rounded, with derivative 0: JAX's is NaN where the quotient is not
+    finite."""
     return lax.stop_gradient(_rounded_quotient(mode, x, y))
 
 
