@@ -20,8 +20,8 @@ def _has_tangent(t: Any) -> bool:
 
 
 def constants(statistics: Iterable[Any], others: Iterable[Any] = ()) -> list[Any]:
-    """The statistics without tangents. RuntimeError where one of ``others``, whose derivative would
-    depend on theirs, has a tangent too."""
+    """Return the statistics without tangents. RuntimeError where one of ``others``, whose
+    derivative would depend on theirs, has a tangent too."""
     found = list(statistics)
     if not modes.current.levels or not any(map(_has_tangent, found)):
         return found

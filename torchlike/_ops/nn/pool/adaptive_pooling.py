@@ -41,7 +41,7 @@ _Sizes = Annotated[
 
 
 def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[int, ...]:
-    """The output's spatial size; None keeps the input's. Errors in PyTorch's words."""
+    """Return the output's spatial size; None keeps the input's. Errors in PyTorch's words."""
     if input.ndim not in (n + 1, n + 2):
         if n == 1:
             raise RuntimeError(
@@ -77,7 +77,7 @@ def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[in
 
 
 def _check_not_empty(input: Any, n: int, name: str) -> None:
-    """RuntimeError for windows over nothing (and, but for small means, for no channels)."""
+    """Refuse, with RuntimeError, windows over nothing (and, but for small means, no channels)."""
     shape = list(input.shape)
     means = n < 3 and "avg" in name
     if means and n == 1:  # which are pooled as images of one row
@@ -98,8 +98,8 @@ def _bins(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _taps(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
-    """The places in each window, (out, longest), and which of them count: beyond its end a window
-    repeats its first place."""
+    """Return the places in each window, (out, longest), and which of them count: beyond its end a
+    window repeats its first place."""
     start, end = _bins(size, out)
     places = start[:, None] + np.arange(int((end - start).max(initial=1)))
     inside = places < end[:, None]

@@ -23,13 +23,13 @@ from torchlike.tensor import Tensor
 
 
 def _rounded(x: Any) -> jax.Array:
-    """Half types: each step is rounded, as PyTorch's scalar arithmetic rounds it."""
+    """Round half types: each step is rounded, as PyTorch's scalar arithmetic rounds it."""
     info = jnp.finfo(x.dtype)
     return lax.reduce_precision(x, info.nexp, info.nmant) if x.dtype.itemsize == 2 else x
 
 
 def _starts(samples: Any, size: int, out: int, kernel: int) -> jax.Array:
-    """Where the windows of one dimension start: (...,) samples to (..., out)."""
+    """Return the starts of the windows of one dimension: (...,) samples to (..., out)."""
     kind = samples.dtype
     if out == 1:
         return jnp.full((*samples.shape, 1), size - kernel, np.int64)
@@ -81,7 +81,7 @@ def _check(x: Any, samples: Any, kernel: Any, out: Any, name: str) -> None:
     residuals=True,
 )
 def fractional_max_pool_op(input: Input, samples: Input, kernel: Shape, out: Shape):
-    """The maxima, and where they are in the flattened plane."""
+    """Return the maxima, and their indices in the flattened plane."""
     n = len(kernel)
     name = f"fractional_max_pool{n}d"
     floats_only(input, f"{name}_out_frame")
