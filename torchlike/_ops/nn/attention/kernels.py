@@ -228,7 +228,7 @@ def _flash(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> j
 def _flash_forward(
     query: Any, key: Any, value: Any, is_causal: bool, scale: float
 ) -> tuple[Any, Any]:
-    """Run the Pallas kernel with indices of 32 bits, which forward and backward are to have."""
+    """Run the Pallas kernel and return the result and its vjp, with indices of 32 bits in both."""
     from jax.experimental.pallas.ops.tpu import flash_attention as pallas  # noqa: PLC0415 - slow
 
     rows, columns = query.shape[2], key.shape[2]
