@@ -77,7 +77,7 @@ class DispatchNode(Node):
             ]
 
     def gives_gradient(self, i: int, output: Tensor) -> bool:
-        """Whether a result is differentiable."""
+        """Return whether a result is differentiable."""
         first = self.formula is not None and self.formula.only_first
         return output.dtype.numpy in dtypes.DIFFERENTIABLE and not (first and i)
 
@@ -90,7 +90,7 @@ class DispatchNode(Node):
             self.outputs, self.versions = [], []
 
     def result(self, i: int) -> Tensor:
-        """A result of the operator with its place in the graph."""
+        """Return a result of the operator with its place in the graph."""
         found = self.outputs[i]
         if not self.gives_gradient(i, found):
             return found
@@ -123,12 +123,12 @@ def _node_name(overload: Any) -> str:
 
 
 def has_no_gradient(overload: Any) -> bool:
-    """Whether an operator's results have no gradient, whatever its arguments."""
+    """Return whether an operator's results have no gradient, whatever its arguments."""
     return overload.operator.name.rstrip("_") in _NO_GRADIENT
 
 
 def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-    """The operator's result, with its place in the graph where an argument requires grad."""
+    """Return the operator's result, with its place in the graph where an argument requires grad."""
     if (
         not modes.current.grad_enabled
         or has_no_gradient(overload)

@@ -75,7 +75,7 @@ _made: dict[Any, Any] = {}
 
 
 def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
-    """The gradients of the tensors that a node was recorded for, in order."""
+    """Return the gradients of the tensors that a node was recorded for, in order."""
     overload = node.overload
     operator = _made.get(overload)
     if operator is None:

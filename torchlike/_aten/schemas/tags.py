@@ -235,7 +235,7 @@ def _spelled(text: str) -> list[str]:
 
 @functools.cache
 def tags_of(name: str, overload: str) -> tuple[Tag, ...]:
-    """The tags of an overload of aten's ("" for the default one), in PyTorch's order.
+    """Return the tags of an overload of aten's ("" for the default one), in PyTorch's order.
 
     KeyError for one without a schema.
     """
