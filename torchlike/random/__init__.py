@@ -32,12 +32,12 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The default generator's state, a uint8 tensor."""
+    """Return the default generator's state, a uint8 tensor."""
     return default_generator.get_state()
 
 
@@ -54,7 +54,7 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """What is drawn inside leaves the default generator as it was."""
+    """Restore the default generator after a `with` block to the state that it had before it."""
     if not enabled:
         yield
         return

@@ -24,7 +24,8 @@ _of_thread = _OfThread()
 
 @contextlib.contextmanager
 def drawing_from(engine: Engine) -> Iterator[None]:
-    """Inside, in this thread, the default generator draws from (and seeds) ``engine``."""
+    """Have the default generator of this thread draw from (and seed) ``engine`` in a `with`
+    block."""
     before = _of_thread.engine
     _of_thread.engine = engine
     try:
@@ -54,7 +55,8 @@ class Generator:
         return self._engine
 
     def to_be_undone(self) -> None:
-        """Before the stream moves: a capture that fails puts it back."""
+        """Register with a capture that is running, before the stream moves, that its failure puts
+        the stream back."""
         capture = modes.current.capture
         if capture is not None:
             engine, state = self.engine, self.engine.get_state()
@@ -72,11 +74,11 @@ class Generator:
         return self.engine.seed_from_entropy()
 
     def initial_seed(self) -> int:
-        """The seed that the stream started from."""
+        """Return the seed that the stream started from."""
         return self.engine.initial_seed()
 
     def get_state(self) -> Tensor:
-        """The state as a uint8 tensor of 5056 bytes."""
+        """Return the state as a uint8 tensor of 5056 bytes."""
         return Tensor._on(Storage(None, self.engine.get_state()))
 
     def set_state(self, new_state: Tensor) -> Generator:
@@ -89,7 +91,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """A generator that goes on from the same state independently."""
+        """Return a generator that goes on from the same state independently."""
         return Generator(self.device).set_state(self.get_state())
 
     def get_offset(self) -> int:
