@@ -91,12 +91,12 @@ class SobolEngine:
         return self.draw(n, out=out, dtype=dtype)
 
     def reset(self) -> SobolEngine:
-        """Back to the first point."""
+        """Go back to the first point."""
         self.num_generated, self._point = 0, self._shift.copy()
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leave ``n`` points out."""
+        """Skip ``n`` points."""
         for _ in range(n):
             self._advance()
         return self

@@ -105,7 +105,7 @@ COMPOSITES: dict[str, Callable[..., Any]] = {}
 
 
 def composite(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have a function stand for the operators or public functions of these names."""
+    """Register a function to stand for the operators or public functions of these names."""
 
     def register(rule: Callable[..., Any]) -> Callable[..., Any]:
         COMPOSITES.update(dict.fromkeys(names, rule))

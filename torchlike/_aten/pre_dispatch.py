@@ -24,7 +24,8 @@ WHOLE: dict[str, Callable[..., Any]] = {}
 
 
 def whole(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have a function say which whole operator the public functions of these names call."""
+    """Register a function that tells which whole operator the public functions of these names
+    call."""
 
     def register(rule: Callable[..., Any]) -> Callable[..., Any]:
         WHOLE.update(dict.fromkeys(names, rule))

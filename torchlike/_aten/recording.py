@@ -63,7 +63,7 @@ class DispatchNode(Node):
         return self._n_outputs
 
     def keep(self, outputs: Sequence[Tensor]) -> None:
-        """Note what the operator gave: its backward pass may need the values."""
+        """Record the operator's results: its backward pass may need the values."""
         self._n_outputs = max(len(outputs), 1)
         # What the operator itself writes (running means) is written by now.
         given = tensors_of((*self.args, *self.kwargs.values()))
@@ -163,7 +163,7 @@ def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pr
 
 
 def _attached(node: DispatchNode, result: Any, target: Tensor | None) -> Any:
-    """Hang the node on the results that may have gradients."""
+    """Attach the node to the results that may have gradients."""
     if target is not None:
         node.keep([target])
         if target._node is not None or target._requires_grad or node.wanted:

@@ -248,7 +248,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: Any = None,
 ) -> Tensor:
-    """Sums, means or maxima of rows of a table."""
+    """Return the sums, means or maxima of rows of a table."""
     if input.dim() == 2:
         n, width = input.shape
         offsets = aten.arange.start_step(

@@ -68,7 +68,7 @@ def get_decompositions(
 
 
 def remove_decompositions(decompositions: dict[Any, Any], aten_ops: Sequence[Any]) -> None:
-    """Take the decompositions of operators out of a table."""
+    """Remove the decompositions of operators from a table."""
     for op in aten_ops:
         for overload in _overloads(op):
             decompositions.pop(overload, None)

@@ -212,7 +212,7 @@ def slice_backward(
 
 @_stands_for(aten.masked_fill.Scalar)
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Fill with another value where a mask is true."""
+    """Return ``self`` with another value where a mask is true."""
     filled = aten.scalar_tensor.default(value, dtype=self.dtype, device=self.device)
     return aten.where.self(mask, filled, self)
 

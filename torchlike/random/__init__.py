@@ -22,12 +22,12 @@ __all__ = [
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator; gives it. ValueError outside 64 bits."""
+    """Seed the default generator and return it. ValueError outside 64 bits."""
     return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
-    """Seed the default generator from the operating system; gives the seed."""
+    """Seed the default generator from the operating system and return the seed."""
     return default_generator.seed()
 
 

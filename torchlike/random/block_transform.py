@@ -154,7 +154,8 @@ class _Compiled:
         return self.build() if self._spent > _NUMPY_BUDGET else None
 
     def build(self) -> Any:
-        """Compile and check; returns the program, or None where its bits differ from numpy's."""
+        """Compile and check the program, and return it, or None where its bits differ from
+        numpy's."""
         with self._lock:
             if self._program is None and self.usable:
                 program = _compile(self.piece)

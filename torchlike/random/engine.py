@@ -103,7 +103,7 @@ class Engine:
         return np.array_equal(self._memory(), mark[0]) and normals == mark[2:4]
 
     def go_back(self, mark: tuple[Any, ...]) -> None:
-        """Go back to a mark."""
+        """Restore the state of a mark."""
         with self.lock:
             self._memory()[:] = mark[0]
             _, self._seed, self.cached_normal, self._normal32, self._spent_next = mark
@@ -117,7 +117,7 @@ class Engine:
     # -- seeding -----------------------------------------------------------------------------------
 
     def seed(self, seed: int) -> None:
-        """Start again from ``seed``; drops the cached normal.
+        """Start again from ``seed``, and drop the cached normal.
 
         All 64 bits are kept for ``initial_seed``, but only the low 32 start the stream, so that
         0 and 2**32 give the same numbers. Draws nothing.
@@ -137,7 +137,7 @@ class Engine:
             self._normal32: float | None = None
 
     def seed_from_entropy(self) -> int:
-        """Seed with 64 bits from the operating system; returns that seed."""
+        """Seed with 64 bits from the operating system, and return that seed."""
         seed = secrets.randbits(64)
         self.seed(seed)
         return seed

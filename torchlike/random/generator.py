@@ -63,13 +63,14 @@ class Generator:
             capture.undo_on_failure(self, lambda: engine.set_state(state))
 
     def manual_seed(self, seed: Any) -> Generator:
-        """Start over from ``seed``. RuntimeError unless it is an integer of 64 bits."""
+        """Start over from ``seed``, and return the generator. RuntimeError unless it is an integer
+        of 64 bits."""
         self.to_be_undone()
         self.engine.seed(seed)
         return self
 
     def seed(self) -> int:
-        """Start over from a number of the operating system's; gives that number."""
+        """Start over from a number of the operating system's, and return that number."""
         self.to_be_undone()
         return self.engine.seed_from_entropy()
 
@@ -82,7 +83,7 @@ class Generator:
         return Tensor._on(Storage(None, self.engine.get_state()))
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Go back to a state. TypeError unless it is a uint8 tensor."""
+        """Restore a state. TypeError unless it is a uint8 tensor."""
         if not isinstance(new_state, Tensor) or new_state.dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         values = new_state._value("Generator.set_state")

@@ -15,7 +15,7 @@ _functional, _torch = NAMESPACES["nn.functional"], NAMESPACES[""]
 
 
 def _projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor, bias: Any) -> Any:
-    """Queries, keys and values by one matrix of three: in one product, two or three."""
+    """Project queries, keys and values by one matrix of three: in one product, two or three."""
     linear = _functional["linear"]
     width = q.size(-1)
     if k is v:
@@ -37,7 +37,7 @@ def _parted(joined: Tensor, count: int, width: int) -> list[Tensor]:
 
 
 def _longer(mask: Any, padding: Any) -> tuple[Any, Any]:
-    """Masks that do not hide one more row."""
+    """Return the masks for one more key, which they do not hide."""
     pad = _functional["pad"]
     return (
         None if mask is None else pad(mask, (0, 1)),

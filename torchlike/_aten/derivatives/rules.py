@@ -66,8 +66,8 @@ def formula(
     only_first: bool = False,
     **rules: Rule,
 ) -> None:
-    """Say the gradients of operators. ``result``: which results rules use, True for the only one;
-    ``every``: rules get all cotangents; ``saves``: they use values of arguments or results;
+    """Register the gradients of operators. ``result``: which results rules use, True for the only
+    one; ``every``: rules get all cotangents; ``saves``: they use values of arguments or results;
     ``only_first``: further results are not differentiable."""
     kept = (0,) if result is True else tuple(result)
     for name in names:

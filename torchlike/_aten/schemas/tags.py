@@ -221,7 +221,7 @@ _LISTED = {
 
 @functools.cache
 def _listed() -> dict[Tag, frozenset[str]]:
-    """Tag -> the overloads, as ``name.overload``."""
+    """Map each tag to its overloads, as ``name.overload``."""
     return {tag: frozenset(_spelled(text)) for tag, text in _LISTED.items()}
 
 

@@ -40,13 +40,14 @@ _decomposed: Callable[[OpOverload], Callable[..., Any] | None] | None = None
 
 
 def decomposed_by(find_rule: Callable[[OpOverload], Callable[..., Any] | None]) -> None:
-    """Have ``find_rule(overload)`` say what ``overload.decompose`` runs."""
+    """Set ``find_rule(overload)`` as the function that finds what ``overload.decompose`` runs."""
     global _decomposed
     _decomposed = find_rule
 
 
 def handled_by(handle: Callable[..., Any]) -> None:
-    """Have ``handle(overload, args, kwargs)`` called where there is such a class or mode."""
+    """Set ``handle(overload, args, kwargs)`` as the function that is called where a class or mode
+    handles the operator."""
     global _handle
     _handle = handle
 

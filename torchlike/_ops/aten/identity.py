@@ -79,7 +79,7 @@ for _method in (dim_order, is_set_to, const_data_ptr):
 
 @composite()
 def is_distributed(input: Tensor) -> bool:
-    """False: a tensor lives in one process."""
+    """Return False: a tensor lives in one process."""
     require_tensor(input, "is_distributed")
     return False
 

@@ -88,7 +88,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
 
 @composite(namespaces=())
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: JAX manages transfers, there is no pinned memory."""
+    """Return False: JAX manages transfers, there is no pinned memory."""
     return False
 
 

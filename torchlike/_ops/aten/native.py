@@ -170,7 +170,7 @@ def native_group_norm(
     *,
     out: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
+    """Return the group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
     normed = _functional["group_norm"](input, group, weight, bias, eps)
     grouped = input.reshape(N, group, -1 if N * C * HxW else 0)
     mixed = weight is not None and weight.dtype is not input.dtype

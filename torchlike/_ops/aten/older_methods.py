@@ -145,7 +145,7 @@ for _name in (
 
 
 def _volatile(self: Tensor) -> bool:
-    """False, with a warning: it was replaced by ``torch.no_grad``."""
+    """Return False, with a warning: it was replaced by ``torch.no_grad``."""
     warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
     return False
 

@@ -117,5 +117,5 @@ def _of_bool(input: Tensor, name: str) -> Tensor:
 
 @composite()
 def _is_zerotensor(input: Tensor) -> bool:
-    """False: no tensor is zero without memory."""
+    """Return False: no tensor is zero without memory."""
     return False

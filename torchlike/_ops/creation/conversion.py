@@ -303,7 +303,7 @@ def fill(input: Input, value: Fill):
     writes_one_number=True,
 )
 def zero_op(input: Input):
-    """Zeros in the shape and dtype of ``input``."""
+    """Return zeros in the shape and dtype of ``input``."""
     return jnp.zeros(input.shape, input.dtype)
 
 

@@ -63,7 +63,7 @@ def _sparse_zeros(
     value: Any,
     like: Tensor | None = None,
 ) -> Tensor | None:
-    """Zeros in a sparse layout; None for another layout, or where values are to be something."""
+    """Return zeros in a sparse layout; None for another layout, or for values other than zero."""
     if layout not in WITHOUT_ELEMENTS or not (value is _UNWRITTEN or value == 0):
         return None
     made = WITHOUT_ELEMENTS[layout](shape, dtypes.from_numpy_dtype(dtype), device, like)

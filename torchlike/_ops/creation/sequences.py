@@ -35,7 +35,7 @@ def arange(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Numbers from ``start`` (0) up to, not including, ``end`` in steps.
+    """Return numbers from ``start`` (0) up to, not including, ``end`` in steps.
 
     RuntimeError for a zero step or bounds that do not fit its sign.
 
@@ -83,7 +83,7 @@ def arange(
 
 
 def _plain(op: str, *bounds: Any) -> list[Any]:
-    """Start, end and step. TypeError for one that requires grad."""
+    """Return the start, end and step. TypeError for one that requires grad."""
     names = ("start", "end", "step")
     return [
         plain_number(bound, op, name, position)

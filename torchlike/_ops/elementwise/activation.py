@@ -77,7 +77,7 @@ def relu(input: Input):
 
 
 def _between(x: Any, low: Any, high: Any) -> jax.Array:
-    """Clamp whose derivative is 0 at the ends themselves, as PyTorch's hardtanh."""
+    """Clamp with a derivative of 0 at the ends themselves, as PyTorch's hardtanh."""
     low, high = _end(x, low), _end(x, high)
     return jnp.where(x <= low, low, jnp.where(x >= high, high, x))
 

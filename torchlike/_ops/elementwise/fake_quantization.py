@@ -159,7 +159,7 @@ def fused_moving_avg_obs_fake_quant(
     per_row_fake_quant: bool = False,
     symmetric_quant: bool = False,
 ) -> Tensor:
-    """Watch a tensor's range and round the tensor to levels, by two switches (tensors of one
+    """Observe a tensor's range and round the tensor to levels, by two switches (tensors of one
     element).
 
     Where ``observer_on``, the moving averages ``running_min`` and ``running_max``, and ``scale``

@@ -135,7 +135,8 @@ def _choosing(fn: Any, weights: Any) -> Any:
 
 
 def _shared(beaten: Any) -> Any:
-    """Ties share evenly; a side that is beaten gets nothing; with NaN neither is."""
+    """Return weights by which ties share evenly; a side that is beaten gets nothing; with NaN
+    neither is."""
 
     def weights(x: Any, y: Any) -> tuple[Any, ...]:
         tie = jnp.where(x == y, 0.5, 1).astype(x.dtype)

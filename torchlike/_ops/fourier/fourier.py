@@ -97,7 +97,7 @@ def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
     grad_name="FftC2CBackward0",
 )
 def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
-    """Transforms along several axes; -1 in ``sizes`` keeps a size."""
+    """Transform along several axes; -1 in ``sizes`` keeps a size."""
     _check_norm(norm)
     axes, sizes = _axes_and_sizes(input, sizes, dims)
     if not axes and kind not in ("fft", "ifft"):

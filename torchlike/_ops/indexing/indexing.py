@@ -187,7 +187,7 @@ def _as_written(position: int, written: list[Any], expanded: int) -> int:
 
 
 def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
-    """Start, length and step of a slice of a dimension of size n."""
+    """Return the start, length and step of a slice of a dimension of size n."""
     start, stop, by = s.indices(n)
     if by <= 0:
         raise ValueError("step must be greater than zero")
@@ -379,7 +379,7 @@ def getitem(self: Tensor, item: Any) -> Tensor:
 
 
 def keep_gathered_order(found: Tensor, view: Tensor, used: list[Tensor], layout: Any) -> None:
-    """Give what was gathered the memory order that PyTorch gives it.
+    """Set the memory order of a gathered tensor to the one that PyTorch gives it.
 
     There the gather is one elementwise loop over the source, with a stride of 0 along the
     dimensions of the index, and the index tensors; the order of the result is that loop's.

@@ -474,7 +474,7 @@ def _check_index_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
 def index_reduce(
     input: Input, dim: Int, index: Input, source: Input, reduce: Str, *, include_self: Bool = True
 ):
-    """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
+    """Combine slices of ``source`` into a dimension by "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "

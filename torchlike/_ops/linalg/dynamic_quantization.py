@@ -57,7 +57,7 @@ def parameters(low: Any, high: Any, least: int, most: int, symmetric: bool) -> t
 
 @op(namespaces=(), method=False, differentiable=False)
 def quantization_parameters(low: Input, high: Input, least: Int, most: Int, symmetric: Bool):
-    """Scales and zero points for ranges ``low … high``."""
+    """Return the scales and zero points for ranges ``low … high``."""
     return parameters(low, high, least, most, symmetric)
 
 

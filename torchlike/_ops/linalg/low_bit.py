@@ -221,7 +221,8 @@ def _weight_int8pack_mm(input: Input, mat2: Input, scales: Input):
 
 
 def _blocks(rows: int) -> list[tuple[int, int, int]]:
-    """Start, length, and distance of the two rows in a byte, for each block of 64 rows."""
+    """Return the start, the length, and the distance of the two rows in a byte, for each block of
+    64 rows."""
     return [(i, min(64, rows - i), 32 if rows - i >= 64 else 1) for i in range(0, rows, 64)]
 
 

@@ -450,15 +450,15 @@ def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None)
 
 @op("einsum_op", namespaces=(), method=False, memory_order=of_product, grad_name="EinsumBackward0")
 def einsum_op(operands: Inputs, equation: Str):
-    """Sums of products by index letters."""
+    """Compute sums of products by index letters."""
     check_einsum(equation, operands)
     return jnp.einsum(equation, *operands)
 
 
 @composite(method=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with lists of
-    numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``.
+    """Compute sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with
+    lists of numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``.
 
     Of one operand without a sum (``einsum("ii->i", a)``) the result is a view. RuntimeError for an
     equation that is none or that the operands do not fit, ValueError for lists that make none.

@@ -79,7 +79,7 @@ def _is_no_probability(values: Any) -> Any:
 def _bernoulli_each(
     p: Tensor, generator: Any, dtype: np.dtype, filled: Tensor | None = None
 ) -> Any:
-    """Zeros and ones by each element's probability. The uniforms are drawn, the comparison is
+    """Draw zeros and ones by each element's probability. The uniforms are drawn, the comparison is
     traced; where nothing is traced, NumPy compares what it has drawn.
 
     They are drawn in the order in which what is ``filled`` lies in memory.
@@ -117,7 +117,7 @@ def _bernoulli_each(
 
 @composite()
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
+    """Draw zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
     require_tensor(input, "bernoulli")
     if p is not None:
         check_parameters(input)

@@ -188,7 +188,7 @@ def order_of_examples(t: Tensor) -> tuple[int, ...] | None:
 
 
 def in_a_row(t: Tensor) -> Tensor:
-    """Lay out all examples of a new tensor in a row, and return it."""
+    """Place all examples of a new tensor in a row, and return it."""
     if order_of_examples(t) is not None:
         t._value_now().value._storage.strides = None
     return t
@@ -359,6 +359,7 @@ def _drawn_op(values: Input, parameters: Inputs):
 
 
 def drawn(values: Tensor, *parameters: Tensor) -> Tensor:
-    """Draws require grad where their parameters do, as in PyTorch, with gradients of zero."""
+    """Return the values that were drawn; they require grad where their parameters do, as in
+    PyTorch, with gradients of zero."""
     wanted = modes.current.grad_enabled and any(p.requires_grad for p in parameters)
     return _drawn_op(values, list(parameters)) if wanted else values

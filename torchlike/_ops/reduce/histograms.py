@@ -263,8 +263,8 @@ def histogram(
     density: Any = False,
     out: Any = None,
 ) -> Any:
-    """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
-    and the edges: a named pair.
+    """Return the counts (or summed weights, or a density) in ``bins`` equal intervals or between
+    given edges, and the edges: a named pair.
 
     RuntimeError for edges and weights of another dtype than the input's, weights that are not one
     for each element, a range that is not finite or falls; NotImplementedError for other dtypes

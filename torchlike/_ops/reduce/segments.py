@@ -23,7 +23,8 @@ _NAMES = {"amax": "max", "amin": "min"}
 
 @jax.custom_jvp
 def _moving_as(x: Any) -> jax.Array:
-    """Zeros with the derivative of ``x``, which ``x - x`` has not where x is infinite or NaN."""
+    """Return zeros with the derivative of ``x``, which ``x - x`` has not where x is infinite or
+    NaN."""
     return jnp.zeros_like(x)
 
 

@@ -36,7 +36,7 @@ def _back(values: np.ndarray, like: Tensor, dtype: dtypes.dtype = dtypes.int64) 
 
 
 def _along(values: Tensor, d: int) -> Tensor:
-    """Slices along ``d`` lie one after another in memory."""
+    """Place the slices along ``d`` one after another in memory, and return the tensor."""
     size = values._geometry.size
     if d and values.numel():
         inner = contiguous_strides((*size[:d], *size[d + 1 :]))

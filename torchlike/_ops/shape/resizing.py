@@ -85,7 +85,7 @@ def set_(
     size: Any = None,
     stride: Any = None,
 ) -> Tensor:
-    """Look at other memory from now on: a tensor's, a storage's, or new and empty memory.
+    """Put the tensor on other memory: a tensor's, a storage's, or new and empty memory.
 
     With ``size``: at that part of it, from ``storage_offset`` on, by ``stride`` (default: row after
     row). RuntimeError for another dtype than this tensor's, or a part that reaches beyond.

@@ -91,7 +91,8 @@ def _mha_shape_check(
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
 ) -> tuple[Tensor, ...]:
-    """Queries, keys and values by one weight (3 * E, E); one product where all are one tensor."""
+    """Project queries, keys and values by one weight (3 * E, E); in one product where all are one
+    tensor."""
     if q is k and k is v:
         return tuple(linear(q, w, b).chunk(3, -1))
     biases = (None, None, None) if b is None else b.chunk(3)
@@ -109,7 +110,7 @@ def _in_projection(
     b_k: Tensor | None = None,
     b_v: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values by a weight each."""
+    """Project queries, keys and values by a weight each."""
     return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
 
 

@@ -42,7 +42,7 @@ def _as_matmul(x: Any, weight: Any) -> jax.Array:
 def patches(
     x: Any, kernel: tuple[int, ...], out: tuple[int, ...], stride: Any, dilation: Any
 ) -> jax.Array:
-    """Patches of padded ``x`` (N, C, …) as (N, C, prod(kernel), *out)."""
+    """Return the patches of padded ``x`` (N, C, …) as (N, C, prod(kernel), *out)."""
     found = [
         x[(slice(None), slice(None), *window)]
         for _, window in windows(kernel, out, stride, dilation)

@@ -314,8 +314,8 @@ def embedding_bag(
     include_last_offset: Any = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Sums, means or maxima of the rows of each bag: (B, N) indices, or a flat list with the
-    ``offsets`` where bags begin. (B, D).
+    """Return the sums, means or maxima of the rows of each bag: (B, N) indices, or a flat list with
+    the ``offsets`` where bags begin. (B, D).
 
     RuntimeError for an index out of range, and for offsets that do not begin at 0, exceed the input
     or decrease (not checked inside jit).

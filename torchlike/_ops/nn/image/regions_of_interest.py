@@ -55,7 +55,8 @@ def roi_align_op(
     x1, y1, x2, y2 = (rois[:, 1:] * spatial_scale - offset).T
 
     def samples(start: Any, end: Any, bins: int, length: int, most: int) -> tuple[Any, ...]:
-        """Places between pixels (k, bins, most), their weight, and what they count."""
+        """Return the positions between pixels (k, bins, most), their weight, and which of them
+        count."""
         extent = end - start if aligned else jnp.maximum(end - start, 1)
         step = extent / bins
         n = jnp.ceil(step) if ratio <= 0 else jnp.full_like(step, ratio)

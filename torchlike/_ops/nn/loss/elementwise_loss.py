@@ -40,7 +40,7 @@ def _warn_about_sizes(input: Tensor, target: Tensor) -> None:
 
 
 def _weighted(loss: Any, weight: Any, reduction: str) -> jax.Array:
-    """Reduce; with weights the mean is over their sum."""
+    """Reduce a loss; with weights the mean is over their sum."""
     if weight is None:
         return reduced(loss, reduction)
     total = reduced(loss * weight, "sum" if reduction == "mean" else reduction)

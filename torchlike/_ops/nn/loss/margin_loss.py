@@ -121,7 +121,7 @@ def cosine_embedding_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Pairs (N, D) made similar (target 1) or dissimilar (-1) in angle."""
+    """Return a loss that makes pairs (N, D) similar (target 1) or dissimilar (-1) in angle."""
     reduction = reduction_of(size_average, reduce, reduction)
     return cosine_embedding_loss_op(input1, input2, target, margin, reduction)
 

@@ -34,7 +34,7 @@ def constants(statistics: Iterable[Any], others: Iterable[Any] = ()) -> list[Any
 
 
 def move(statistic: Any, array: Any) -> None:
-    """Give a running statistic its new value. A tangent of its own stays as it is."""
+    """Write a running statistic's new value into it. A tangent of its own stays as it is."""
     while type(array) is Dual or (type(array) is Batched and not array.batched):
         array = array.value._value_now()
     if _has_tangent(statistic):

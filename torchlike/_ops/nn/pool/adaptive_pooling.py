@@ -92,7 +92,7 @@ def _check_not_empty(input: Any, n: int, name: str) -> None:
 
 
 def _bins(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
-    """Start and end of each adaptive window: [floor(i n / m), ceil((i + 1) n / m))."""
+    """Return the start and end of each adaptive window: [floor(i n / m), ceil((i + 1) n / m))."""
     i = np.arange(out)
     return i * size // out, -(-(i + 1) * size // out)
 
@@ -219,7 +219,7 @@ def _check_places(input: Any, indices: Any, size: tuple[int, ...]) -> None:
     grad_name="MaxUnpoolBackward0",
 )
 def max_unpool_op(input: Input, indices: Input, size: IntOrInts):
-    """Zeros of spatial ``size`` with ``input`` written at flat ``indices`` of each plane."""
+    """Return zeros of spatial ``size`` with ``input`` written at flat ``indices`` of each plane."""
     n = len(size)
     planes = input.shape[: input.ndim - n]
     spatial = input.shape[input.ndim - n :]

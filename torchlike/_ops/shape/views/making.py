@@ -70,7 +70,7 @@ _TOGETHER = 16
 def make_parts(
     parent: Tensor, lengths: tuple[int, ...], dim: int, name: str, *, whole: Any = True
 ) -> tuple[Tensor, ...]:
-    """Views of consecutive parts of a dimension; without the dimension, unless ``whole``.
+    """Return views of consecutive parts of a dimension; without the dimension, unless ``whole``.
 
     As in PyTorch they share a node, so that backward puts their gradients side by side instead of
     adding up as many arrays of the whole size: of (8, 128, 384) in three, 200 µs for 1,100.

@@ -20,7 +20,7 @@ def require_dimensions(size: tuple[int, ...], name: str) -> None:
 
 @composite(method=False)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive pieces: of one size, or of the sizes in a list."""
+    """Return views of consecutive pieces: of one size, or of the sizes in a list."""
     require_tensor(tensor, "split")
     size = tensor._geometry.size
     require_dimensions(size, "split")
@@ -55,7 +55,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 @composite("split", namespaces=())
 def split_of(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive pieces: of one size, or of the sizes in a list."""
+    """Return views of consecutive pieces: of one size, or of the sizes in a list."""
     return split(input, split_size, dim)
 
 
@@ -79,7 +79,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @composite()
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views cut at the given indices, or into sections whose sizes differ by at most one.
+    """Return views cut at the given indices, or into sections whose sizes differ by at most one.
 
     RuntimeError for a tensor without dimensions, and for a tensor of indices that is not int64.
     """
