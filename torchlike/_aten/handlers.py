@@ -21,8 +21,8 @@ def tensors_of(values: Any) -> list[Tensor]:
 
 
 def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-    """Return the result that the innermost mode, else the first class that does not decline, else
-    the kernel gives for an operator. Nothing is recorded: this is below autograd.
+    """Run an operator by the innermost mode, else by the first class that does not decline, else by
+    the kernel, and return the result. Nothing is recorded: this is below autograd.
 
     TypeError in PyTorch's words where all decline.
     """
@@ -53,8 +53,8 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pro
 
 
 def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> protocol.Result:
-    """Return the answer of a handler's ``__torch_dispatch__``. RuntimeError in PyTorch's words for
-    an answer that is no tensor, where the operator returns one."""
+    """Call a handler's ``__torch_dispatch__`` and return its answer. RuntimeError in PyTorch's
+    words for an answer that is no tensor, where the operator returns one."""
     answer = handler.__torch_dispatch__
     if isinstance(getattr(answer, "__self__", None), type) and not isinstance(handler, Tensor):
         raise RuntimeError(

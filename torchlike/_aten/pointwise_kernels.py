@@ -263,7 +263,7 @@ def _multilabel_margin_loss_forward(
 
 
 def _kept(self: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int) -> Tensor:
-    """Return where the level is in the range of levels: where gradients pass."""
+    """Return whether each level is in the range of levels: where gradients pass."""
     level = (self * (1 / scale)).round() + zero_point
     return (level >= low) & (level <= high)
 

@@ -90,8 +90,8 @@ class AbstractNode(Node):
 
 
 def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-    """Return the operator's result, as the mode gives it. It requires grad where an argument
-    does."""
+    """Run the operator and return its result, as the mode gives it. It requires grad where an
+    argument does."""
     result = handlers.handled(overload, args, kwargs)
     wanted = [t for t in tensors_of((*args, *kwargs.values())) if t.requires_grad]
     if not wanted or not modes.current.grad_enabled or has_no_gradient(overload):

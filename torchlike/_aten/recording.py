@@ -128,7 +128,8 @@ def has_no_gradient(overload: Any) -> bool:
 
 
 def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-    """Return the operator's result, with its place in the graph where an argument requires grad."""
+    """Run the operator and return its result, recorded in the graph where an argument requires
+    grad."""
     if (
         not modes.current.grad_enabled
         or has_no_gradient(overload)

@@ -255,7 +255,7 @@ class Engine:
             self._normal32 = float(record["normal32"]) if record["has_normal32"] else None
 
     def copy(self) -> Engine:
-        """Return an engine of its own that will give the same numbers."""
+        """Return a separate engine that will give the same numbers."""
         return from_state(self.get_state())
 
     def __reduce__(self) -> tuple[Callable[[np.ndarray], Engine], tuple[np.ndarray]]:

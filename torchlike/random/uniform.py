@@ -34,7 +34,7 @@ def chunks(n: int) -> Iterator[tuple[int, int]]:
 
 
 def unit_floats(words: np.ndarray) -> np.ndarray:
-    """Return float32 in [0, 1) from uint32 words: the LOW 24 bits of each. Overwrites ``words``."""
+    """Convert uint32 words to float32 in [0, 1): the LOW 24 bits of each. Overwrites ``words``."""
     words &= np.uint32(0xFFFFFF)
     floats = words.view(np.int32).astype(np.float32)
     floats *= np.float32(2.0**-24)

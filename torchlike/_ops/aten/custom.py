@@ -269,7 +269,8 @@ class HigherOrderOperator:
 
 
 def find(name: str) -> OpNamespace:
-    """Return the namespace of that name, without operators if nobody registered any."""
+    """Return the namespace of that name; it is made, without operators, if nobody registered
+    any."""
     if name in _OWN and name not in NAMESPACES:
         importlib.import_module(_OWN[name])
     return NAMESPACES.setdefault(name, OpNamespace(name))

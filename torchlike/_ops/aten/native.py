@@ -89,8 +89,8 @@ def native_batch_norm(
     *,
     out: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the batch norm, and in training the batch's mean and ``1 / sqrt(var + eps)`` (else
-    empty).
+    """Normalise by the batch in training, which moves the running statistics in place, else by
+    these, and return the result, the batch's mean and ``1 / sqrt(var + eps)`` (else empty).
 
     In evaluation the two tensors of ``out=`` for these stay as they are. RuntimeError when they
     are not vectors.

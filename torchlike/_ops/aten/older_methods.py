@@ -70,7 +70,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 @composite(namespaces=())
 def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool) -> Tensor:
-    """Return lower floating dtypes as float32 on a device for which that is asked."""
+    """Return float16 and bfloat16 tensors in float32, where the flag of their device is set."""
     asked = cuda_enabled if self.is_cuda else cpu_enabled
     low = self.dtype in (dtypes.float16, dtypes.bfloat16)
     return self.to(dtypes.float32) if asked and low else self
@@ -80,7 +80,8 @@ def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: b
 def _autocast_to_reduced_precision(
     self: Tensor, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any
 ) -> Tensor:
-    """Return float32 in the dtype given for its device on a device for which that is asked."""
+    """Return float32 tensors in the dtype given for their device, where the flag of that device is
+    set."""
     asked = cuda_enabled if self.is_cuda else cpu_enabled
     if not asked or self.dtype is not dtypes.float32:
         return self
@@ -158,8 +159,8 @@ def _set_volatile(self: Tensor, value: Any) -> None:
 
 
 def _grad_dtype(self: Tensor) -> Any:
-    """Return the dtype of the tensor's gradient: its own; None, as in PyTorch, where it requires
-    grad and nothing else was asked. RuntimeError for a tensor that is no leaf."""
+    """Return the dtype of the tensor's gradient: its own, or None, as in PyTorch, where it requires
+    grad and no other was set. RuntimeError for a tensor that is no leaf."""
     if not self.is_leaf:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     return None if self.requires_grad else self.dtype

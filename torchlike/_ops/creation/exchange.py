@@ -84,8 +84,8 @@ def _on_array(array: np.ndarray) -> Tensor:
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: Any = False
 ) -> Tensor:
-    """Return a 1-D tensor of ``count`` elements (negative: all there are) on the memory of a Python
-    buffer, from byte ``offset`` on.
+    """Return a 1-D tensor of ``count`` elements (negative: all) on the memory of a Python buffer,
+    from byte ``offset`` on.
 
     ValueError for an object without a buffer, for no elements, and for a count or offset that the
     buffer's length does not fit; RuntimeError for memory that is not contiguous.

@@ -62,8 +62,8 @@ def adjoint(x: Any) -> jax.Array:
 
 
 def batch_element(batch_dims: int) -> str:
-    """Return the words by which an error says which matrix of a batch it is about, whose place is
-    ``{at}``."""
+    """Return the words by which an error names a matrix of a batch, with ``{at}`` for its place;
+    none where there is no batch."""
     return "(Batch element {at}): " if batch_dims else ""
 
 
@@ -219,7 +219,7 @@ def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
 
 
 def _by_gaps(values: Any) -> jax.Array:
-    """Return ``1 / (l_j - l_i)``. Not infinite where eigenvalues repeat: of a gradient of the
+    """Return ``1 / (l_j - l_i)``. It is not infinite where eigenvalues repeat: of a gradient of the
     values alone nothing arrives here, and must stay nothing. What arrives for the vectors
     overflows."""
     gaps = values[..., None, :] - values[..., :, None]

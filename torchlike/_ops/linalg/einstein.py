@@ -87,9 +87,10 @@ def of_product(result: Any, operands: Sequence[Any], spec: Any, statics: Any) ->
 def _order_of_product(
     equation: str, left: tuple[int, ...], right: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return the dimensions of an equation's result, outermost first: those of both operands, which
-    are the batch, of the left one, of the right one; the right one's before where the result has
-    them so. In place where no matrix product is needed."""
+    """Return the dimensions of an equation's result, outermost first: the batch (those of both
+    operands), then those of the left operand, then those of the right one; the right one's before
+    the left one's where the result has them so. They stay in place where no matrix product is
+    needed."""
     terms, arrow, out = equation.partition("->")
     a, b = (_sizes(t, s) for t, s in zip(terms.split(","), (left, right), strict=True))
     dots = max((k for k in (*a, *b) if type(k) is int), default=-1) + 1

@@ -110,8 +110,8 @@ _known = weakref.WeakKeyDictionary()
 
 
 def _places(indices: Sequence[Tensor], make: Callable[..., Any], key: Any) -> Places:
-    """Return the places that ``make`` makes of index arrays, cached for tensors that stay as they
-    are. ``key``: what else it depends on."""
+    """Return the places that ``make`` makes of index arrays, cached for tensors that are not
+    written to. ``key``: what else they depend on."""
     storages = [t._storage for t in indices]
     if any(t._view is not None or t._storage.host is not None for t in indices):
         return Places(make(*(t._value(_WHY) for t in indices)))

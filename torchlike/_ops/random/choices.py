@@ -147,8 +147,8 @@ def multinomial(
     generator: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """Return indices drawn by the weights in each row. input: (n,) or (rows, n) -> (num_samples,)
-    or (rows, num_samples), int64.
+    """Draw indices by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or (rows,
+    num_samples), int64.
 
     RuntimeError for negative, infinite or all-zero weights, or too many samples without
     replacement.

@@ -107,8 +107,8 @@ def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
 
 
 def for_each_example(parameter: Tensor) -> Tensor:
-    """Return a parameter of a draw that no ``vmap`` maps as one that each maps whose examples are
-    to have other numbers."""
+    """Return a parameter of a draw broadcast over each ``vmap`` whose examples are to have
+    different numbers; unchanged where one maps it already."""
     levels = boxes.drawing_levels()
     if not levels or type(parameter._value_now()) in boxes.BOXES:
         return parameter
@@ -314,8 +314,8 @@ def make(
     layout: Any = None,
     each: Any = True,
 ) -> Tensor:
-    """Return a tensor of random numbers, or write them into ``out`` and return that; on the meta
-    device none are drawn."""
+    """Draw a tensor of random numbers and return it, or ``out`` with them; on the meta device none
+    are drawn."""
     if devices.resolve(device).type == "meta":
         array: Any = MetaArray(size, dtype)
     else:
@@ -333,8 +333,7 @@ def make_like(
     requires_grad: Any,
     memory_format: Any,
 ) -> Tensor:
-    """Return random numbers in the memory order of a model, drawn by ``fill_of(size,
-    contiguous)``."""
+    """Draw random numbers in the memory order of a model, by ``fill_of(size, contiguous)``."""
     plain = not modes.current.levels and model._view is None
     if plain and memory_format is None and model._storage.strides is None:
         size = model._storage.shape  # row-major, as most are: nothing to work out

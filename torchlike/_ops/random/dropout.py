@@ -69,7 +69,7 @@ def check_floating(input: Tensor, result: dtypes.dtype) -> None:
 
 
 def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> Any:
-    """Return an array of the input's shape, drawn in the order of its memory.
+    """Draw an array of the input's shape, in the order of its memory.
 
     PyTorch fills ``empty_like(input)``, so a transposed input has its noise along its memory.
     """
@@ -83,15 +83,15 @@ def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> 
 
 
 def _mask(input: Tensor, p: float, shape: tuple[int, ...] | None) -> Any:
-    """Return a mask of bools, True where an element is kept; of ``shape``, or like ``input``."""
+    """Draw a mask of bools, True where an element is kept; of ``shape``, or like ``input``."""
     if shape is None:
         return _like(input, lambda e, size: noise.dropout_mask(e, size, p))
     return draw(None, lambda e: noise.dropout_mask(e, shape, p))
 
 
 def keep_mask(input: Tensor, p: float) -> np.ndarray:
-    """Return a mask of bools like ``input``, True with probability 1 - p; drawn also where p is 0
-    or 1."""
+    """Draw a mask of bools like ``input``, True with probability 1 - p; drawn also where p is 0 or
+    1."""
     return _like(input, lambda e, size: bernoulli_mask(e, size, 1 - p))
 
 

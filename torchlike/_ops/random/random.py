@@ -164,7 +164,7 @@ def normal(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Return normal numbers with mean and standard deviation given as numbers or tensors."""
+    """Draw normal numbers with mean and standard deviation given as numbers or tensors."""
     _check_std(std)
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
     if not tensors:
@@ -236,7 +236,7 @@ def randint(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Return integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
+    """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
     if size is None:
         low, high, size = None, low, high
     low, high = _checked_range(*_range("randint", low, high))
@@ -276,7 +276,7 @@ def randint_like(
     layout: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return random integers as ``randint`` draws them, with the size and dtype of ``input``."""
+    """Draw integers as ``randint`` does, with the size and dtype of ``input``."""
     low, high = _checked_range(*_range("randint_like", low, high))
     kind = numpy_dtype(dtype or input.dtype)
     return make_like(
@@ -324,7 +324,7 @@ def randperm(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Return a random permutation of 0..n-1."""
+    """Draw a random permutation of 0..n-1."""
     n = int(n)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")

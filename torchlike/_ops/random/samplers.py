@@ -46,7 +46,7 @@ def poisson_sample(input: Input, sample: Input):
 
 @composite(method=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """Return a Poisson count for each rate in ``input``, in its shape and dtype.
+    """Draw a Poisson count for each rate in ``input``, in its shape and dtype.
 
     RuntimeError for a negative rate; NotImplementedError for integers; JitCaptureError under a jit.
     """
@@ -58,7 +58,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 @composite(method=False)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
-    """Return the number of successes in ``count`` trials of probability ``prob``, which broadcast
+    """Draw the number of successes in ``count`` trials of probability ``prob``, which broadcast
     together.
 
     ValueError and RuntimeError for dtypes that are not floating or not the same; JitCaptureError
@@ -94,7 +94,7 @@ def standard_gamma_sample(input: Input, sample: Input):
 
 @composite(method=False)
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    """Return a Gamma(alpha, 1) value for each concentration in ``input``; differentiable.
+    """Draw a Gamma(alpha, 1) value for each concentration in ``input``; differentiable.
 
     NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
     """
@@ -112,7 +112,7 @@ def _standard_gamma_grad(input: Input, output: Input):
 
 @composite(method=False)
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
-    """Return a point of the simplex for each row of concentrations.
+    """Draw a point of the simplex for each row of concentrations.
 
     NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
     """

@@ -100,9 +100,9 @@ def searchsorted_op(
 
 
 def _as_values(value: Any, like: Tensor, function: str, position: int) -> Tensor:
-    """Return a number to search for, as a 0-dim tensor of the sequence's dtype, unless it is a
-    float and that an integer's; an integer wraps. TypeError for what is neither a number nor a
-    tensor."""
+    """Return a number to search for as a 0-dim tensor of the sequence's dtype, or of float32 where
+    it is a float and the sequence is of integers; an integer wraps. TypeError for what is neither a
+    number nor a tensor."""
     if isinstance(value, complex):
         raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'ComplexFloat'")
     if not isinstance(value, (int, float, np.number, np.bool_)):

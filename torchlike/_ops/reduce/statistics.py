@@ -338,8 +338,8 @@ def _joined(first: Any, inner: Any, last: Any, dim: int) -> jax.Array:
 
 @op("gradient_even", namespaces=(), method=False, grad_name="GradientBackward0")
 def gradient_even(input: Input, gap: Operand, dim: Int, edge_order: Int):
-    """Return the second-order differences along one dimension, of points as far apart as a number
-    says."""
+    """Return the second-order differences along one dimension, of points at a distance of
+    ``gap``."""
 
     def differences(x: Any, gap: Any) -> jax.Array:
         x = jnp.moveaxis(x, dim, -1)

@@ -160,8 +160,8 @@ def width_of_heads(
     query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_heads: int, is_separate: bool
 ) -> int:
     """Return the number of features of each head. AssertionError for features that the heads cannot
-    share, and for keys and values of which not each has the other (with projections of their own:
-    by their places)."""
+    share, and for keys and values of different shapes (with projections of their own: of different
+    lengths or batches)."""
     embed = query.shape[-1]
     if embed != embed_dim:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {embed}")

@@ -81,8 +81,8 @@ class _Visit(NamedTuple):
     high: Any
 
     def wide(self, settings: Settings) -> tuple[Any, Any]:
-        """Return the block of keys from which on all its rows may look at all of a wide block, and
-        how many such blocks there are."""
+        """Return the block of keys from which on all rows may look at all of a wide block, and how
+        many such blocks there are."""
         start, end = self.low, self.n_keys
         if settings.left is not None:
             last = jnp.minimum(self.first + ROWS, self.n_rows) - 1 + self.shift

@@ -199,8 +199,8 @@ def _check_dimensions(x: Any) -> None:
 
 
 def _smoothing(label_smoothing: float) -> float:
-    """Return how much labels are smoothed: not at all by what is not positive. RuntimeError for
-    more than 1."""
+    """Return the label smoothing: 0 for a number that is not positive. RuntimeError for more than
+    1."""
     if label_smoothing > 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     return label_smoothing if label_smoothing > 0 else 0.0

@@ -178,7 +178,7 @@ def _window_slices(x: Any, axis: int, geometry: tuple[int, ...], fill: Any) -> l
 
 
 def _beats(value: Any, best: Any) -> jax.Array:
-    """Return where a later element of a window takes the place of the best so far: larger, or
+    """Return whether each later element of a window takes the place of the best so far: larger, or
     NaN."""
     better = value > best
     return better | jnp.isnan(value) if value.dtype in dtypes.DIFFERENTIABLE else better

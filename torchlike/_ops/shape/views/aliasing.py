@@ -14,7 +14,7 @@ from torchlike.tensor import Tensor
 
 
 def _is_apart(cell: Any) -> bool:
-    """Return whether a transform must know a detached tensor apart: of a box, and wherever a
+    """Return whether a transform must know a detached tensor apart: that of a box, and any where a
     tangent may be written later."""
     return type(cell) in boxes.BOXES or (
         any(level.made is not None for level in modes.current.levels)

@@ -90,8 +90,8 @@ def make_parts(
 
 
 def unread(t: Tensor) -> np.ndarray | None:
-    """Return the buffer of a tensor on bytes that nobody computed with yet (`Unread`), which may be
-    seen in another way by a storage of its own on the same memory; else None."""
+    """Return the buffer of a tensor on bytes with which nothing has been computed yet (`Unread`),
+    which another storage on the same memory may view in another way; else None."""
     if type(t._storage) is not Unread or t._view is not None or t._requires_grad:
         return None
     return t._storage.host if modes.current.capture is None else None
