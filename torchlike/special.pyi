@@ -111,10 +111,10 @@ def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None)
     """``log(softmax(input, dim))``, without overflow."""
 
 def logit(input: Tensor, eps: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
+    """Return ``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
 
 def logsumexp(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+    """Return ``log(sum(exp(input)))`` over ``dim``, without overflow."""
 
 def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function I of order 0, elementwise; integers give the default float dtype."""
@@ -129,7 +129,7 @@ def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function K of order 1, elementwise; integers give the default float dtype."""
 
 def multigammaln(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension ``p``."""
+    """Return the logarithm of the multivariate gamma function of dimension ``p``."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``ndtr`` elementwise; integers give the default float dtype."""
@@ -138,13 +138,13 @@ def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``ndtri`` elementwise; integers give the default float dtype."""
 
 def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
-    """The ``n``-th derivative of digamma. RuntimeError for a negative n."""
+    """Return the ``n``-th derivative of digamma. RuntimeError for a negative n."""
 
 def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``digamma`` elementwise; integers give the default float dtype."""
 
 def round(input: Tensor, *, decimals: Number = 0, out: Tensor | None = None) -> Tensor:
-    """Half to even, to ``decimals`` places; the gradient is zero."""
+    """Round half to even, to ``decimals`` places; the gradient is zero."""
 
 def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x) K0(x), elementwise; integers give the default float dtype."""
@@ -178,7 +178,7 @@ def xlog1py(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | Non
     """``xlog1py(input, other)`` elementwise, broadcast and promoted."""
 
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+    """Return ``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
 
 def zeta(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``zeta(input, other)`` elementwise, broadcast and promoted."""
