@@ -263,40 +263,40 @@ def _assert_tensor_metadata(a: Tensor, size: Any = None, stride: Any = None, dty
 given."""
 
 def _cast_Byte(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.uint8)``: a function from before ``to``."""
+    """Return ``input.to(torch.uint8)``: a function from before ``to``."""
 
 def _cast_Char(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.int8)``: a function from before ``to``."""
+    """Return ``input.to(torch.int8)``: a function from before ``to``."""
 
 def _cast_Double(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.float64)``: a function from before ``to``."""
+    """Return ``input.to(torch.float64)``: a function from before ``to``."""
 
 def _cast_Float(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.float32)``: a function from before ``to``."""
+    """Return ``input.to(torch.float32)``: a function from before ``to``."""
 
 def _cast_Half(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.float16)``: a function from before ``to``."""
+    """Return ``input.to(torch.float16)``: a function from before ``to``."""
 
 def _cast_Int(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.int32)``: a function from before ``to``."""
+    """Return ``input.to(torch.int32)``: a function from before ``to``."""
 
 def _cast_Long(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.int64)``: a function from before ``to``."""
+    """Return ``input.to(torch.int64)``: a function from before ``to``."""
 
 def _cast_Short(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.int16)``: a function from before ``to``."""
+    """Return ``input.to(torch.int16)``: a function from before ``to``."""
 
 def _check(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """RuntimeError with what ``message()`` gives unless ``cond``."""
+    """Raise RuntimeError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_index(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """IndexError with what ``message()`` gives unless ``cond``."""
+    """Raise IndexError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_is_size(i: _int, message: Any = None, *, max: _int | None = None) -> None:
     """Raise RuntimeError unless ``0 <= i``, and ``i <= max`` where it is given."""
 
 def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """NotImplementedError with what ``message()`` gives unless ``cond``."""
+    """Raise NotImplementedError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_tensor_all(cond: Any, message: Any = None) -> None:
     """Raise RuntimeError unless all elements of a tensor of bools are true."""
@@ -305,10 +305,10 @@ def _check_tensor_all_with(error_type: Any, cond: Any, message: Any = None) -> N
     """Raise ``error_type`` unless all elements of a tensor of bools are true."""
 
 def _check_type(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """TypeError with what ``message()`` gives unless ``cond``."""
+    """Raise TypeError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_value(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """ValueError with what ``message()`` gives unless ``cond``."""
+    """Raise ValueError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_with(error_type: Any, cond: Any, message: Any = None) -> None:
     """Raise ``error_type`` with the text that ``message()`` returns unless ``cond``, which must be
@@ -680,10 +680,10 @@ def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: An
     """Return ``input`` with ``values`` added at ``indices`` where ``mask`` holds."""
 
 def _upsample_bicubic2d_aa(input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any, scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None) -> Tensor:
-    """``nn.functional.interpolate`` by bicubic interpolation with antialias."""
+    """Call ``nn.functional.interpolate`` by bicubic interpolation with antialias."""
 
 def _upsample_bilinear2d_aa(input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any, scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None) -> Tensor:
-    """``nn.functional.interpolate`` by bilinear interpolation with antialias."""
+    """Call ``nn.functional.interpolate`` by bilinear interpolation with antialias."""
 
 def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``input @ weight.T`` for a weight of ``_convert_weight_to_int4pack_for_cpu``."""
@@ -705,22 +705,22 @@ def absolute_(input: Tensor) -> Tensor:
     """Return the absolute value; the modulus (real) of a complex tensor."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``acos`` elementwise; integers give the default float dtype."""
+    """Return ``acos`` elementwise; integers give the default float dtype."""
 
 def acos_(input: Tensor) -> Tensor:
-    """``acos`` elementwise; integers give the default float dtype."""
+    """Return ``acos`` elementwise; integers give the default float dtype."""
 
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``acosh`` elementwise; integers give the default float dtype."""
+    """Return ``acosh`` elementwise; integers give the default float dtype."""
 
 def acosh_(input: Tensor) -> Tensor:
-    """``acosh`` elementwise; integers give the default float dtype."""
+    """Return ``acosh`` elementwise; integers give the default float dtype."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int] | None, *, out: Tensor | None = None) -> Tensor:
-    """Means over windows that divide (N, C, …) into ``output_size`` (1 long)."""
+    """Return the means over windows that divide (N, C, …) into ``output_size`` (1 long)."""
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-    """Maxima over adaptive windows, and their flat positions (int64)."""
+    """Return the maxima over adaptive windows, and their flat positions (int64)."""
 
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Return ``input + alpha * other``, broadcast and promoted."""
@@ -771,7 +771,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: Any) -> Tenso
     """Call ``nn.functional.affine_grid`` without its checks of ``theta``."""
 
 def alias_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``alias`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``alias`` to make a tensor of its own (contiguous), not a view."""
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
@@ -780,10 +780,10 @@ def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 
     """Return whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
 
 def alpha_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Alpha dropout, if ``train``."""
+    """Apply alpha dropout, if ``train``."""
 
 def alpha_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Alpha dropout, if ``train``, in place."""
+    """Apply alpha dropout, if ``train``, in place."""
 
 def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return the maximum over ``dim``; the gradient is shared evenly between ties."""
@@ -804,46 +804,46 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
     """Return numbers from ``start`` (0) up to, not including, ``end`` in steps."""
 
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``acos`` elementwise; integers give the default float dtype."""
+    """Return ``acos`` elementwise; integers give the default float dtype."""
 
 def arccos_(input: Tensor) -> Tensor:
-    """``acos`` elementwise; integers give the default float dtype."""
+    """Return ``acos`` elementwise; integers give the default float dtype."""
 
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``acosh`` elementwise; integers give the default float dtype."""
+    """Return ``acosh`` elementwise; integers give the default float dtype."""
 
 def arccosh_(input: Tensor) -> Tensor:
-    """``acosh`` elementwise; integers give the default float dtype."""
+    """Return ``acosh`` elementwise; integers give the default float dtype."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``asin`` elementwise; integers give the default float dtype."""
+    """Return ``asin`` elementwise; integers give the default float dtype."""
 
 def arcsin_(input: Tensor) -> Tensor:
-    """``asin`` elementwise; integers give the default float dtype."""
+    """Return ``asin`` elementwise; integers give the default float dtype."""
 
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``asinh`` elementwise; integers give the default float dtype."""
+    """Return ``asinh`` elementwise; integers give the default float dtype."""
 
 def arcsinh_(input: Tensor) -> Tensor:
-    """``asinh`` elementwise; integers give the default float dtype."""
+    """Return ``asinh`` elementwise; integers give the default float dtype."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atan`` elementwise; integers give the default float dtype."""
+    """Return ``atan`` elementwise; integers give the default float dtype."""
 
 def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
 def arctan2_(input: Tensor, other: Tensor) -> Tensor:
-    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
 def arctan_(input: Tensor) -> Tensor:
-    """``atan`` elementwise; integers give the default float dtype."""
+    """Return ``atan`` elementwise; integers give the default float dtype."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atanh`` elementwise; integers give the default float dtype."""
+    """Return ``atanh`` elementwise; integers give the default float dtype."""
 
 def arctanh_(input: Tensor) -> Tensor:
-    """``atanh`` elementwise; integers give the default float dtype."""
+    """Return ``atanh`` elementwise; integers give the default float dtype."""
 
 def argmax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
@@ -864,7 +864,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | Non
     """Return a view of the storage's memory with any size, stride and offset."""
 
 def as_strided_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``as_strided`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``as_strided`` to make a tensor of its own (contiguous), not a view."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """Return a copy of ``input`` with ``src`` written where ``as_strided`` of these arguments
@@ -881,43 +881,43 @@ ValueError) or never (``copy=True``). The bytes of an UntypedStorage are read as
 the dtype (int64)."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``asin`` elementwise; integers give the default float dtype."""
+    """Return ``asin`` elementwise; integers give the default float dtype."""
 
 def asin_(input: Tensor) -> Tensor:
-    """``asin`` elementwise; integers give the default float dtype."""
+    """Return ``asin`` elementwise; integers give the default float dtype."""
 
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``asinh`` elementwise; integers give the default float dtype."""
+    """Return ``asinh`` elementwise; integers give the default float dtype."""
 
 def asinh_(input: Tensor) -> Tensor:
-    """``asinh`` elementwise; integers give the default float dtype."""
+    """Return ``asinh`` elementwise; integers give the default float dtype."""
 
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atan`` elementwise; integers give the default float dtype."""
+    """Return ``atan`` elementwise; integers give the default float dtype."""
 
 def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
 def atan2_(input: Tensor, other: Tensor) -> Tensor:
-    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
 def atan_(input: Tensor) -> Tensor:
-    """``atan`` elementwise; integers give the default float dtype."""
+    """Return ``atan`` elementwise; integers give the default float dtype."""
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atanh`` elementwise; integers give the default float dtype."""
+    """Return ``atanh`` elementwise; integers give the default float dtype."""
 
 def atanh_(input: Tensor) -> Tensor:
-    """``atanh`` elementwise; integers give the default float dtype."""
+    """Return ``atanh`` elementwise; integers give the default float dtype."""
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with at least 1 dimensions (views); a tuple for several."""
+    """Return tensors with at least 1 dimensions (views); a tuple for several."""
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with at least 2 dimensions (views); a tuple for several."""
+    """Return tensors with at least 2 dimensions (views); a tuple for several."""
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with at least 3 dimensions (views); a tuple for several."""
+    """Return tensors with at least 3 dimensions (views); a tuple for several."""
 
 def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, *, out: Tensor | None = None) -> Tensor:
     """Return the mean of each window of (N, C, L) or (C, L)."""
@@ -929,7 +929,7 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1,
     """Return ``beta * input + alpha * (batch1 @ batch2)``."""
 
 def bartlett_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The bartlett window, periodic unless told otherwise."""
+    """Return the bartlett window, periodic unless told otherwise."""
 
 def batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, momentum: _float, eps: _float, cudnn_enabled: Any = False) -> Tensor:
     """Call ``nn.functional.batch_norm`` with torch.batch_norm's order of arguments."""
@@ -941,7 +941,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """Return ``input1 @ W_k @ input2 + bias_k`` for each output k."""
 
 def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 0) -> Any:
-    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """Return how often each value of a vector of non-negative integers occurs (or its summed
@@ -952,16 +952,16 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 together."""
 
 def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_and`` of integers or bools."""
+    """Return ``bitwise_and`` of integers or bools."""
 
 def bitwise_and_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_and`` in place."""
+    """Apply ``bitwise_and`` in place."""
 
 def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_left_shift`` of integers or bools."""
+    """Return ``bitwise_left_shift`` of integers or bools."""
 
 def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_left_shift`` in place."""
+    """Apply ``bitwise_left_shift`` in place."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Invert the bits; logical not for bools."""
@@ -970,25 +970,25 @@ def bitwise_not_(input: Tensor) -> Tensor:
     """Invert the bits; logical not for bools."""
 
 def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_or`` of integers or bools."""
+    """Return ``bitwise_or`` of integers or bools."""
 
 def bitwise_or_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_or`` in place."""
+    """Apply ``bitwise_or`` in place."""
 
 def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_right_shift`` of integers or bools."""
+    """Return ``bitwise_right_shift`` of integers or bools."""
 
 def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_right_shift`` in place."""
+    """Apply ``bitwise_right_shift`` in place."""
 
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_xor`` of integers or bools."""
+    """Return ``bitwise_xor`` of integers or bools."""
 
 def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_xor`` in place."""
+    """Apply ``bitwise_xor`` in place."""
 
 def blackman_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The blackman window, periodic unless told otherwise."""
+    """Return the blackman window, periodic unless told otherwise."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """Place matrices along the diagonal of a zero matrix; vectors are rows."""
@@ -1021,10 +1021,10 @@ def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_
 R, M) to (..., P, R)."""
 
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``ceil`` elementwise; integers stay as they are; the gradient is zero."""
 
 def ceil_(input: Tensor) -> Tensor:
-    """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``ceil`` elementwise; integers stay as they are; the gradient is zero."""
 
 def celu(input: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
     """Return ``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
@@ -1109,53 +1109,59 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """Pad with a constant, as ``nn.functional.pad``."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 1 spatial dimension."""
+    """Compute the cross-correlation over 1 spatial
+dimension."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 2 spatial dimensions."""
+    """Compute the cross-correlation over 2 spatial
+dimensions."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 3 spatial dimensions."""
+    """Compute the cross-correlation over 3 spatial
+dimensions."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tensor:
     """Convolve over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2 pad - K
 + 1, N, C_out)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 1 spatial dimension."""
+    """Compute the transposed convolution over 1 spatial
+dimension."""
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 2 spatial dimensions."""
+    """Compute the transposed convolution over 2 spatial
+dimensions."""
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 3 spatial dimensions."""
+    """Compute the transposed convolution over 3 spatial
+dimensions."""
 
 def convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: Any, output_padding: Any, groups: _int) -> Tensor:
     """Compute any convolution, by the number of dimensions of a batch ``input``: (N, C, …)."""
 
 def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``copysign(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``copysign(input, other)`` elementwise, broadcast and promoted."""
 
 def copysign_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``copysign(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``copysign(input, other)`` elementwise, broadcast and promoted."""
 
 def corrcoef(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return Pearson's correlation of variables in rows, observations in columns."""
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``cos`` elementwise; integers give the default float dtype."""
+    """Return ``cos`` elementwise; integers give the default float dtype."""
 
 def cos_(input: Tensor) -> Tensor:
-    """``cos`` elementwise; integers give the default float dtype."""
+    """Return ``cos`` elementwise; integers give the default float dtype."""
 
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``cosh`` elementwise; integers give the default float dtype."""
+    """Return ``cosh`` elementwise; integers give the default float dtype."""
 
 def cosh_(input: Tensor) -> Tensor:
-    """``cosh`` elementwise; integers give the default float dtype."""
+    """Return ``cosh`` elementwise; integers give the default float dtype."""
 
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = 0) -> Any:
-    """``nn.functional.cosine_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.cosine_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, out: Tensor | None = None) -> Tensor:
     """Return ``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
@@ -1194,10 +1200,10 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int 
     """Return the running integral along ``dim`` by the trapezoidal rule; one element shorter."""
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``deg2rad`` elementwise; integers give the default float dtype."""
+    """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
 def deg2rad_(input: Tensor) -> Tensor:
-    """``deg2rad`` elementwise; integers give the default float dtype."""
+    """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
 def dequantize(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
@@ -1212,7 +1218,7 @@ def detach_(input: Tensor) -> Tensor:
     """Drop the autograd history of this tensor. RuntimeError for views."""
 
 def detach_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``detach`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``detach`` to make a tensor of its own (contiguous), not a view."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """Return the matrix with a vector as its diagonal; of a matrix, a copy of its diagonal."""
@@ -1227,37 +1233,37 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
     """Return a view of the diagonal of two dimensions as a new last one."""
 
 def diagonal_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``diagonal`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``diagonal`` to make a tensor of its own (contiguous), not a view."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-    """A copy of ``input`` in which its diagonal is ``src``."""
+    """Return a copy of ``input`` in which its diagonal is ``src``."""
 
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
     """Return the ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append``
 joined on first."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``digamma`` elementwise; integers give the default float dtype."""
+    """Return ``digamma`` elementwise; integers give the default float dtype."""
 
 def digamma_(input: Tensor) -> Tensor:
-    """``digamma`` elementwise; integers give the default float dtype."""
+    """Return ``digamma`` elementwise; integers give the default float dtype."""
 
 def dist(input: Tensor, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
     """Return the p-norm of ``input - other``."""
 
 def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+    """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
 def div_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
-    """``div`` in place."""
+    """Apply ``div`` in place."""
 
 def divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+    """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
 def divide_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
-    """``div`` in place."""
+    """Apply ``div`` in place."""
 
 def dot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the inner product of two vectors."""
@@ -1272,13 +1278,13 @@ def dsmm(input: Any, mat2: Any) -> Tensor:
     """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-    """``tensor_split`` along a fixed dimension, into equal sections."""
+    """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Join tensors along dimension 2."""
 
 def eig(*args: Any, **kwargs: Any) -> Any:
-    """Removed from PyTorch; RuntimeError naming ``linalg.eig``."""
+    """Raise RuntimeError naming ``linalg.eig``: removed from PyTorch."""
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Compute sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with
@@ -1298,7 +1304,7 @@ def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, de
     """Return a tensor of the given size, in memory in the order of ``memory_format``."""
 
 def empty_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """``empty`` with the size and dtype of ``input``."""
+    """Return ``empty`` with the size and dtype of ``input``."""
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """Return a tensor whose dimensions lie in memory in the order ``physical_layout``, slowest
@@ -1308,52 +1314,52 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     """Return a tensor with the given strides, filled as ``empty`` fills it."""
 
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``eq`` elementwise; a bool tensor."""
+    """Return ``eq`` elementwise; a bool tensor."""
 
 def eq_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``eq`` elementwise; a bool tensor."""
+    """Return ``eq`` elementwise; a bool tensor."""
 
 def equal(input: Tensor, other: Tensor) -> _bool:
     """Return whether two tensors have the same size and elements, as a Python bool."""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``erf`` elementwise; integers give the default float dtype."""
+    """Return ``erf`` elementwise; integers give the default float dtype."""
 
 def erf_(input: Tensor) -> Tensor:
-    """``erf`` elementwise; integers give the default float dtype."""
+    """Return ``erf`` elementwise; integers give the default float dtype."""
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``erfc`` elementwise; integers give the default float dtype."""
+    """Return ``erfc`` elementwise; integers give the default float dtype."""
 
 def erfc_(input: Tensor) -> Tensor:
-    """``erfc`` elementwise; integers give the default float dtype."""
+    """Return ``erfc`` elementwise; integers give the default float dtype."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``erfinv`` elementwise; integers give the default float dtype."""
+    """Return ``erfinv`` elementwise; integers give the default float dtype."""
 
 def erfinv_(input: Tensor) -> Tensor:
-    """``erfinv`` elementwise; integers give the default float dtype."""
+    """Return ``erfinv`` elementwise; integers give the default float dtype."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``exp`` elementwise; integers give the default float dtype."""
+    """Return ``exp`` elementwise; integers give the default float dtype."""
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``exp2`` elementwise; integers give the default float dtype."""
+    """Return ``exp2`` elementwise; integers give the default float dtype."""
 
 def exp2_(input: Tensor) -> Tensor:
-    """``exp2`` elementwise; integers give the default float dtype."""
+    """Return ``exp2`` elementwise; integers give the default float dtype."""
 
 def exp_(input: Tensor) -> Tensor:
-    """``exp`` elementwise; integers give the default float dtype."""
+    """Return ``exp`` elementwise; integers give the default float dtype."""
 
 def expand_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``expand`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``expand`` to make a tensor of its own (contiguous), not a view."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``expm1`` elementwise; integers give the default float dtype."""
+    """Return ``expm1`` elementwise; integers give the default float dtype."""
 
 def expm1_(input: Tensor) -> Tensor:
-    """``expm1`` elementwise; integers give the default float dtype."""
+    """Return ``expm1`` elementwise; integers give the default float dtype."""
 
 def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
     """Return the identity matrix of n rows (and m columns)."""
@@ -1367,16 +1373,16 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, 
 ``quant_min`` to ``quant_max``. The gradient is passed on where the level is in that range."""
 
 def feature_alpha_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Alpha dropout of whole channels, if ``train``."""
+    """Apply alpha dropout to whole channels, if ``train``."""
 
 def feature_alpha_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Alpha dropout of whole channels, if ``train``, in place."""
+    """Apply alpha dropout to whole channels, if ``train``, in place."""
 
 def feature_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Dropout of whole channels, if ``train``."""
+    """Apply dropout to whole channels, if ``train``."""
 
 def feature_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Dropout of whole channels, if ``train``, in place."""
+    """Apply dropout to whole channels, if ``train``, in place."""
 
 def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """Return ``input`` with every element replaced by a number or 0-dim tensor."""
@@ -1385,10 +1391,10 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """Return ``input`` with every element replaced by a number or 0-dim tensor."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
 def fix_(input: Tensor) -> Tensor:
-    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Join the dimensions ``start_dim..end_dim`` into one (a view where possible)."""
@@ -1406,28 +1412,28 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number, *, out: Tenso
     """Return ``input ** exponent`` in double precision."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
 def floor_(input: Tensor) -> Tensor:
-    """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """The quotient rounded toward negative infinity."""
+    """Return the quotient rounded toward negative infinity."""
 
 def floor_divide_(input: Tensor, other: Any) -> Tensor:
-    """``floor_divide`` in place."""
+    """Apply ``floor_divide`` in place."""
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``fmax(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``fmax(input, other)`` elementwise, broadcast and promoted."""
 
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``fmin(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``fmin(input, other)`` elementwise, broadcast and promoted."""
 
 def fmod(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """The C remainder: the sign of the dividend."""
+    """Return the C remainder: the sign of the dividend."""
 
 def fmod_(input: Tensor, other: Any) -> Tensor:
-    """``fmod`` in place."""
+    """Apply ``fmod`` in place."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``input - trunc(input)``."""
@@ -1462,7 +1468,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     """Return a tensor of the given size filled with a number (whose type decides the dtype)."""
 
 def full_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """``full`` with the size and dtype of ``input``."""
+    """Return ``full`` with the size and dtype of ``input``."""
 
 def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> Tensor:
     """Observe a tensor's range and round the tensor to levels, by two switches (tensors of one
@@ -1472,16 +1478,16 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = Fals
     """Gather values along a dimension: ``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
 
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``gcd(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``gcd(input, other)`` elementwise, broadcast and promoted."""
 
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
-    """``gcd(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``gcd(input, other)`` elementwise, broadcast and promoted."""
 
 def ge(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``ge`` elementwise; a bool tensor."""
+    """Return ``ge`` elementwise; a bool tensor."""
 
 def ge_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``ge`` elementwise; a bool tensor."""
+    """Return ``ge`` elementwise; a bool tensor."""
 
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """Return the compact QR factorization: reflectors below the diagonal, R on and above it, and
@@ -1497,46 +1503,46 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _i
     """Return estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors."""
 
 def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``gt`` elementwise; a bool tensor."""
+    """Return ``gt`` elementwise; a bool tensor."""
 
 def greater_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``gt`` elementwise; a bool tensor."""
+    """Return ``gt`` elementwise; a bool tensor."""
 
 def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``ge`` elementwise; a bool tensor."""
+    """Return ``ge`` elementwise; a bool tensor."""
 
 def greater_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``ge`` elementwise; a bool tensor."""
+    """Return ``ge`` elementwise; a bool tensor."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
-    """``nn.functional.grid_sample`` with its modes as numbers."""
+    """Call ``nn.functional.grid_sample`` with its modes as numbers."""
 
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
-    """``nn.functional.grid_sample`` with its modes as numbers."""
+    """Call ``nn.functional.grid_sample`` with its modes as numbers."""
 
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
-    """``nn.functional.grid_sample`` with its modes as numbers."""
+    """Call ``nn.functional.grid_sample`` with its modes as numbers."""
 
 def group_norm(input: Tensor, num_groups: _int, weight: Any = None, bias: Any = None, eps: _float = 1e-05, cudnn_enabled: Any = True) -> Tensor:
     """Call ``nn.functional.group_norm``."""
 
 def gru(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
-    """All layers of the gru over a sequence, with ``hx = h_0``."""
+    """Run all layers of the gru over a sequence, with ``hx = h_0``."""
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """One step of the gru: the new hidden state."""
+    """Compute one step of the gru: the new hidden state."""
 
 def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``gt`` elementwise; a bool tensor."""
+    """Return ``gt`` elementwise; a bool tensor."""
 
 def gt_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``gt`` elementwise; a bool tensor."""
+    """Return ``gt`` elementwise; a bool tensor."""
 
 def hamming_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The hamming window, periodic unless told otherwise."""
+    """Return the hamming window, periodic unless told otherwise."""
 
 def hann_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The hann window, periodic unless told otherwise."""
+    """Return the hann window, periodic unless told otherwise."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Return ``input`` where ``|input| > lambd``, else 0."""
@@ -1552,7 +1558,7 @@ def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """Return 0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
 def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, reduction: Any = 0) -> Any:
-    """``nn.functional.hinge_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.hinge_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def histc(input: Tensor, bins: _int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """Count how many elements fall into each of ``bins`` equal intervals from ``min`` to ``max``
@@ -1570,7 +1576,7 @@ def hsmm(mat1: Any, mat2: Any) -> Any:
 sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-    """``tensor_split`` along a fixed dimension, into equal sections."""
+    """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
 def hspmm(mat1: Any, mat2: Any) -> Any:
     """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
@@ -1580,28 +1586,28 @@ def hstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Join tensors along dimension 1 (0 for vectors)."""
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``hypot(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``hypot(input, other)`` elementwise, broadcast and promoted."""
 
 def hypot_(input: Tensor, other: Tensor) -> Tensor:
-    """``hypot(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``hypot(input, other)`` elementwise, broadcast and promoted."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``i0`` elementwise; integers give the default float dtype."""
+    """Return ``i0`` elementwise; integers give the default float dtype."""
 
 def i0_(input: Tensor) -> Tensor:
-    """``i0`` elementwise; integers give the default float dtype."""
+    """Return ``i0`` elementwise; integers give the default float dtype."""
 
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``igamma(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``igamma(input, other)`` elementwise, broadcast and promoted."""
 
 def igamma_(input: Tensor, other: Tensor) -> Tensor:
-    """``igamma(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``igamma(input, other)`` elementwise, broadcast and promoted."""
 
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``igammac(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``igammac(input, other)`` elementwise, broadcast and promoted."""
 
 def igammac_(input: Tensor, other: Tensor) -> Tensor:
-    """``igammac(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``igammac(input, other)`` elementwise, broadcast and promoted."""
 
 def imag(input: Tensor) -> Tensor:
     """Return the imaginary part, a view. RuntimeError for real tensors."""
@@ -1653,7 +1659,7 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute ``linalg.inv``."""
 
 def is_complex(input: Tensor) -> Any:
-    """``input.is_complex()``."""
+    """Return ``input.is_complex()``."""
 
 def is_conj(input: Tensor) -> _bool:
     """Return whether a tensor is a conjugated view (conjugation not carried out in memory)."""
@@ -1662,10 +1668,10 @@ def is_distributed(input: Tensor) -> _bool:
     """Return False: a tensor lives in one process."""
 
 def is_floating_point(input: Tensor) -> Any:
-    """``input.is_floating_point()``."""
+    """Return ``input.is_floating_point()``."""
 
 def is_inference(input: Tensor) -> Any:
-    """``input.is_inference()``."""
+    """Return ``input.is_inference()``."""
 
 def is_neg(input: Tensor) -> _bool:
     """Return whether a tensor is a negated view (``x.conj().imag``)."""
@@ -1677,7 +1683,7 @@ def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Return whether two tensors have the same size."""
 
 def is_signed(input: Tensor) -> Any:
-    """``input.is_signed()``."""
+    """Return ``input.is_signed()``."""
 
 def is_storage(obj: Any) -> _bool:
     """Whether ``obj`` is a storage."""
@@ -1689,34 +1695,34 @@ def isclose(input: Tensor, other: Tensor, rtol: Number = 1e-05, atol: Number = 1
     """Return whether ``|input - other| <= atol + rtol * |other|``."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isfinite`` elementwise; a bool tensor."""
+    """Return ``isfinite`` elementwise; a bool tensor."""
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: Any = False, invert: Any = False, out: Any = None) -> Tensor:
     """Return whether each element is among ``test_elements`` (with ``invert``: is not)."""
 
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isinf`` elementwise; a bool tensor."""
+    """Return ``isinf`` elementwise; a bool tensor."""
 
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isnan`` elementwise; a bool tensor."""
+    """Return ``isnan`` elementwise; a bool tensor."""
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isneginf`` elementwise; a bool tensor."""
+    """Return ``isneginf`` elementwise; a bool tensor."""
 
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isposinf`` elementwise; a bool tensor."""
+    """Return ``isposinf`` elementwise; a bool tensor."""
 
 def isreal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isreal`` elementwise; a bool tensor."""
+    """Return ``isreal`` elementwise; a bool tensor."""
 
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, normalized: Any = False, onesided: Any = None, length: _int | None = None, return_complex: Any = False) -> Tensor:
     """Return the inverse of ``stft``: (…, frequency, frame) to (…, time)."""
 
 def kaiser_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The kaiser window, periodic unless told otherwise."""
+    """Return the kaiser window, periodic unless told otherwise."""
 
 def kl_div(input: Any, target: Any, reduction: Any = 0, log_target: Any = False) -> Any:
-    """``nn.functional.kl_div`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.kl_div`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the Kronecker product."""
@@ -1728,10 +1734,10 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     """Call ``nn.functional.layer_norm``."""
 
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``lcm(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``lcm(input, other)`` elementwise, broadcast and promoted."""
 
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
-    """``lcm(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``lcm(input, other)`` elementwise, broadcast and promoted."""
 
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``;
@@ -1742,10 +1748,10 @@ def ldexp_(input: Tensor, other: Tensor) -> Tensor:
 integers give the default float dtype."""
 
 def le(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``le`` elementwise; a bool tensor."""
+    """Return ``le`` elementwise; a bool tensor."""
 
 def le_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``le`` elementwise; a bool tensor."""
+    """Return ``le`` elementwise; a bool tensor."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
@@ -1754,22 +1760,22 @@ def lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
 
 def less(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``lt`` elementwise; a bool tensor."""
+    """Return ``lt`` elementwise; a bool tensor."""
 
 def less_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``lt`` elementwise; a bool tensor."""
+    """Return ``lt`` elementwise; a bool tensor."""
 
 def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``le`` elementwise; a bool tensor."""
+    """Return ``le`` elementwise; a bool tensor."""
 
 def less_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``le`` elementwise; a bool tensor."""
+    """Return ``le`` elementwise; a bool tensor."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``lgamma`` elementwise; integers give the default float dtype."""
+    """Return ``lgamma`` elementwise; integers give the default float dtype."""
 
 def lgamma_(input: Tensor) -> Tensor:
-    """``lgamma`` elementwise; integers give the default float dtype."""
+    """Return ``lgamma`` elementwise; integers give the default float dtype."""
 
 def linspace(start: Any, end: Any, steps: _int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
     """Return ``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
@@ -1779,37 +1785,37 @@ def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor 
 eigenvectors (*, m, k); of ``A x = l B x`` with a positive definite ``B``."""
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log`` elementwise; integers give the default float dtype."""
+    """Return ``log`` elementwise; integers give the default float dtype."""
 
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log10`` elementwise; integers give the default float dtype."""
+    """Return ``log10`` elementwise; integers give the default float dtype."""
 
 def log10_(input: Tensor) -> Tensor:
-    """``log10`` elementwise; integers give the default float dtype."""
+    """Return ``log10`` elementwise; integers give the default float dtype."""
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log1p`` elementwise; integers give the default float dtype."""
+    """Return ``log1p`` elementwise; integers give the default float dtype."""
 
 def log1p_(input: Tensor) -> Tensor:
-    """``log1p`` elementwise; integers give the default float dtype."""
+    """Return ``log1p`` elementwise; integers give the default float dtype."""
 
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log2`` elementwise; integers give the default float dtype."""
+    """Return ``log2`` elementwise; integers give the default float dtype."""
 
 def log2_(input: Tensor) -> Tensor:
-    """``log2`` elementwise; integers give the default float dtype."""
+    """Return ``log2`` elementwise; integers give the default float dtype."""
 
 def log_(input: Tensor) -> Tensor:
-    """``log`` elementwise; integers give the default float dtype."""
+    """Return ``log`` elementwise; integers give the default float dtype."""
 
 def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-    """``log(softmax(input, dim))``, without overflow."""
+    """Return ``log(softmax(input, dim))``, without overflow."""
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logaddexp(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``logaddexp(input, other)`` elementwise, broadcast and promoted."""
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
 
 def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """Return the running log-sum-exp along ``dim``."""
@@ -1818,10 +1824,10 @@ def logdet(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the logarithm of the determinant; NaN where it is negative."""
 
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logical_and`` elementwise; a bool tensor."""
+    """Return ``logical_and`` elementwise; a bool tensor."""
 
 def logical_and_(input: Tensor, other: Tensor) -> Tensor:
-    """``logical_and`` elementwise; a bool tensor."""
+    """Return ``logical_and`` elementwise; a bool tensor."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """True where ``input`` is zero."""
@@ -1830,16 +1836,16 @@ def logical_not_(input: Tensor) -> Tensor:
     """True where ``input`` is zero."""
 
 def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logical_or`` elementwise; a bool tensor."""
+    """Return ``logical_or`` elementwise; a bool tensor."""
 
 def logical_or_(input: Tensor, other: Tensor) -> Tensor:
-    """``logical_or`` elementwise; a bool tensor."""
+    """Return ``logical_or`` elementwise; a bool tensor."""
 
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logical_xor`` elementwise; a bool tensor."""
+    """Return ``logical_xor`` elementwise; a bool tensor."""
 
 def logical_xor_(input: Tensor, other: Tensor) -> Tensor:
-    """``logical_xor`` elementwise; a bool tensor."""
+    """Return ``logical_xor`` elementwise; a bool tensor."""
 
 def logit(input: Tensor, eps: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """Return ``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
@@ -1854,19 +1860,19 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool =
     """Return ``log(sum(exp(input)))`` over ``dim``, without overflow."""
 
 def lstm(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
-    """All layers of the lstm over a sequence, with ``hx = (h_0, c_0)``."""
+    """Run all layers of the lstm over a sequence, with ``hx = (h_0, c_0)``."""
 
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> _tuple[Tensor, Tensor]:
     """Compute one LSTM step from (h, c): the new (h, c)."""
 
 def lstsq(*args: Any, **kwargs: Any) -> Any:
-    """Removed from PyTorch; RuntimeError naming ``linalg.lstsq``."""
+    """Raise RuntimeError naming ``linalg.lstsq``: removed from PyTorch."""
 
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``lt`` elementwise; a bool tensor."""
+    """Return ``lt`` elementwise; a bool tensor."""
 
 def lt_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``lt`` elementwise; a bool tensor."""
+    """Return ``lt`` elementwise; a bool tensor."""
 
 def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
     """Return the compact LU factorization and pivots (and info codes): a tuple."""
@@ -1878,7 +1884,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Any = True, unpac
     """Return P, L and U from the compact LU form (empty where not asked for)."""
 
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = 0) -> Any:
-    """``nn.functional.margin_ranking_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.margin_ranking_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
@@ -1905,44 +1911,44 @@ def matrix_power(A: Tensor, n: _int, *, out: Any = None) -> Tensor:
     """Return the ``n``-th power of square matrices; a negative n inverts."""
 
 def max(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """The maximum of all elements; with ``dim``, values and indices there;
-with another tensor, elementwise."""
+    """Return the maximum of all elements; with ``dim``, values and indices
+there; with another tensor, elementwise."""
 
 def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
-    """The maximum of each window over 1 dimension."""
+    """Return the maximum of each window over 1 dimension."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The maxima, and their flat positions in the input's plane (int64)."""
+    """Return the maxima, and their flat positions in the input's plane (int64)."""
 
 def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
-    """The maximum of each window over 2 dimensions."""
+    """Return the maximum of each window over 2 dimensions."""
 
 def max_pool2d_with_indices_backward(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any, indices: Tensor) -> Tensor:
     """Return the gradient of a max pool: each element of ``grad_output`` goes where its maximum
 was."""
 
 def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
-    """The maximum of each window over 3 dimensions."""
+    """Return the maximum of each window over 3 dimensions."""
 
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``maximum(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``maximum(input, other)`` elementwise, broadcast and promoted."""
 
 def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
 
 def median(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """The median (the lower of two) of all elements; with ``dim``, values and indices along it."""
+    """Return the median (the lower of two) of all elements; with ``dim``, values and indices along it."""
 
 def meshgrid(*tensors: Any, indexing: Any = None) -> _tuple[Tensor, ...]:
     """Return the coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or
 "xy"."""
 
 def min(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """The minimum of all elements; with ``dim``, values and indices there;
-with another tensor, elementwise."""
+    """Return the minimum of all elements; with ``dim``, values and indices
+there; with another tensor, elementwise."""
 
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``minimum(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``minimum(input, other)`` elementwise, broadcast and promoted."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the product of two matrices."""
@@ -1996,11 +2002,11 @@ def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _b
 ``dtype`` is given."""
 
 def nanmedian(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """The nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
+    """Return the nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
 
 def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
-    """The ``q``-th nanquantiles (a number, or a vector: the result's first
-dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+    """Return the ``q``-th nanquantiles (a number, or a vector: the result's
+first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
 
 def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Return the sum over ``dim`` with NaN taken as zero."""
@@ -2009,7 +2015,7 @@ def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
     """Return a view of ``length`` indices of a dimension from ``start`` on."""
 
 def narrow_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``narrow`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``narrow`` to make a tensor of its own (contiguous), not a view."""
 
 def native_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, momentum: _float, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
     """Normalise by the batch in training, which moves the running statistics in place, else by
@@ -2034,10 +2040,10 @@ def native_norm(input: Any, p: Any = 2, dim: Any = None, keepdim: _bool = False,
     """``norm``, under the name by which it takes sparse tensors in PyTorch."""
 
 def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``ne`` elementwise; a bool tensor."""
+    """Return ``ne`` elementwise; a bool tensor."""
 
 def ne_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``ne`` elementwise; a bool tensor."""
+    """Return ``ne`` elementwise; a bool tensor."""
 
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``-input``. RuntimeError for bool tensors."""
@@ -2052,10 +2058,10 @@ def negative_(input: Tensor) -> Tensor:
     """Return ``-input``. RuntimeError for bool tensors."""
 
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``nextafter(input, other)`` elementwise, broadcast and promoted."""
 
 def nextafter_(input: Tensor, other: Tensor) -> Tensor:
-    """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``nextafter(input, other)`` elementwise, broadcast and promoted."""
 
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
@@ -2077,22 +2083,22 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     """Draw normal numbers with mean and standard deviation given as numbers or tensors."""
 
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``ne`` elementwise; a bool tensor."""
+    """Return ``ne`` elementwise; a bool tensor."""
 
 def not_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``ne`` elementwise; a bool tensor."""
+    """Return ``ne`` elementwise; a bool tensor."""
 
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None) -> Tensor:
     """Return the sum of the singular values."""
 
 def numel(input: Tensor) -> Any:
-    """``input.numel()``."""
+    """Return ``input.numel()``."""
 
 def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-    """A tensor of the given size, filled with 1."""
+    """Return a tensor of the given size, filled with 1."""
 
 def ones_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """``ones`` with the size and dtype of ``input``."""
+    """Return ``ones`` with the size and dtype of ``input``."""
 
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """Compute ``linalg.householder_product``."""
@@ -2118,7 +2124,7 @@ def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Return a view with the dimensions in the given order."""
 
 def permute_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``permute`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``permute`` to make a tensor of its own (contiguous), not a view."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """Compute ``linalg.pinv`` with ``rtol=rcond``."""
@@ -2134,7 +2140,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Draw a Poisson count for each rate in ``input``, in its shape and dtype."""
 
 def poisson_nll_loss(input: Any, target: Any, log_input: Any, full: Any, eps: Any, reduction: Any) -> Any:
-    """``nn.functional.poisson_nll_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.poisson_nll_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
@@ -2180,8 +2186,8 @@ def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
     """Compute ``linalg.qr``: reduced if ``some``, else complete."""
 
 def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
-    """The ``q``-th quantiles (a number, or a vector: the result's first
-dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+    """Return the ``q``-th quantiles (a number, or a vector: the result's
+first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
 
 def quantize_per_channel(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
@@ -2202,16 +2208,16 @@ def quantized_max_pool2d(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``rad2deg`` elementwise; integers give the default float dtype."""
+    """Return ``rad2deg`` elementwise; integers give the default float dtype."""
 
 def rad2deg_(input: Tensor) -> Tensor:
-    """``rad2deg`` elementwise; integers give the default float dtype."""
+    """Return ``rad2deg`` elementwise; integers give the default float dtype."""
 
 def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None, **kw: Any) -> Tensor:
-    """Random numbers of the given size: rand."""
+    """Draw random numbers of the given size: rand."""
 
 def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None) -> Tensor:
-    """``rand`` with the size, dtype and memory order of ``input``."""
+    """Draw as ``rand``, with the size, dtype and memory order of ``input``."""
 
 def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
@@ -2220,10 +2226,10 @@ def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator:
     """Draw integers as ``randint`` does, with the size and dtype of ``input``."""
 
 def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None, **kw: Any) -> Tensor:
-    """Random numbers of the given size: randn."""
+    """Draw random numbers of the given size: randn."""
 
 def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None) -> Tensor:
-    """``randn`` with the size, dtype and memory order of ``input``."""
+    """Draw as ``randn``, with the size, dtype and memory order of ``input``."""
 
 def randperm(n: _int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """Draw a random permutation of 0..n-1."""
@@ -2239,10 +2245,10 @@ def real(input: Tensor) -> Tensor:
     """Return the real part (a view of a complex tensor; a real tensor itself)."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``reciprocal`` elementwise; integers give the default float dtype."""
+    """Return ``reciprocal`` elementwise; integers give the default float dtype."""
 
 def reciprocal_(input: Tensor) -> Tensor:
-    """``reciprocal`` elementwise; integers give the default float dtype."""
+    """Return ``reciprocal`` elementwise; integers give the default float dtype."""
 
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``max(input, 0)``. RuntimeError for bool tensors."""
@@ -2251,10 +2257,10 @@ def relu_(input: Tensor) -> Tensor:
     """Return ``max(input, 0)``. RuntimeError for bool tensors."""
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+    """Return ``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
 
 def remainder_(input: Tensor, other: Any) -> Tensor:
-    """``remainder`` in place."""
+    """Apply ``remainder`` in place."""
 
 def renorm(input: Tensor, p: Number, dim: _int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
     """Scale each slice along ``dim`` down to p-norm ``maxnorm`` where it is larger."""
@@ -2285,16 +2291,16 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | N
 Sennrich 2019); ``eps`` is the dtype's machine epsilon unless given."""
 
 def rnn_relu(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
-    """All layers of the rnn_relu over a sequence, with ``hx = h_0``."""
+    """Run all layers of the rnn_relu over a sequence, with ``hx = h_0``."""
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """One step of the rnn_relu: the new hidden state."""
+    """Compute one step of the rnn_relu: the new hidden state."""
 
 def rnn_tanh(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
-    """All layers of the rnn_tanh over a sequence, with ``hx = h_0``."""
+    """Run all layers of the rnn_tanh over a sequence, with ``hx = h_0``."""
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """One step of the rnn_tanh: the new hidden state."""
+    """Compute one step of the rnn_tanh: the new hidden state."""
 
 def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = ..., *, out: Tensor | None = None) -> Tensor:
     """Move elements along dimensions (of the flattened tensor without ``dims``), round the end."""
@@ -2318,10 +2324,10 @@ def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333
     """Apply ``rrelu`` in place."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``rsqrt`` elementwise; integers give the default float dtype."""
+    """Return ``rsqrt`` elementwise; integers give the default float dtype."""
 
 def rsqrt_(input: Tensor) -> Tensor:
-    """``rsqrt`` elementwise; integers give the default float dtype."""
+    """Return ``rsqrt`` elementwise; integers give the default float dtype."""
 
 def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Return ``other - alpha * input``."""
@@ -2335,7 +2341,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     """Return a 0-dim tensor of a number, in the default float dtype."""
 
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
-    """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+    """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
 ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
 instead. RuntimeError for an index out of range."""
 
@@ -2361,10 +2367,10 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
 range."""
 
 def select_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``select`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``select`` to make a tensor of its own (contiguous), not a view."""
 
 def select_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-    """A copy of ``input`` in which its select is ``src``."""
+    """Return a copy of ``input`` in which its select is ``src``."""
 
 def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
@@ -2379,10 +2385,10 @@ def sgn_(input: Tensor) -> Tensor:
     """Return the sign of reals, and ``z / |z|`` of complex numbers."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sigmoid`` elementwise; integers give the default float dtype."""
+    """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
 def sigmoid_(input: Tensor) -> Tensor:
-    """``sigmoid`` elementwise; integers give the default float dtype."""
+    """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return -1, 0 or 1; bools stay."""
@@ -2394,28 +2400,28 @@ def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return whether the sign bit is set."""
 
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sin`` elementwise; integers give the default float dtype."""
+    """Return ``sin`` elementwise; integers give the default float dtype."""
 
 def sin_(input: Tensor) -> Tensor:
-    """``sin`` elementwise; integers give the default float dtype."""
+    """Return ``sin`` elementwise; integers give the default float dtype."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sinc`` elementwise; integers give the default float dtype."""
+    """Return ``sinc`` elementwise; integers give the default float dtype."""
 
 def sinc_(input: Tensor) -> Tensor:
-    """``sinc`` elementwise; integers give the default float dtype."""
+    """Return ``sinc`` elementwise; integers give the default float dtype."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sinh`` elementwise; integers give the default float dtype."""
+    """Return ``sinh`` elementwise; integers give the default float dtype."""
 
 def sinh_(input: Tensor) -> Tensor:
-    """``sinh`` elementwise; integers give the default float dtype."""
+    """Return ``sinh`` elementwise; integers give the default float dtype."""
 
 def slice_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``slice`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``slice`` to make a tensor of its own (contiguous), not a view."""
 
 def slice_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-    """A copy of ``input`` in which its slice is ``src``."""
+    """Return a copy of ``input`` in which its slice is ``src``."""
 
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """Compute ``linalg.slogdet``."""
@@ -2425,11 +2431,11 @@ def smm(input: Any, mat2: Any) -> Tensor:
 RuntimeError for others; JitCaptureError under a jit."""
 
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-    """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
-out of range, NotImplementedError for integers without ``dtype``."""
+    """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
+a dim out of range, NotImplementedError for integers without ``dtype``."""
 
 def solve(*args: Any, **kwargs: Any) -> Any:
-    """Removed from PyTorch; RuntimeError naming ``linalg.solve``."""
+    """Raise RuntimeError naming ``linalg.solve``: removed from PyTorch."""
 
 def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
@@ -2459,22 +2465,22 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> _tuple[
     """Return views of consecutive pieces: of one size, or of the sizes in a list."""
 
 def split_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``split`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``split`` to make a tensor of its own (contiguous), not a view."""
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
     """Split as ``split`` does with a list of sizes."""
 
 def split_with_sizes_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``split_with_sizes`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``split_with_sizes`` to make a tensor of its own (contiguous), not a view."""
 
 def spmm(input: Any, mat2: Any) -> Tensor:
     """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sqrt`` elementwise; integers give the default float dtype."""
+    """Return ``sqrt`` elementwise; integers give the default float dtype."""
 
 def sqrt_(input: Tensor) -> Tensor:
-    """``sqrt`` elementwise; integers give the default float dtype."""
+    """Return ``sqrt`` elementwise; integers give the default float dtype."""
 
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``input ** 2``."""
@@ -2486,7 +2492,7 @@ def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     """Return a view with dimensions of size 1 removed (all, or those named that have size 1)."""
 
 def squeeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``squeeze`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``squeeze`` to make a tensor of its own (contiguous), not a view."""
 
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
@@ -2497,7 +2503,7 @@ def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None
     """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""
 
 def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-    """The std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+    """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
     """Return the standard deviation and the mean."""
@@ -2533,13 +2539,13 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Return a view with two dimensions swapped."""
 
 def symeig(*args: Any, **kwargs: Any) -> Any:
-    """Removed from PyTorch; RuntimeError naming ``linalg.eigh``."""
+    """Raise RuntimeError naming ``linalg.eigh``: removed from PyTorch."""
 
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a tensor with at most two dimensions."""
 
 def t_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``t`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``t`` to make a tensor of its own (contiguous), not a view."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return elements of the flattened tensor. IndexError when out of range."""
@@ -2549,16 +2555,16 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, o
 the flattened tensor without ``dim``."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``tan`` elementwise; integers give the default float dtype."""
+    """Return ``tan`` elementwise; integers give the default float dtype."""
 
 def tan_(input: Tensor) -> Tensor:
-    """``tan`` elementwise; integers give the default float dtype."""
+    """Return ``tan`` elementwise; integers give the default float dtype."""
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``tanh`` elementwise; integers give the default float dtype."""
+    """Return ``tanh`` elementwise; integers give the default float dtype."""
 
 def tanh_(input: Tensor) -> Tensor:
-    """``tanh`` elementwise; integers give the default float dtype."""
+    """Return ``tanh`` elementwise; integers give the default float dtype."""
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """Return a new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors)."""
@@ -2589,7 +2595,7 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Return a view with two dimensions swapped."""
 
 def transpose_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``transpose`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``transpose`` to make a tensor of its own (contiguous), not a view."""
 
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
     """Return the integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance
@@ -2609,10 +2615,10 @@ def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
     """Return the lower triangle of matrices: zero above ``diagonal``."""
 
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """Rows and columns of the lower triangle, (2, n)."""
+    """Return the rows and columns of the lower triangle, (2, n)."""
 
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = 1.0, p: Any = 2, eps: Any = 1e-06, swap: Any = False, reduction: Any = 0) -> Any:
-    """``nn.functional.triplet_margin_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.triplet_margin_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Return the upper triangle of matrices: zero below ``diagonal``."""
@@ -2621,20 +2627,20 @@ def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
     """Return the upper triangle of matrices: zero below ``diagonal``."""
 
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """Rows and columns of the upper triangle, (2, n)."""
+    """Return the rows and columns of the upper triangle, (2, n)."""
 
 def true_divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+    """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
 def true_divide_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
-    """``div`` in place."""
+    """Apply ``div`` in place."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
 def trunc_(input: Tensor) -> Tensor:
-    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
 def typename(obj: Any) -> _str:
     """Return ``torch.FloatTensor`` and the like for a tensor; the class name of anything else."""
@@ -2643,13 +2649,13 @@ def unbind(input: Tensor, dim: _int = 0) -> _tuple[Tensor, ...]:
     """Return all indices of a dimension, each a view without it."""
 
 def unbind_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``unbind`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``unbind`` to make a tensor of its own (contiguous), not a view."""
 
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
     """Split one dimension into ``sizes`` (one may be -1)."""
 
 def unfold_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``unfold`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``unfold`` to make a tensor of its own (contiguous), not a view."""
 
 def unique(input: Tensor, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: _int | None = None) -> Any:
     """Return the distinct elements (or slices along ``dim``), in order."""
@@ -2674,14 +2680,14 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Return a view with a new dimension of size 1 at ``dim``."""
 
 def unsqueeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``unsqueeze`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``unsqueeze`` to make a tensor of its own (contiguous), not a view."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: Any = False) -> Tensor:
     """Return the Vandermonde matrix: powers of a vector in columns, falling unless
 ``increasing``."""
 
 def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-    """The var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+    """Return the var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
 
 def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
     """Return the variance and the mean."""
@@ -2693,19 +2699,19 @@ def view_as_complex(input: Tensor) -> Tensor:
     """View a (..., 2) float tensor as complex numbers."""
 
 def view_as_complex_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``view_as_complex`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``view_as_complex`` to make a tensor of its own (contiguous), not a view."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """View a complex tensor as real and imaginary parts in a new last dimension of size 2."""
 
 def view_as_real_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``view_as_real`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``view_as_real`` to make a tensor of its own (contiguous), not a view."""
 
 def view_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``view`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``view`` to make a tensor of its own (contiguous), not a view."""
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-    """``tensor_split`` along a fixed dimension, into equal sections."""
+    """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Join tensors along dimension 0; vectors are rows."""
@@ -2727,7 +2733,7 @@ def zero_(input: Tensor) -> Tensor:
     """Set every element to zero."""
 
 def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-    """A tensor of the given size, filled with 0."""
+    """Return a tensor of the given size, filled with 0."""
 
 def zeros_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """``zeros`` with the size and dtype of ``input``."""
+    """Return ``zeros`` with the size and dtype of ``input``."""

@@ -236,7 +236,7 @@ def _functional_form(name: str) -> Callable[..., Any] | None:
     def form(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return method(input.clone(), *args, **kwargs)
 
-    form.__doc__ = f"``{name}_`` on a copy."
+    form.__doc__ = f"Apply ``{name}_`` to a copy."
     return form
 
 

@@ -26,7 +26,7 @@ class BackwardOperator:
     def __init__(self, forward: Any) -> None:
         self.forward = forward
         self.name = f"{forward.operator.name}_backward"
-        self.__doc__ = f"The gradients of ``{forward}``."
+        self.__doc__ = f"Compute the gradients of ``{forward}``."
 
     @property
     def qualname(self) -> str:

@@ -158,16 +158,16 @@ occur."""
         """Return the absolute value; the modulus (real) of a complex tensor."""
 
     def acos(self, *, out: Tensor | None = None) -> Tensor:
-        """``acos`` elementwise; integers give the default float dtype."""
+        """Return ``acos`` elementwise; integers give the default float dtype."""
 
     def acos_(self) -> Tensor:
-        """``acos`` elementwise; integers give the default float dtype."""
+        """Return ``acos`` elementwise; integers give the default float dtype."""
 
     def acosh(self, *, out: Tensor | None = None) -> Tensor:
-        """``acosh`` elementwise; integers give the default float dtype."""
+        """Return ``acosh`` elementwise; integers give the default float dtype."""
 
     def acosh_(self) -> Tensor:
-        """``acosh`` elementwise; integers give the default float dtype."""
+        """Return ``acosh`` elementwise; integers give the default float dtype."""
 
     def add(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """Return ``input + alpha * other``, broadcast and promoted."""
@@ -245,46 +245,46 @@ occur."""
         """Replace each element by ``callable(element)``, one Python call each."""
 
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
-        """``acos`` elementwise; integers give the default float dtype."""
+        """Return ``acos`` elementwise; integers give the default float dtype."""
 
     def arccos_(self) -> Tensor:
-        """``acos`` elementwise; integers give the default float dtype."""
+        """Return ``acos`` elementwise; integers give the default float dtype."""
 
     def arccosh(self, *, out: Tensor | None = None) -> Tensor:
-        """``acosh`` elementwise; integers give the default float dtype."""
+        """Return ``acosh`` elementwise; integers give the default float dtype."""
 
     def arccosh_(self) -> Tensor:
-        """``acosh`` elementwise; integers give the default float dtype."""
+        """Return ``acosh`` elementwise; integers give the default float dtype."""
 
     def arcsin(self, *, out: Tensor | None = None) -> Tensor:
-        """``asin`` elementwise; integers give the default float dtype."""
+        """Return ``asin`` elementwise; integers give the default float dtype."""
 
     def arcsin_(self) -> Tensor:
-        """``asin`` elementwise; integers give the default float dtype."""
+        """Return ``asin`` elementwise; integers give the default float dtype."""
 
     def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
-        """``asinh`` elementwise; integers give the default float dtype."""
+        """Return ``asinh`` elementwise; integers give the default float dtype."""
 
     def arcsinh_(self) -> Tensor:
-        """``asinh`` elementwise; integers give the default float dtype."""
+        """Return ``asinh`` elementwise; integers give the default float dtype."""
 
     def arctan(self, *, out: Tensor | None = None) -> Tensor:
-        """``atan`` elementwise; integers give the default float dtype."""
+        """Return ``atan`` elementwise; integers give the default float dtype."""
 
     def arctan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``atan2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
     def arctan2_(self, other: Tensor) -> Tensor:
-        """``atan2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
     def arctan_(self) -> Tensor:
-        """``atan`` elementwise; integers give the default float dtype."""
+        """Return ``atan`` elementwise; integers give the default float dtype."""
 
     def arctanh(self, *, out: Tensor | None = None) -> Tensor:
-        """``atanh`` elementwise; integers give the default float dtype."""
+        """Return ``atanh`` elementwise; integers give the default float dtype."""
 
     def arctanh_(self) -> Tensor:
-        """``atanh`` elementwise; integers give the default float dtype."""
+        """Return ``atanh`` elementwise; integers give the default float dtype."""
 
     def argmax(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
@@ -305,7 +305,7 @@ stable=False)``."""
         """Return a view of the storage's memory with any size, stride and offset."""
 
     def as_strided_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``as_strided`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``as_strided`` in place: this tensor's geometry changes, its memory does not."""
 
     def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """Return a copy of ``input`` with ``src`` written where ``as_strided`` of these arguments
@@ -315,34 +315,34 @@ looks."""
         """Return the same tensor (memory and history) as an instance of a subclass."""
 
     def asin(self, *, out: Tensor | None = None) -> Tensor:
-        """``asin`` elementwise; integers give the default float dtype."""
+        """Return ``asin`` elementwise; integers give the default float dtype."""
 
     def asin_(self) -> Tensor:
-        """``asin`` elementwise; integers give the default float dtype."""
+        """Return ``asin`` elementwise; integers give the default float dtype."""
 
     def asinh(self, *, out: Tensor | None = None) -> Tensor:
-        """``asinh`` elementwise; integers give the default float dtype."""
+        """Return ``asinh`` elementwise; integers give the default float dtype."""
 
     def asinh_(self) -> Tensor:
-        """``asinh`` elementwise; integers give the default float dtype."""
+        """Return ``asinh`` elementwise; integers give the default float dtype."""
 
     def atan(self, *, out: Tensor | None = None) -> Tensor:
-        """``atan`` elementwise; integers give the default float dtype."""
+        """Return ``atan`` elementwise; integers give the default float dtype."""
 
     def atan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``atan2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
     def atan2_(self, other: Tensor) -> Tensor:
-        """``atan2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
     def atan_(self) -> Tensor:
-        """``atan`` elementwise; integers give the default float dtype."""
+        """Return ``atan`` elementwise; integers give the default float dtype."""
 
     def atanh(self, *, out: Tensor | None = None) -> Tensor:
-        """``atanh`` elementwise; integers give the default float dtype."""
+        """Return ``atanh`` elementwise; integers give the default float dtype."""
 
     def atanh_(self) -> Tensor:
-        """``atanh`` elementwise; integers give the default float dtype."""
+        """Return ``atanh`` elementwise; integers give the default float dtype."""
 
     def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
         """Accumulate this tensor's gradient into the leaves; see ``autograd.backward``."""
@@ -360,23 +360,23 @@ looks."""
         """Fill with ones of probability ``p`` (a number, or a tensor of probabilities) and zeros."""
 
     def bfloat16(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.bfloat16)``."""
+        """Convert as ``to(torch.bfloat16)``."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """Return how often each value of a vector of non-negative integers occurs (or its summed
 weights)."""
 
     def bitwise_and(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_and`` of integers or bools."""
+        """Return ``bitwise_and`` of integers or bools."""
 
     def bitwise_and_(self, other: Any) -> Tensor:
-        """``bitwise_and`` in place."""
+        """Apply ``bitwise_and`` in place."""
 
     def bitwise_left_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_left_shift`` of integers or bools."""
+        """Return ``bitwise_left_shift`` of integers or bools."""
 
     def bitwise_left_shift_(self, other: Any) -> Tensor:
-        """``bitwise_left_shift`` in place."""
+        """Apply ``bitwise_left_shift`` in place."""
 
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
         """Invert the bits; logical not for bools."""
@@ -385,34 +385,34 @@ weights)."""
         """Invert the bits; logical not for bools."""
 
     def bitwise_or(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_or`` of integers or bools."""
+        """Return ``bitwise_or`` of integers or bools."""
 
     def bitwise_or_(self, other: Any) -> Tensor:
-        """``bitwise_or`` in place."""
+        """Apply ``bitwise_or`` in place."""
 
     def bitwise_right_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_right_shift`` of integers or bools."""
+        """Return ``bitwise_right_shift`` of integers or bools."""
 
     def bitwise_right_shift_(self, other: Any) -> Tensor:
-        """``bitwise_right_shift`` in place."""
+        """Apply ``bitwise_right_shift`` in place."""
 
     def bitwise_xor(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_xor`` of integers or bools."""
+        """Return ``bitwise_xor`` of integers or bools."""
 
     def bitwise_xor_(self, other: Any) -> Tensor:
-        """``bitwise_xor`` in place."""
+        """Apply ``bitwise_xor`` in place."""
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the product of two batches of matrices."""
 
     def bool(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.bool)``."""
+        """Convert as ``to(torch.bool)``."""
 
     def broadcast_to(self, size: Any) -> Tensor:
         """Expand to ``size``."""
 
     def byte(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.uint8)``."""
+        """Convert as ``to(torch.uint8)``."""
 
     def cauchy_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: cauchy of median, sigma."""
@@ -421,22 +421,22 @@ weights)."""
         """RuntimeError: this tensor is of another layout than has ``ccol_indices``."""
 
     def cdouble(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.complex128)``."""
+        """Convert as ``to(torch.complex128)``."""
 
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
-        """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``ceil`` elementwise; integers stay as they are; the gradient is zero."""
 
     def ceil_(self) -> Tensor:
-        """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``ceil`` elementwise; integers stay as they are; the gradient is zero."""
 
     def cfloat(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.complex64)``."""
+        """Convert as ``to(torch.complex64)``."""
 
     def chalf(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: XLA has no 32-bit complex numbers. Use instead: torchlike.complex64."""
 
     def char(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.int8)``."""
+        """Convert as ``to(torch.int8)``."""
 
     def cholesky(self, upper: Any = False, *, out: Any = None) -> Tensor:
         """Compute ``linalg.cholesky``."""
@@ -505,25 +505,25 @@ weights)."""
         """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it."""
 
     def copysign(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``copysign(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``copysign(input, other)`` elementwise, broadcast and promoted."""
 
     def copysign_(self, other: Tensor | Number) -> Tensor:
-        """``copysign(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``copysign(input, other)`` elementwise, broadcast and promoted."""
 
     def corrcoef(self, *, out: Tensor | None = None) -> Tensor:
         """Return Pearson's correlation of variables in rows, observations in columns."""
 
     def cos(self, *, out: Tensor | None = None) -> Tensor:
-        """``cos`` elementwise; integers give the default float dtype."""
+        """Return ``cos`` elementwise; integers give the default float dtype."""
 
     def cos_(self) -> Tensor:
-        """``cos`` elementwise; integers give the default float dtype."""
+        """Return ``cos`` elementwise; integers give the default float dtype."""
 
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
-        """``cosh`` elementwise; integers give the default float dtype."""
+        """Return ``cosh`` elementwise; integers give the default float dtype."""
 
     def cosh_(self) -> Tensor:
-        """``cosh`` elementwise; integers give the default float dtype."""
+        """Return ``cosh`` elementwise; integers give the default float dtype."""
 
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
         """Return how many elements are nonzero, as int64."""
@@ -563,10 +563,10 @@ there is no GPU."""
         """Return the running sum along ``dim``."""
 
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
-        """``deg2rad`` elementwise; integers give the default float dtype."""
+        """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
     def deg2rad_(self) -> Tensor:
-        """``deg2rad`` elementwise; integers give the default float dtype."""
+        """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
     def dense_dim(self) -> _int:
         """How many dimensions it has."""
@@ -596,17 +596,17 @@ there is no GPU."""
         """Return a view of the diagonal of two dimensions as a new last one."""
 
     def diagonal_scatter(self, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        """A copy of ``input`` in which its diagonal is ``src``."""
+        """Return a copy of ``input`` in which its diagonal is ``src``."""
 
     def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
         """Return the ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append``
 joined on first."""
 
     def digamma(self, *, out: Tensor | None = None) -> Tensor:
-        """``digamma`` elementwise; integers give the default float dtype."""
+        """Return ``digamma`` elementwise; integers give the default float dtype."""
 
     def digamma_(self) -> Tensor:
-        """``digamma`` elementwise; integers give the default float dtype."""
+        """Return ``digamma`` elementwise; integers give the default float dtype."""
 
     def dim_order(self, *, ambiguity_check: Any = False) -> _tuple[_int, ...]:
         """Return the dimensions from the one that changes slowest in memory to the fastest."""
@@ -615,69 +615,69 @@ joined on first."""
         """Return the p-norm of ``input - other``."""
 
     def div(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+        """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
     def div_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
-        """``div`` in place."""
+        """Apply ``div`` in place."""
 
     def divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+        """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
     def divide_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
-        """``div`` in place."""
+        """Apply ``div`` in place."""
 
     def dot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the inner product of two vectors."""
 
     def double(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.float64)``."""
+        """Convert as ``to(torch.float64)``."""
 
     def dsplit(self, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-        """``tensor_split`` along a fixed dimension, into equal sections."""
+        """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
     def eig(self, *args: Any, **kwargs: Any) -> Any:
-        """Removed from PyTorch; RuntimeError naming ``linalg.eig``."""
+        """Raise RuntimeError naming ``linalg.eig``: removed from PyTorch."""
 
     def eq(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``eq`` elementwise; a bool tensor."""
+        """Return ``eq`` elementwise; a bool tensor."""
 
     def eq_(self, other: Tensor | Number) -> Tensor:
-        """``eq`` elementwise; a bool tensor."""
+        """Return ``eq`` elementwise; a bool tensor."""
 
     def equal(self, other: Tensor) -> _bool:
         """Return whether two tensors have the same size and elements, as a Python bool."""
 
     def erf(self, *, out: Tensor | None = None) -> Tensor:
-        """``erf`` elementwise; integers give the default float dtype."""
+        """Return ``erf`` elementwise; integers give the default float dtype."""
 
     def erf_(self) -> Tensor:
-        """``erf`` elementwise; integers give the default float dtype."""
+        """Return ``erf`` elementwise; integers give the default float dtype."""
 
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
-        """``erfc`` elementwise; integers give the default float dtype."""
+        """Return ``erfc`` elementwise; integers give the default float dtype."""
 
     def erfc_(self) -> Tensor:
-        """``erfc`` elementwise; integers give the default float dtype."""
+        """Return ``erfc`` elementwise; integers give the default float dtype."""
 
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:
-        """``erfinv`` elementwise; integers give the default float dtype."""
+        """Return ``erfinv`` elementwise; integers give the default float dtype."""
 
     def erfinv_(self) -> Tensor:
-        """``erfinv`` elementwise; integers give the default float dtype."""
+        """Return ``erfinv`` elementwise; integers give the default float dtype."""
 
     def exp(self, *, out: Tensor | None = None) -> Tensor:
-        """``exp`` elementwise; integers give the default float dtype."""
+        """Return ``exp`` elementwise; integers give the default float dtype."""
 
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
-        """``exp2`` elementwise; integers give the default float dtype."""
+        """Return ``exp2`` elementwise; integers give the default float dtype."""
 
     def exp2_(self) -> Tensor:
-        """``exp2`` elementwise; integers give the default float dtype."""
+        """Return ``exp2`` elementwise; integers give the default float dtype."""
 
     def exp_(self) -> Tensor:
-        """``exp`` elementwise; integers give the default float dtype."""
+        """Return ``exp`` elementwise; integers give the default float dtype."""
 
     def expand(self, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
         """Return a view with dimensions of size 1 repeated without copying; -1 keeps a size."""
@@ -686,10 +686,10 @@ integers stay."""
         """Expand to ``other.size()``."""
 
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
-        """``expm1`` elementwise; integers give the default float dtype."""
+        """Return ``expm1`` elementwise; integers give the default float dtype."""
 
     def expm1_(self) -> Tensor:
-        """``expm1`` elementwise; integers give the default float dtype."""
+        """Return ``expm1`` elementwise; integers give the default float dtype."""
 
     def exponential_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: exponential of lambd."""
@@ -704,10 +704,10 @@ integers stay."""
         """Set the main diagonal of a matrix to ``fill_value``."""
 
     def fix(self, *, out: Tensor | None = None) -> Tensor:
-        """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
     def fix_(self) -> Tensor:
-        """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Join the dimensions ``start_dim..end_dim`` into one (a view where possible)."""
@@ -722,7 +722,7 @@ integers stay."""
         """Return a copy with rows in reversed order."""
 
     def float(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.float32)``."""
+        """Convert as ``to(torch.float32)``."""
 
     def float_power(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Return ``input ** exponent`` in double precision."""
@@ -732,28 +732,28 @@ integers stay."""
 already of double precision."""
 
     def floor(self, *, out: Tensor | None = None) -> Tensor:
-        """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
     def floor_(self) -> Tensor:
-        """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
     def floor_divide(self, other: Any, *, out: Any = None) -> Tensor:
-        """The quotient rounded toward negative infinity."""
+        """Return the quotient rounded toward negative infinity."""
 
     def floor_divide_(self, other: Any) -> Tensor:
-        """``floor_divide`` in place."""
+        """Apply ``floor_divide`` in place."""
 
     def fmax(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``fmax(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``fmax(input, other)`` elementwise, broadcast and promoted."""
 
     def fmin(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``fmin(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``fmin(input, other)`` elementwise, broadcast and promoted."""
 
     def fmod(self, other: Any, *, out: Any = None) -> Tensor:
-        """The C remainder: the sign of the dividend."""
+        """Return the C remainder: the sign of the dividend."""
 
     def fmod_(self, other: Any) -> Tensor:
-        """``fmod`` in place."""
+        """Apply ``fmod`` in place."""
 
     def frac(self, *, out: Tensor | None = None) -> Tensor:
         """Return ``input - trunc(input)``."""
@@ -769,16 +769,16 @@ pair."""
         """Gather values along a dimension: ``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
 
     def gcd(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``gcd(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``gcd(input, other)`` elementwise, broadcast and promoted."""
 
     def gcd_(self, other: Tensor) -> Tensor:
-        """``gcd(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``gcd(input, other)`` elementwise, broadcast and promoted."""
 
     def ge(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``ge`` elementwise; a bool tensor."""
+        """Return ``ge`` elementwise; a bool tensor."""
 
     def ge_(self, other: Tensor | Number) -> Tensor:
-        """``ge`` elementwise; a bool tensor."""
+        """Return ``ge`` elementwise; a bool tensor."""
 
     def geometric_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: geometric of p."""
@@ -794,25 +794,25 @@ tau."""
     def grad_dtype(self) -> Any: ...
 
     def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``gt`` elementwise; a bool tensor."""
+        """Return ``gt`` elementwise; a bool tensor."""
 
     def greater_(self, other: Tensor | Number) -> Tensor:
-        """``gt`` elementwise; a bool tensor."""
+        """Return ``gt`` elementwise; a bool tensor."""
 
     def greater_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``ge`` elementwise; a bool tensor."""
+        """Return ``ge`` elementwise; a bool tensor."""
 
     def greater_equal_(self, other: Tensor | Number) -> Tensor:
-        """``ge`` elementwise; a bool tensor."""
+        """Return ``ge`` elementwise; a bool tensor."""
 
     def gt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``gt`` elementwise; a bool tensor."""
+        """Return ``gt`` elementwise; a bool tensor."""
 
     def gt_(self, other: Tensor | Number) -> Tensor:
-        """``gt`` elementwise; a bool tensor."""
+        """Return ``gt`` elementwise; a bool tensor."""
 
     def half(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.float16)``."""
+        """Convert as ``to(torch.float16)``."""
 
     def hardshrink(self, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
         """Return ``input`` where ``|input| > lambd``, else 0."""
@@ -836,31 +836,31 @@ value."""
 given edges, and the edges: a named pair."""
 
     def hsplit(self, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-        """``tensor_split`` along a fixed dimension, into equal sections."""
+        """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
     def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``hypot(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``hypot(input, other)`` elementwise, broadcast and promoted."""
 
     def hypot_(self, other: Tensor) -> Tensor:
-        """``hypot(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``hypot(input, other)`` elementwise, broadcast and promoted."""
 
     def i0(self, *, out: Tensor | None = None) -> Tensor:
-        """``i0`` elementwise; integers give the default float dtype."""
+        """Return ``i0`` elementwise; integers give the default float dtype."""
 
     def i0_(self) -> Tensor:
-        """``i0`` elementwise; integers give the default float dtype."""
+        """Return ``i0`` elementwise; integers give the default float dtype."""
 
     def igamma(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``igamma(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``igamma(input, other)`` elementwise, broadcast and promoted."""
 
     def igamma_(self, other: Tensor) -> Tensor:
-        """``igamma(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``igamma(input, other)`` elementwise, broadcast and promoted."""
 
     def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``igammac(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``igammac(input, other)`` elementwise, broadcast and promoted."""
 
     def igammac_(self, other: Tensor) -> Tensor:
-        """``igammac(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``igammac(input, other)`` elementwise, broadcast and promoted."""
 
     @property
     def imag(self) -> Any: ...
@@ -906,7 +906,7 @@ the first dimension, RuntimeError for others."""
         """Return the products summed over the last dimensions."""
 
     def int(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.int32)``."""
+        """Convert as ``to(torch.int32)``."""
 
     def int_repr(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
@@ -915,7 +915,7 @@ the first dimension, RuntimeError for others."""
         """Compute ``linalg.inv``."""
 
     def ipu(self, device: Any = None, non_blocking: Any = False) -> Tensor:
-        """RuntimeError: there are no such devices."""
+        """Raise RuntimeError: there are no such devices."""
 
     def is_coalesced(self) -> _bool:
         """Raise RuntimeError: only sparse tensors can be coalesced."""
@@ -951,22 +951,22 @@ tensor."""
         """Return whether ``|input - other| <= atol + rtol * |other|``."""
 
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
-        """``isfinite`` elementwise; a bool tensor."""
+        """Return ``isfinite`` elementwise; a bool tensor."""
 
     def isinf(self, *, out: Tensor | None = None) -> Tensor:
-        """``isinf`` elementwise; a bool tensor."""
+        """Return ``isinf`` elementwise; a bool tensor."""
 
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
-        """``isnan`` elementwise; a bool tensor."""
+        """Return ``isnan`` elementwise; a bool tensor."""
 
     def isneginf(self, *, out: Tensor | None = None) -> Tensor:
-        """``isneginf`` elementwise; a bool tensor."""
+        """Return ``isneginf`` elementwise; a bool tensor."""
 
     def isposinf(self, *, out: Tensor | None = None) -> Tensor:
-        """``isposinf`` elementwise; a bool tensor."""
+        """Return ``isposinf`` elementwise; a bool tensor."""
 
     def isreal(self, *, out: Tensor | None = None) -> Tensor:
-        """``isreal`` elementwise; a bool tensor."""
+        """Return ``isreal`` elementwise; a bool tensor."""
 
     def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, normalized: Any = False, onesided: Any = None, length: _int | None = None, return_complex: Any = False) -> Tensor:
         """Return the inverse of ``stft``: (…, frequency, frame) to (…, time)."""
@@ -978,10 +978,10 @@ tensor."""
         """Return the ``k``-th smallest value along a dimension (k counts from 1), and its index."""
 
     def lcm(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``lcm(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``lcm(input, other)`` elementwise, broadcast and promoted."""
 
     def lcm_(self, other: Tensor) -> Tensor:
-        """``lcm(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``lcm(input, other)`` elementwise, broadcast and promoted."""
 
     def ldexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return ``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``;
@@ -992,10 +992,10 @@ integers give the default float dtype."""
 integers give the default float dtype."""
 
     def le(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``le`` elementwise; a bool tensor."""
+        """Return ``le`` elementwise; a bool tensor."""
 
     def le_(self, other: Tensor | Number) -> Tensor:
-        """``le`` elementwise; a bool tensor."""
+        """Return ``le`` elementwise; a bool tensor."""
 
     def lerp(self, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
@@ -1004,58 +1004,58 @@ integers give the default float dtype."""
         """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
 
     def less(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``lt`` elementwise; a bool tensor."""
+        """Return ``lt`` elementwise; a bool tensor."""
 
     def less_(self, other: Tensor | Number) -> Tensor:
-        """``lt`` elementwise; a bool tensor."""
+        """Return ``lt`` elementwise; a bool tensor."""
 
     def less_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``le`` elementwise; a bool tensor."""
+        """Return ``le`` elementwise; a bool tensor."""
 
     def less_equal_(self, other: Tensor | Number) -> Tensor:
-        """``le`` elementwise; a bool tensor."""
+        """Return ``le`` elementwise; a bool tensor."""
 
     def lgamma(self, *, out: Tensor | None = None) -> Tensor:
-        """``lgamma`` elementwise; integers give the default float dtype."""
+        """Return ``lgamma`` elementwise; integers give the default float dtype."""
 
     def lgamma_(self) -> Tensor:
-        """``lgamma`` elementwise; integers give the default float dtype."""
+        """Return ``lgamma`` elementwise; integers give the default float dtype."""
 
     def log(self, *, out: Tensor | None = None) -> Tensor:
-        """``log`` elementwise; integers give the default float dtype."""
+        """Return ``log`` elementwise; integers give the default float dtype."""
 
     def log10(self, *, out: Tensor | None = None) -> Tensor:
-        """``log10`` elementwise; integers give the default float dtype."""
+        """Return ``log10`` elementwise; integers give the default float dtype."""
 
     def log10_(self) -> Tensor:
-        """``log10`` elementwise; integers give the default float dtype."""
+        """Return ``log10`` elementwise; integers give the default float dtype."""
 
     def log1p(self, *, out: Tensor | None = None) -> Tensor:
-        """``log1p`` elementwise; integers give the default float dtype."""
+        """Return ``log1p`` elementwise; integers give the default float dtype."""
 
     def log1p_(self) -> Tensor:
-        """``log1p`` elementwise; integers give the default float dtype."""
+        """Return ``log1p`` elementwise; integers give the default float dtype."""
 
     def log2(self, *, out: Tensor | None = None) -> Tensor:
-        """``log2`` elementwise; integers give the default float dtype."""
+        """Return ``log2`` elementwise; integers give the default float dtype."""
 
     def log2_(self) -> Tensor:
-        """``log2`` elementwise; integers give the default float dtype."""
+        """Return ``log2`` elementwise; integers give the default float dtype."""
 
     def log_(self) -> Tensor:
-        """``log`` elementwise; integers give the default float dtype."""
+        """Return ``log`` elementwise; integers give the default float dtype."""
 
     def log_normal_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: log_normal of mean, std."""
 
     def log_softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-        """``log(softmax(input, dim))``, without overflow."""
+        """Return ``log(softmax(input, dim))``, without overflow."""
 
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logaddexp(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``logaddexp(input, other)`` elementwise, broadcast and promoted."""
 
     def logaddexp2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
 
     def logcumsumexp(self, dim: _int, *, out: Tensor | None = None) -> Tensor:
         """Return the running log-sum-exp along ``dim``."""
@@ -1064,10 +1064,10 @@ integers give the default float dtype."""
         """Return the logarithm of the determinant; NaN where it is negative."""
 
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logical_and`` elementwise; a bool tensor."""
+        """Return ``logical_and`` elementwise; a bool tensor."""
 
     def logical_and_(self, other: Tensor) -> Tensor:
-        """``logical_and`` elementwise; a bool tensor."""
+        """Return ``logical_and`` elementwise; a bool tensor."""
 
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
         """True where ``input`` is zero."""
@@ -1076,16 +1076,16 @@ integers give the default float dtype."""
         """True where ``input`` is zero."""
 
     def logical_or(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logical_or`` elementwise; a bool tensor."""
+        """Return ``logical_or`` elementwise; a bool tensor."""
 
     def logical_or_(self, other: Tensor) -> Tensor:
-        """``logical_or`` elementwise; a bool tensor."""
+        """Return ``logical_or`` elementwise; a bool tensor."""
 
     def logical_xor(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logical_xor`` elementwise; a bool tensor."""
+        """Return ``logical_xor`` elementwise; a bool tensor."""
 
     def logical_xor_(self, other: Tensor) -> Tensor:
-        """``logical_xor`` elementwise; a bool tensor."""
+        """Return ``logical_xor`` elementwise; a bool tensor."""
 
     def logit(self, eps: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
         """Return ``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
@@ -1097,16 +1097,16 @@ integers give the default float dtype."""
         """Return ``log(sum(exp(input)))`` over ``dim``, without overflow."""
 
     def long(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.int64)``."""
+        """Convert as ``to(torch.int64)``."""
 
     def lstsq(self, *args: Any, **kwargs: Any) -> Any:
-        """Removed from PyTorch; RuntimeError naming ``linalg.lstsq``."""
+        """Raise RuntimeError naming ``linalg.lstsq``: removed from PyTorch."""
 
     def lt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``lt`` elementwise; a bool tensor."""
+        """Return ``lt`` elementwise; a bool tensor."""
 
     def lt_(self, other: Tensor | Number) -> Tensor:
-        """``lt`` elementwise; a bool tensor."""
+        """Return ``lt`` elementwise; a bool tensor."""
 
     def lu(self, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
         """Return the compact LU factorization and pivots (and info codes): a tuple."""
@@ -1151,24 +1151,24 @@ integers give the default float dtype."""
         """Return the ``n``-th power of square matrices; a negative n inverts."""
 
     def max(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """The maximum of all elements; with ``dim``, values and indices there;
-with another tensor, elementwise."""
+        """Return the maximum of all elements; with ``dim``, values and indices
+there; with another tensor, elementwise."""
 
     def maximum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``maximum(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``maximum(input, other)`` elementwise, broadcast and promoted."""
 
     def mean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
 
     def median(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """The median (the lower of two) of all elements; with ``dim``, values and indices along it."""
+        """Return the median (the lower of two) of all elements; with ``dim``, values and indices along it."""
 
     def min(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """The minimum of all elements; with ``dim``, values and indices there;
-with another tensor, elementwise."""
+        """Return the minimum of all elements; with ``dim``, values and indices
+there; with another tensor, elementwise."""
 
     def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``minimum(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``minimum(input, other)`` elementwise, broadcast and promoted."""
 
     def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the product of two matrices."""
@@ -1192,7 +1192,7 @@ it."""
         """Return the values in order along the first dimension."""
 
     def mtia(self, device: Any = None, non_blocking: Any = False) -> Tensor:
-        """AssertionError: there are no such devices."""
+        """Raise AssertionError: there are no such devices."""
 
     def mul(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Return ``input * other``, broadcast and promoted."""
@@ -1233,11 +1233,11 @@ num_samples), int64."""
 ``dtype`` is given."""
 
     def nanmedian(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """The nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
+        """Return the nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
 
     def nanquantile(self, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
-        """The ``q``-th nanquantiles (a number, or a vector: the result's first
-dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+        """Return the ``q``-th nanquantiles (a number, or a vector: the result's
+first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
 
     def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """Return the sum over ``dim`` with NaN taken as zero."""
@@ -1246,16 +1246,16 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """Return a view of ``length`` indices of a dimension from ``start`` on."""
 
     def narrow_copy(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """``narrow`` as a tensor of its own (contiguous), not a view."""
+        """Apply ``narrow`` to make a tensor of its own (contiguous), not a view."""
 
     def ndimension(self) -> _int:
         """The number of dimensions."""
 
     def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``ne`` elementwise; a bool tensor."""
+        """Return ``ne`` elementwise; a bool tensor."""
 
     def ne_(self, other: Tensor | Number) -> Tensor:
-        """``ne`` elementwise; a bool tensor."""
+        """Return ``ne`` elementwise; a bool tensor."""
 
     def neg(self, *, out: Tensor | None = None) -> Tensor:
         """Return ``-input``. RuntimeError for bool tensors."""
@@ -1278,28 +1278,28 @@ with ``new(tensor)`` or ``new(storage)`` another tensor on that one's memory; us
 new_tensor."""
 
     def new_empty(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-        """``empty`` with this tensor's dtype and device."""
+        """Return ``empty`` with this tensor's dtype and device."""
 
     def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Tensor:
         """Return a tensor as ``empty_strided`` makes it, with this tensor's dtype and device."""
 
     def new_full(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-        """``full`` with this tensor's dtype and device."""
+        """Return ``full`` with this tensor's dtype and device."""
 
     def new_ones(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-        """``ones`` with this tensor's dtype and device."""
+        """Return ``ones`` with this tensor's dtype and device."""
 
     def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False, layout: Any = None, pin_memory: Any = False) -> Tensor:
         """Return ``torch.tensor(data)`` with this tensor's dtype and device."""
 
     def new_zeros(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-        """``zeros`` with this tensor's dtype and device."""
+        """Return ``zeros`` with this tensor's dtype and device."""
 
     def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``nextafter(input, other)`` elementwise, broadcast and promoted."""
 
     def nextafter_(self, other: Tensor) -> Tensor:
-        """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``nextafter(input, other)`` elementwise, broadcast and promoted."""
 
     def nonzero(self, *, out: Any = None, as_tuple: Any = False) -> Any:
         """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
@@ -1317,10 +1317,10 @@ matrices."""
         """Fill with normal numbers. RuntimeError when std is negative."""
 
     def not_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``ne`` elementwise; a bool tensor."""
+        """Return ``ne`` elementwise; a bool tensor."""
 
     def not_equal_(self, other: Tensor | Number) -> Tensor:
-        """``ne`` elementwise; a bool tensor."""
+        """Return ``ne`` elementwise; a bool tensor."""
 
     def orgqr(self, input2: Tensor, *, out: Any = None) -> Tensor:
         """Compute ``linalg.householder_product``."""
@@ -1392,14 +1392,14 @@ channel."""
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
     def quantile(self, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
-        """The ``q``-th quantiles (a number, or a vector: the result's first
-dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+        """Return the ``q``-th quantiles (a number, or a vector: the result's
+first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
 
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
-        """``rad2deg`` elementwise; integers give the default float dtype."""
+        """Return ``rad2deg`` elementwise; integers give the default float dtype."""
 
     def rad2deg_(self) -> Tensor:
-        """``rad2deg`` elementwise; integers give the default float dtype."""
+        """Return ``rad2deg`` elementwise; integers give the default float dtype."""
 
     def random_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with integers: ``random_(from, to)`` of ``[from, to)`` (to None: up to the largest),
@@ -1412,10 +1412,10 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
     def real(self) -> Any: ...
 
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
-        """``reciprocal`` elementwise; integers give the default float dtype."""
+        """Return ``reciprocal`` elementwise; integers give the default float dtype."""
 
     def reciprocal_(self) -> Tensor:
-        """``reciprocal`` elementwise; integers give the default float dtype."""
+        """Return ``reciprocal`` elementwise; integers give the default float dtype."""
 
     def record_stream(self, stream: Any) -> None:
         """Do nothing: XLA orders work on a device by itself."""
@@ -1439,10 +1439,10 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """Return ``max(input, 0)``. RuntimeError for bool tensors."""
 
     def remainder(self, other: Any, *, out: Any = None) -> Tensor:
-        """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+        """Return ``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
 
     def remainder_(self, other: Any) -> Tensor:
-        """``remainder`` in place."""
+        """Apply ``remainder`` in place."""
 
     def rename(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no named tensors. Use instead: dimensions by number, or unflatten and permute."""
@@ -1484,7 +1484,7 @@ for another number of elements."""
         """Resize to ``other.size()``; with ``preserve_format`` in the memory order of ``other``."""
 
     def resize_as_sparse_(self, *args: Any, **kwargs: Any) -> Any:
-        """NotImplementedError: the tensor is not sparse."""
+        """Raise NotImplementedError: the tensor is not sparse."""
 
     def resolve_conj(self) -> Tensor:
         """Return the tensor with a lazy conjugation carried out."""
@@ -1511,10 +1511,10 @@ for another number of elements."""
         """RuntimeError: this tensor is of another layout than has ``row_indices``."""
 
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
-        """``rsqrt`` elementwise; integers give the default float dtype."""
+        """Return ``rsqrt`` elementwise; integers give the default float dtype."""
 
     def rsqrt_(self) -> Tensor:
-        """``rsqrt`` elementwise; integers give the default float dtype."""
+        """Return ``rsqrt`` elementwise; integers give the default float dtype."""
 
     def rsub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """Return ``other - alpha * input``."""
@@ -1525,12 +1525,12 @@ all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCap
 a jit."""
 
     def scatter(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
-        """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+        """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
 ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
 instead. RuntimeError for an index out of range."""
 
     def scatter_(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
-        """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+        """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
 ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
 instead. RuntimeError for an index out of range."""
 
@@ -1552,7 +1552,7 @@ instead. RuntimeError for an index out of range."""
 range."""
 
     def select_scatter(self, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        """A copy of ``input`` in which its select is ``src``."""
+        """Return a copy of ``input`` in which its select is ``src``."""
 
     def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor:
         """Put the tensor on other memory: a tensor's, a storage's, or new and empty memory."""
@@ -1568,13 +1568,13 @@ range."""
 and return the tensor."""
 
     def short(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.int16)``."""
+        """Convert as ``to(torch.int16)``."""
 
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
-        """``sigmoid`` elementwise; integers give the default float dtype."""
+        """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
     def sigmoid_(self) -> Tensor:
-        """``sigmoid`` elementwise; integers give the default float dtype."""
+        """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
     def sign(self, *, out: Tensor | None = None) -> Tensor:
         """Return -1, 0 or 1; bools stay."""
@@ -1586,25 +1586,25 @@ and return the tensor."""
         """Return whether the sign bit is set."""
 
     def sin(self, *, out: Tensor | None = None) -> Tensor:
-        """``sin`` elementwise; integers give the default float dtype."""
+        """Return ``sin`` elementwise; integers give the default float dtype."""
 
     def sin_(self) -> Tensor:
-        """``sin`` elementwise; integers give the default float dtype."""
+        """Return ``sin`` elementwise; integers give the default float dtype."""
 
     def sinc(self, *, out: Tensor | None = None) -> Tensor:
-        """``sinc`` elementwise; integers give the default float dtype."""
+        """Return ``sinc`` elementwise; integers give the default float dtype."""
 
     def sinc_(self) -> Tensor:
-        """``sinc`` elementwise; integers give the default float dtype."""
+        """Return ``sinc`` elementwise; integers give the default float dtype."""
 
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
-        """``sinh`` elementwise; integers give the default float dtype."""
+        """Return ``sinh`` elementwise; integers give the default float dtype."""
 
     def sinh_(self) -> Tensor:
-        """``sinh`` elementwise; integers give the default float dtype."""
+        """Return ``sinh`` elementwise; integers give the default float dtype."""
 
     def slice_scatter(self, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        """A copy of ``input`` in which its slice is ``src``."""
+        """Return a copy of ``input`` in which its slice is ``src``."""
 
     def slogdet(self, *, out: Any = None) -> Any:
         """Compute ``linalg.slogdet``."""
@@ -1614,11 +1614,11 @@ and return the tensor."""
 RuntimeError for others; JitCaptureError under a jit."""
 
     def softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-        """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
-out of range, NotImplementedError for integers without ``dtype``."""
+        """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
+a dim out of range, NotImplementedError for integers without ``dtype``."""
 
     def solve(self, *args: Any, **kwargs: Any) -> Any:
-        """Removed from PyTorch; RuntimeError naming ``linalg.solve``."""
+        """Raise RuntimeError naming ``linalg.solve``: removed from PyTorch."""
 
     def sort(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
@@ -1631,10 +1631,10 @@ named pair."""
         """The elements at the places of ``mask``, in its layout."""
 
     def sparse_resize_(self, *args: Any, **kwargs: Any) -> Any:
-        """NotImplementedError: the tensor is not sparse."""
+        """Raise NotImplementedError: the tensor is not sparse."""
 
     def sparse_resize_and_clear_(self, *args: Any, **kwargs: Any) -> Any:
-        """NotImplementedError: the tensor is not sparse."""
+        """Raise NotImplementedError: the tensor is not sparse."""
 
     def split(self, split_size: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
         """Return views of consecutive pieces: of one size, or of the sizes in a list."""
@@ -1643,10 +1643,10 @@ named pair."""
         """Split as ``split`` does with a list of sizes."""
 
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
-        """``sqrt`` elementwise; integers give the default float dtype."""
+        """Return ``sqrt`` elementwise; integers give the default float dtype."""
 
     def sqrt_(self) -> Tensor:
-        """``sqrt`` elementwise; integers give the default float dtype."""
+        """Return ``sqrt`` elementwise; integers give the default float dtype."""
 
     def square(self, *, out: Tensor | None = None) -> Tensor:
         """Return ``input ** 2``."""
@@ -1658,7 +1658,7 @@ named pair."""
         """Return a view with dimensions of size 1 removed (all, or those named that have size 1)."""
 
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``squeeze`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``squeeze`` in place: this tensor's geometry changes, its memory does not."""
 
     def sspaddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
@@ -1666,7 +1666,7 @@ all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCap
 a jit."""
 
     def std(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-        """The std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+        """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
 
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: _str = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None) -> Tensor:
         """Return the short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
@@ -1699,22 +1699,22 @@ a jit."""
         """Return a view with two dimensions swapped."""
 
     def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``swapaxes`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``swapaxes`` in place: this tensor's geometry changes, its memory does not."""
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Return a view with two dimensions swapped."""
 
     def swapdims_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``swapdims`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``swapdims`` in place: this tensor's geometry changes, its memory does not."""
 
     def symeig(self, *args: Any, **kwargs: Any) -> Any:
-        """Removed from PyTorch; RuntimeError naming ``linalg.eigh``."""
+        """Raise RuntimeError naming ``linalg.eigh``: removed from PyTorch."""
 
     def t(self) -> Tensor:
         """Return the transpose of a tensor with at most two dimensions."""
 
     def t_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``t`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``t`` in place: this tensor's geometry changes, its memory does not."""
 
     def take(self, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return elements of the flattened tensor. IndexError when out of range."""
@@ -1724,16 +1724,16 @@ a jit."""
 the flattened tensor without ``dim``."""
 
     def tan(self, *, out: Tensor | None = None) -> Tensor:
-        """``tan`` elementwise; integers give the default float dtype."""
+        """Return ``tan`` elementwise; integers give the default float dtype."""
 
     def tan_(self) -> Tensor:
-        """``tan`` elementwise; integers give the default float dtype."""
+        """Return ``tan`` elementwise; integers give the default float dtype."""
 
     def tanh(self, *, out: Tensor | None = None) -> Tensor:
-        """``tanh`` elementwise; integers give the default float dtype."""
+        """Return ``tanh`` elementwise; integers give the default float dtype."""
 
     def tanh_(self) -> Tensor:
-        """``tanh`` elementwise; integers give the default float dtype."""
+        """Return ``tanh`` elementwise; integers give the default float dtype."""
 
     def tensor_split(self, indices_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
         """Return views cut at the given indices, or into sections whose sizes differ by at most one."""
@@ -1785,7 +1785,7 @@ under make_fx."""
         """Return a view with two dimensions swapped."""
 
     def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``transpose`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``transpose`` in place: this tensor's geometry changes, its memory does not."""
 
     def triangular_solve(self, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False, *, out: Any = None) -> Any:
         """Return the solution of a triangular system, and the coefficients: a named pair."""
@@ -1803,17 +1803,17 @@ under make_fx."""
         """Return the upper triangle of matrices: zero below ``diagonal``."""
 
     def true_divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+        """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
     def true_divide_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
-        """``div`` in place."""
+        """Apply ``div`` in place."""
 
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
-        """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
     def trunc_(self) -> Tensor:
-        """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
     def type(self, dtype: Any = None, non_blocking: Any = False) -> Any:
         """Return the type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
@@ -1854,13 +1854,13 @@ own)."""
         """Return a view with a new dimension of size 1 at ``dim``."""
 
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``unsqueeze`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``unsqueeze`` in place: this tensor's geometry changes, its memory does not."""
 
     def values(self) -> Any:
         """RuntimeError: this tensor is of another layout than has ``values``."""
 
     def var(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-        """The var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+        """Return the var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the inner product of two vectors, the first conjugated."""
@@ -1881,7 +1881,7 @@ own)."""
     def volatile(self) -> Any: ...
 
     def vsplit(self, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-        """``tensor_split`` along a fixed dimension, into equal sections."""
+        """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """Return this tensor where ``condition`` holds, else ``other``."""
@@ -1893,7 +1893,7 @@ own)."""
         """Return ``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
 
     def xpu(self, device: Any = None, non_blocking: Any = False) -> Tensor:
-        """AssertionError: there are no such devices."""
+        """Raise AssertionError: there are no such devices."""
 
     def zero_(self) -> Tensor:
         """Set every element to zero."""

@@ -15,31 +15,31 @@ from torchlike.tensor import Tensor as Tensor
 Number = _bool | _int | _float | _complex
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int] | None, *, out: Tensor | None = None) -> Tensor:
-    """Means over windows that divide (N, C, …) into ``output_size`` (1 long)."""
+    """Return the means over windows that divide (N, C, …) into ``output_size`` (1 long)."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int] | None, *, out: Tensor | None = None) -> Tensor:
-    """Means over windows that divide (N, C, …) into ``output_size`` (2 long)."""
+    """Return the means over windows that divide (N, C, …) into ``output_size`` (2 long)."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int] | None, *, out: Tensor | None = None) -> Tensor:
-    """Means over windows that divide (N, C, …) into ``output_size`` (3 long)."""
+    """Return the means over windows that divide (N, C, …) into ``output_size`` (3 long)."""
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-    """Maxima over windows that divide (N, C, …) into ``output_size`` (1)."""
+    """Return the maxima over windows that divide (N, C, …) into ``output_size`` (1)."""
 
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-    """Maxima over adaptive windows, and their flat positions (int64)."""
+    """Return the maxima over adaptive windows, and their flat positions (int64)."""
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-    """Maxima over windows that divide (N, C, …) into ``output_size`` (2)."""
+    """Return the maxima over windows that divide (N, C, …) into ``output_size`` (2)."""
 
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-    """Maxima over adaptive windows, and their flat positions (int64)."""
+    """Return the maxima over adaptive windows, and their flat positions (int64)."""
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-    """Maxima over windows that divide (N, C, …) into ``output_size`` (3)."""
+    """Return the maxima over windows that divide (N, C, …) into ``output_size`` (3)."""
 
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-    """Maxima over adaptive windows, and their flat positions (int64)."""
+    """Return the maxima over adaptive windows, and their flat positions (int64)."""
 
 def affine_grid(theta: Tensor, size: Any, align_corners: _bool | None = None) -> Tensor:
     """Return the sampling grid of affine maps ``theta`` (N, 2, 3) or (N, 3, 4) for outputs of
@@ -81,26 +81,32 @@ def channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -
     """Interleave the channels of ``groups`` groups (Zhang et al. 2018)."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 1 spatial dimension."""
+    """Compute the cross-correlation over 1 spatial
+dimension."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 2 spatial dimensions."""
+    """Compute the cross-correlation over 2 spatial
+dimensions."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 3 spatial dimensions."""
+    """Compute the cross-correlation over 3 spatial
+dimensions."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tensor:
     """Convolve over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2 pad - K
 + 1, N, C_out)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 1 spatial dimension."""
+    """Compute the transposed convolution over 1 spatial
+dimension."""
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 2 spatial dimensions."""
+    """Compute the transposed convolution over 2 spatial
+dimensions."""
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 3 spatial dimensions."""
+    """Compute the transposed convolution over 3 spatial
+dimensions."""
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """Return a loss that makes pairs (N, D) similar (target 1) or dissimilar (-1) in angle."""
@@ -147,16 +153,16 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     """Sum columns (N, C * prod(kernel_size), L) into images (N, C, *output_size)."""
 
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Any:
-    """Maxima of windows at pseudorandom places (Graham 2014)."""
+    """Return the maxima of windows at pseudorandom places (Graham 2014)."""
 
 def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = True, _random_samples: Tensor | None = None) -> _tuple[Tensor, Tensor]:
-    """``fractional_max_pool2d`` with the indices of the maxima in their planes."""
+    """Apply ``fractional_max_pool2d`` and return the indices of the maxima in their planes too."""
 
 def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Any:
-    """Maxima of windows at pseudorandom places (Graham 2014)."""
+    """Return the maxima of windows at pseudorandom places (Graham 2014)."""
 
 def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = True, _random_samples: Tensor | None = None) -> _tuple[Tensor, Tensor]:
-    """``fractional_max_pool3d`` with the indices of the maxima in their planes."""
+    """Apply ``fractional_max_pool3d`` and return the indices of the maxima in their planes too."""
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: Any = False, eps: _float = 1e-06, reduction: _str = 'mean') -> Tensor:
     """Return the Gaussian negative log likelihood. var: the input's size, or without (or with 1
@@ -241,50 +247,50 @@ def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta:
     """Divide by the energy of ``size`` neighbouring channels (Krizhevsky et al. 2012)."""
 
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
-    """``log(softmax(input, dim))``, without overflow."""
+    """Return ``log(softmax(input, dim))``, without overflow."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``log(sigmoid(input))``, without overflow."""
 
 def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: Any = False) -> Tensor:
-    """``sum(x ** p) ** (1 / p)`` of each window."""
+    """Return ``sum(x ** p) ** (1 / p)`` of each window."""
 
 def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: Any = False) -> Tensor:
-    """``sum(x ** p) ** (1 / p)`` of each window."""
+    """Return ``sum(x ** p) ** (1 / p)`` of each window."""
 
 def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: Any = False) -> Tensor:
-    """``sum(x ** p) ** (1 / p)`` of each window."""
+    """Return ``sum(x ** p) ** (1 / p)`` of each window."""
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """Return a loss that is 0 where ``input1`` ranks above ``input2`` (target 1) or below (-1), by
 ``margin``."""
 
 def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
-    """The maximum of each window over 1 dimension."""
+    """Return the maximum of each window over 1 dimension."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _tuple[Tensor, Tensor]:
-    """The maxima, and their flat positions in the input's plane (int64)."""
+    """Return the maxima, and their flat positions in the input's plane (int64)."""
 
 def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
-    """The maximum of each window over 2 dimensions."""
+    """Return the maximum of each window over 2 dimensions."""
 
 def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _tuple[Tensor, Tensor]:
-    """The maxima, and their flat positions in the input's plane (int64)."""
+    """Return the maxima, and their flat positions in the input's plane (int64)."""
 
 def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
-    """The maximum of each window over 3 dimensions."""
+    """Return the maximum of each window over 3 dimensions."""
 
 def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _tuple[Tensor, Tensor]:
-    """The maxima, and their flat positions in the input's plane (int64)."""
+    """Return the maxima, and their flat positions in the input's plane (int64)."""
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
-    """The partial inverse of max pooling: maxima at their places, zeros elsewhere."""
+    """Return the partial inverse of max pooling: maxima at their places, zeros elsewhere."""
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
-    """The partial inverse of max pooling: maxima at their places, zeros elsewhere."""
+    """Return the partial inverse of max pooling: maxima at their places, zeros elsewhere."""
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
-    """The partial inverse of max pooling: maxima at their places, zeros elsewhere."""
+    """Return the partial inverse of max pooling: maxima at their places, zeros elsewhere."""
 
 def mish(input: Any, inplace: Any = False) -> Any:
     """Return ``input * tanh(softplus(input))`` (Misra 2019)."""
@@ -383,7 +389,7 @@ def selu_(input: Tensor) -> Tensor:
     """Return ``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sigmoid`` elementwise; integers give the default float dtype."""
+    """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
 def silu(input: Any, inplace: Any = False) -> Any:
     """Return ``input * sigmoid(input)``, also called swish."""
@@ -398,11 +404,11 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     """Return the logistic loss for targets 1 and -1."""
 
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
-    """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
-out of range, NotImplementedError for integers without ``dtype``."""
+    """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
+a dim out of range, NotImplementedError for integers without ``dtype``."""
 
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
-    """``softmax(-input, dim)``."""
+    """Return ``softmax(-input, dim)``."""
 
 def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """Return ``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input >
@@ -416,7 +422,7 @@ def softsign(input: Tensor) -> Tensor:
     """Return ``input / (1 + |input|)``."""
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``tanh`` elementwise; integers give the default float dtype."""
+    """Return ``tanh`` elementwise; integers give the default float dtype."""
 
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``input - tanh(input)``."""
@@ -439,10 +445,10 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     """Return the sliding blocks of (N, C, H, W) as columns (N, C * prod(kernel_size), L)."""
 
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
-    """``interpolate`` under its older name (with PyTorch's warning)."""
+    """Call ``interpolate`` under its older name (with PyTorch's warning)."""
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
-    """``interpolate`` under its older name (with PyTorch's warning)."""
+    """Call ``interpolate`` under its older name (with PyTorch's warning)."""
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
-    """``interpolate`` under its older name (with PyTorch's warning)."""
+    """Call ``interpolate`` under its older name (with PyTorch's warning)."""

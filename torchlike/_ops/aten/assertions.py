@@ -74,7 +74,9 @@ def _check(name: str, error: type[Exception]) -> None:
     def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
         check_with(error, cond, message)
 
-    check.__doc__ = f"{error.__name__} with what ``message()`` gives unless ``cond``."
+    check.__doc__ = (
+        f"Raise {error.__name__} with the text that ``message()`` returns unless ``cond``."
+    )
     composite(name, method=False)(check)
 
 

@@ -85,7 +85,7 @@ def _copying(name: str, view: Callable[..., Any]) -> Callable[..., Any]:
             return None
         return given(out, shown.clone(memory_format=contiguous_format))
 
-    copy.__doc__ = f"``{name}`` as a tensor of its own (contiguous), not a view."
+    copy.__doc__ = f"Apply ``{name}`` to make a tensor of its own (contiguous), not a view."
     return composite(f"{name}_copy", method=name == "narrow")(copy)
 
 

@@ -145,7 +145,7 @@ def _cast(name: str, dtype: dtypes.dtype) -> None:
         return require_tensor(input, name).to(dtype)
 
     cast.__name__ = cast.__qualname__ = name
-    cast.__doc__ = f"``input.to(torch.{dtype.name})``: a function from before ``to``."
+    cast.__doc__ = f"Return ``input.to(torch.{dtype.name})``: a function from before ``to``."
     composite(name, method=False)(cast)
 
 

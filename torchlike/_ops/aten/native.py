@@ -257,7 +257,7 @@ def _sampler(name: str, dims: int | None) -> None:
             bool(align_corners),
         )
 
-    sampler.__doc__ = "``nn.functional.grid_sample`` with its modes as numbers."
+    sampler.__doc__ = "Call ``nn.functional.grid_sample`` with its modes as numbers."
     composite(name, method=False)(sampler)
 
 
@@ -286,7 +286,7 @@ def _antialiased(name: str, mode: str) -> None:
             scales, size = (scales_h, scales_w), ints(output_size)
         return upsampled(input, size, scales, mode, bool(align_corners))
 
-    upsample.__doc__ = f"``nn.functional.interpolate`` by {mode} interpolation with antialias."
+    upsample.__doc__ = f"Call ``nn.functional.interpolate`` by {mode} interpolation with antialias."
     composite(name, namespaces=("", "aten"), method=False)(upsample)
 
 

@@ -97,7 +97,7 @@ def _on_missing_device(name: str, error: type[Exception], said: str) -> None:
     def method(self: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor:
         raise error(said)
 
-    method.__doc__ = f"{error.__name__}: there are no such devices."
+    method.__doc__ = f"Raise {error.__name__}: there are no such devices."
     composite(name, namespaces=())(method)
 
 
@@ -123,7 +123,7 @@ def _without_strided(name: str) -> None:
             "exist for this backend: the tensor is not sparse."
         )
 
-    method.__doc__ = "NotImplementedError: the tensor is not sparse."
+    method.__doc__ = "Raise NotImplementedError: the tensor is not sparse."
     composite(name, namespaces=())(method)
 
 

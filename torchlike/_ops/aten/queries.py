@@ -40,7 +40,7 @@ def _from_method(name: str) -> None:
     def function(input: Tensor) -> Any:
         return getattr(require_tensor(input, name), name)()
 
-    function.__doc__ = f"``input.{name}()``."
+    function.__doc__ = f"Return ``input.{name}()``."
     composite(name, method=False)(function)
 
 

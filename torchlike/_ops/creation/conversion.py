@@ -252,7 +252,7 @@ def _short_form(name: str, dtype: dtypes.dtype) -> None:
         return cast(self, dtype)
 
     method.__name__ = name
-    method.__doc__ = f"``to({dtype!r})``."
+    method.__doc__ = f"Convert as ``to({dtype!r})``."
     add_method(name, method)
 
 

@@ -141,7 +141,7 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
         fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
         return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
 
-    function.__doc__ = f"A tensor of the given size, filled with {value}."
+    function.__doc__ = f"Return a tensor of the given size, filled with {value}."
     return function
 
 
@@ -291,7 +291,9 @@ def _like(name: str, default: Any) -> None:
         preserve_strides(made, input, memory_format)
         return boxes.lifted_as(mixed_operands.installed.alike(made, input), input)
 
-    function.__doc__ = f"``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
+    function.__doc__ = (
+        f"Return ``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
+    )
     composite(name, method=False)(function)
 
 
@@ -338,7 +340,7 @@ def _new(name: str, value: Any) -> None:
         made = finish(array, device, requires_grad, layout)
         return boxes.lifted_as(mixed_operands.installed.alike(made, self), self)
 
-    method.__doc__ = f"``{name.removeprefix('new_')}`` with this tensor's dtype and device."
+    method.__doc__ = f"Return ``{name.removeprefix('new_')}`` with this tensor's dtype and device."
     composite(name, namespaces=())(method)
 
 

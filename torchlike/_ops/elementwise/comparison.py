@@ -36,7 +36,7 @@ def _comparison(
 
     pure.__annotations__["other"] = other
 
-    pure.__doc__ = f"``{name}`` elementwise; a bool tensor."
+    pure.__doc__ = f"Return ``{name}`` elementwise; a bool tensor."
     op(name, aliases=aliases, inplace=True, elementwise=True, differentiable=False)(pure)
 
 
@@ -63,7 +63,7 @@ def _bitwise(name: str, fn: Any) -> None:
             raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{kind}'")
         return fn(x, y)
 
-    pure.__doc__ = f"``{name}`` of integers or bools."
+    pure.__doc__ = f"Return ``{name}`` of integers or bools."
     twin = twin_of(op(name, elementwise=True, differentiable=False)(pure).spec)
 
     def in_place(input: Tensor, other: Any) -> Tensor:
@@ -74,7 +74,7 @@ def _bitwise(name: str, fn: Any) -> None:
             raise RuntimeError(errors.UNCASTABLE.format(*kinds))
         return twin(input, other)
 
-    in_place.__doc__ = f"``{name}`` in place."
+    in_place.__doc__ = f"Apply ``{name}`` in place."
     composite(f"{name}_")(in_place)
 
 
@@ -134,7 +134,7 @@ def _predicate(name: str, fn: Any, for_integers: Any, real: Any = False) -> None
             return jnp.full(input.shape, for_integers)
         return fn(input)
 
-    pure.__doc__ = f"``{name}`` elementwise; a bool tensor."
+    pure.__doc__ = f"Return ``{name}`` elementwise; a bool tensor."
     if real:
         pure = real_only(f"{name} does not support complex inputs.", RuntimeError)(pure)
     op(name, elementwise=True, casts_out=False, differentiable=False)(pure)

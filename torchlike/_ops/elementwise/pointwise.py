@@ -315,7 +315,7 @@ def _binary(
         return fn(*prepare(input, other))
 
     pure.__annotations__["other"] = other
-    pure.__doc__ = f"``{name}(input, other)`` elementwise, broadcast and promoted."
+    pure.__doc__ = f"Return ``{name}(input, other)`` elementwise, broadcast and promoted."
     op(name, inplace=inplace, elementwise=True, **facts)(pure)
 
 

@@ -163,7 +163,7 @@ def _fmod(input: Input, other: Operand):
 
 
 _choose_div = _dividing(
-    "div_rounded", _div_rounded, "``input / other``, rounded.", grad_name="DivBackward1"
+    "div_rounded", _div_rounded, "Return ``input / other``, rounded.", grad_name="DivBackward1"
 )
 _JIT = """RuntimeError for integers divided by zero: by the number 0 always, by a tensor with a
     zero in it eagerly. A jitted function does not look at the values of tensors; there such a
@@ -181,18 +181,18 @@ def _public(name: str, pure: Callable[..., Any], says: str) -> None:
         return choose(input, other).spec.in_place(input, other)
 
     function.__doc__ = f"{says}\n\n    {_JIT}\n    "
-    in_place.__doc__ = f"``{name}`` in place."
+    in_place.__doc__ = f"Apply ``{name}`` in place."
     composite(name)(function)
     composite(f"{name}_")(in_place)
 
 
-_public("floor_divide", _floor_divide, "The quotient rounded toward negative infinity.")
+_public("floor_divide", _floor_divide, "Return the quotient rounded toward negative infinity.")
 _public(
     "remainder",
     _remainder,
-    "``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``.",
+    "Return ``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``.",
 )
-_public("fmod", _fmod, "The C remainder: the sign of the dividend.")
+_public("fmod", _fmod, "Return the C remainder: the sign of the dividend.")
 
 
 def _div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
@@ -207,11 +207,11 @@ def _div_in_place(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Te
     return _choose_div(input, other).spec.in_place(input, other, rounding_mode)
 
 
-_div.__doc__ = f"""``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-    integers stay.
+_div.__doc__ = f"""Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+    and integers stay.
 
     Rounded: {_JIT}
     """
-_div_in_place.__doc__ = "``div`` in place."
+_div_in_place.__doc__ = "Apply ``div`` in place."
 composite("div", aliases=("divide", "true_divide"))(_div)
 composite("div_", aliases=("divide_", "true_divide_"))(_div_in_place)

@@ -35,7 +35,7 @@ def _unary_float(
     def pure(input: Input):
         return fn(*promoted_float(input))
 
-    pure.__doc__ = f"``{name}`` elementwise; integers give the default float dtype."
+    pure.__doc__ = f"Return ``{name}`` elementwise; integers give the default float dtype."
     facts.setdefault("inplace", True)
     op(name, aliases=aliases, elementwise=True, **facts)(real_only(*real)(pure) if real else pure)
 
@@ -192,7 +192,9 @@ def _rounding(name: str, fn: Any, aliases: tuple[str, ...] = ()) -> None:
             raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
         return input if input.dtype.kind in "iu" else fn(input)
 
-    pure.__doc__ = f"``{name}`` elementwise; integers stay as they are; the gradient is zero."
+    pure.__doc__ = (
+        f"Return ``{name}`` elementwise; integers stay as they are; the gradient is zero."
+    )
     op(name, aliases=aliases, inplace=True, elementwise=True, casts_out=False, needs="nothing")(
         real_only(f"{name} is not supported for complex inputs")(pure)
     )

@@ -141,12 +141,12 @@ def _axes_and_sizes(x: Any, sizes: Any, dims: Any) -> tuple[list[int], list[int 
 
 def _register(kind: str) -> None:
     says = {
-        "fft": "The discrete Fourier transform",
-        "ifft": "The inverse of ``fft``",
-        "rfft": "``fft`` of a real input, without the redundant half",
-        "irfft": "The inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default)",
-        "hfft": "``fft`` of a signal that is Hermitian in time, given by its half: real",
-        "ihfft": "The inverse of ``hfft``",
+        "fft": "Compute the discrete Fourier transform",
+        "ifft": "Compute the inverse of ``fft``",
+        "rfft": "Compute ``fft`` of a real input, without the redundant half",
+        "irfft": "Compute the inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default)",
+        "hfft": "Compute ``fft`` of a signal that is Hermitian in time, given by its half: real",
+        "ihfft": "Compute the inverse of ``hfft``",
     }[kind]
 
     def one(
@@ -212,7 +212,9 @@ def _frequencies(name: str, fn: Any) -> None:
         made = finish(jnp.asarray(values), device, requires_grad, layout)
         return given(out, made)
 
-    function.__doc__ = f"The frequencies of ``{name.removesuffix('freq')}`` of size n, spacing d."
+    function.__doc__ = (
+        f"Return the frequencies of ``{name.removesuffix('freq')}`` of size n, spacing d."
+    )
     composite(name, namespaces=("fft",), method=False)(function)
 
 
@@ -228,7 +230,7 @@ def _shift(name: str, offset: Any) -> None:
         return roll(input, shifts, dims) if dims else input.clone()
 
     function.__doc__ = (
-        "Zero frequency moved to the middle." if name == "fftshift" else "Undoes ``fftshift``."
+        "Move the zero frequency to the middle." if name == "fftshift" else "Undo ``fftshift``."
     )
     composite(name, namespaces=("fft",), method=False)(function)
 

@@ -59,7 +59,9 @@ def _window(name: str, shape: Callable[..., np.ndarray], *parameters: tuple[str,
             points = shape(window_length + bool(periodic), **values)[:window_length]
         return finish(jnp.asarray(points.astype(kind)), device, requires_grad, layout)
 
-    function.__doc__ = f"The {name.removesuffix('_window')} window, periodic unless told otherwise."
+    function.__doc__ = (
+        f"Return the {name.removesuffix('_window')} window, periodic unless told otherwise."
+    )
     composite(name, method=False)(function)
 
 

@@ -147,7 +147,7 @@ def _scatter(in_place: Any) -> Any:
             return OPS[name].in_place(input, dim, index, source, *rest)
         return _FUNCTIONS[name](input, dim, index, source, *rest, out=out)
 
-    function.__doc__ = """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+    function.__doc__ = """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
     ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
     instead. RuntimeError for an index out of range."""
     return function

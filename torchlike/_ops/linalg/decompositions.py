@@ -505,7 +505,7 @@ def _removed(name: str, instead: str) -> None:
             f"`torch.linalg.{instead}` instead."
         )
 
-    function.__doc__ = f"Removed from PyTorch; RuntimeError naming ``linalg.{instead}``."
+    function.__doc__ = f"Raise RuntimeError naming ``linalg.{instead}``: removed from PyTorch."
     composite(name)(function)
 
 

@@ -207,7 +207,7 @@ _at_top(
     lambda input, p, train, inplace: (
         _drop(input, p, _feature_shape(input), inplace) if train else input
     ),
-    "Dropout of whole channels",
+    "Apply dropout to whole channels",
 )
 
 
@@ -277,5 +277,5 @@ def feature_alpha_dropout(
     return _alpha_drop(input, p, _feature_shape(input), inplace) if training else input
 
 
-_at_top("alpha_dropout", alpha_dropout, "Alpha dropout")
-_at_top("feature_alpha_dropout", feature_alpha_dropout, "Alpha dropout of whole channels")
+_at_top("alpha_dropout", alpha_dropout, "Apply alpha dropout")
+_at_top("feature_alpha_dropout", feature_alpha_dropout, "Apply alpha dropout to whole channels")

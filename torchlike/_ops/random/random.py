@@ -95,8 +95,8 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
             memory_format,
         )
 
-    function.__doc__ = f"Random numbers of the given size: {name}."
-    like.__doc__ = f"``{name}`` with the size, dtype and memory order of ``input``."
+    function.__doc__ = f"Draw random numbers of the given size: {name}."
+    like.__doc__ = f"Draw as ``{name}``, with the size, dtype and memory order of ``input``."
     composite(name, method=False)(function)
     composite(f"{name}_like", method=False)(like)
 

@@ -295,8 +295,8 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
             return whole(input, out=out)
         return along(input, *args, out=out, **kwargs)
 
-    function.__doc__ = f"""The {name}imum of all elements; with ``dim``, values and indices there;
-    with another tensor, elementwise."""
+    function.__doc__ = f"""Return the {name}imum of all elements; with ``dim``, values and indices
+    there; with another tensor, elementwise."""
     composite(name)(function)
 
 
@@ -414,7 +414,9 @@ def _spread(name: str, spec: Any) -> None:
             )
         return spec(input, dim, correction, keepdim, out=out)
 
-    function.__doc__ = f"The {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
+    function.__doc__ = (
+        f"Return the {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
+    )
     composite(name)(function)
 
 

@@ -262,7 +262,8 @@ def _median(name: str, whole: Any, along: Any) -> None:
         return along(input, *args, out=out, **kwargs)
 
     function.__doc__ = (
-        f"The {name} (the lower of two) of all elements; with ``dim``, values and indices along it."
+        f"Return the {name} (the lower of two) of all elements; with ``dim``, values and indices "
+        "along it."
     )
     composite(name)(function)
 

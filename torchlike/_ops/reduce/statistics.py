@@ -118,8 +118,8 @@ def _quantile(name: str, ignore_nan: Any) -> None:
             q = wrap(jnp.asarray(q, input.dtype.numpy if input.dtype.category == 2 else np.float32))
         return quantile_op(input, q, dim, keepdim, interpolation, ignore_nan, out=out)
 
-    function.__doc__ = f"""The ``q``-th {name}s (a number, or a vector: the result's first
-    dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+    function.__doc__ = f"""Return the ``q``-th {name}s (a number, or a vector: the result's
+    first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
     composite(name)(function)
 
 

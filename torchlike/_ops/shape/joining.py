@@ -139,7 +139,9 @@ def _at_least(name: str, to: Any) -> Any:
             return to(tensors[0])
         return tuple(to(t) for t in _spread(tensors))
 
-    function.__doc__ = f"Tensors with at least {name[-2]} dimensions (views); a tuple for several."
+    function.__doc__ = (
+        f"Return tensors with at least {name[-2]} dimensions (views); a tuple for several."
+    )
     composite(name, method=False)(function)
     return to
 

@@ -261,7 +261,7 @@ def _split_along(name: str, at_least: int, dim_of: Any) -> None:
             )
         return tensor_split(input, indices_or_sections, d)
 
-    function.__doc__ = "``tensor_split`` along a fixed dimension, into equal sections."
+    function.__doc__ = "Split as ``tensor_split`` along a fixed dimension, into equal sections."
     composite(name)(function)
 
 

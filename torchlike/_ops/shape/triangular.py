@@ -56,7 +56,9 @@ def _triangle_indices(name: str, lower: Any) -> None:
         r, c = (np.tril_indices if lower else np.triu_indices)(row, offset, col)
         return finish(jnp.asarray(np.stack([r, c]).astype(kind)), device, False, layout)
 
-    function.__doc__ = f"Rows and columns of the {'lower' if lower else 'upper'} triangle, (2, n)."
+    function.__doc__ = (
+        f"Return the rows and columns of the {'lower' if lower else 'upper'} triangle, (2, n)."
+    )
     composite(name, method=False)(function)
 
 
@@ -133,7 +135,7 @@ def _scatter_into(name: str, kind: Any) -> None:
         return given(out, copy)
 
     function.__doc__ = (
-        f"A copy of ``input`` in which its {name.removesuffix('_scatter')} is ``src``."
+        f"Return a copy of ``input`` in which its {name.removesuffix('_scatter')} is ``src``."
     )
     composite(name)(function)
 

@@ -49,7 +49,7 @@ def _unary(name: str, fn: Any) -> None:
         (x,) = promoted_float(input)
         return fn(x)
 
-    pure.__doc__ = f"``{name}`` elementwise; integers give the default float dtype."
+    pure.__doc__ = f"Return ``{name}`` elementwise; integers give the default float dtype."
     kernel = "erf_vml_cpu" if name == "ndtr" else f"{name}_cpu"
     op(name, namespaces=("special",), method=False, elementwise=True)(real_only(kernel)(pure))
 
@@ -78,7 +78,7 @@ def _binary(
 
     pure.__annotations__.update(input=kind, other=kind)
 
-    pure.__doc__ = f"``{name}(input, other)`` elementwise, broadcast and promoted."
+    pure.__doc__ = f"Return ``{name}(input, other)`` elementwise, broadcast and promoted."
     made = real_only(f"{name}_cpu")(pure)
     return op(name, namespaces=namespaces, elementwise=True, **facts)(made)
 

@@ -250,7 +250,7 @@ def _unary(name: str, fn: Callable[[Any], Any], text: str) -> None:
         (x,) = promoted_float(input)
         return fn(x.astype(np.float64)).astype(x.dtype)
 
-    pure.__doc__ = f"""{text}, elementwise; integers give the default float dtype.
+    pure.__doc__ = f"""Return {text}, elementwise; integers give the default float dtype.
 
     NotImplementedError for complex and half types.
 
@@ -260,17 +260,17 @@ def _unary(name: str, fn: Callable[[Any], Any], text: str) -> None:
 
 
 for _name, _fn, _text in (
-    ("bessel_j0", bessel_j0, "The Bessel function of the first kind of order 0"),
-    ("bessel_j1", bessel_j1, "The Bessel function of the first kind of order 1"),
-    ("bessel_y0", bessel_y0, "The Bessel function of the second kind of order 0"),
-    ("bessel_y1", bessel_y1, "The Bessel function of the second kind of order 1"),
-    ("modified_bessel_i0", special.i0, "The modified Bessel function I of order 0"),
-    ("modified_bessel_i1", special.i1, "The modified Bessel function I of order 1"),
-    ("modified_bessel_k0", _modified_k(0, False), "The modified Bessel function K of order 0"),
-    ("modified_bessel_k1", _modified_k(1, False), "The modified Bessel function K of order 1"),
+    ("bessel_j0", bessel_j0, "the Bessel function of the first kind of order 0"),
+    ("bessel_j1", bessel_j1, "the Bessel function of the first kind of order 1"),
+    ("bessel_y0", bessel_y0, "the Bessel function of the second kind of order 0"),
+    ("bessel_y1", bessel_y1, "the Bessel function of the second kind of order 1"),
+    ("modified_bessel_i0", special.i0, "the modified Bessel function I of order 0"),
+    ("modified_bessel_i1", special.i1, "the modified Bessel function I of order 1"),
+    ("modified_bessel_k0", _modified_k(0, False), "the modified Bessel function K of order 0"),
+    ("modified_bessel_k1", _modified_k(1, False), "the modified Bessel function K of order 1"),
     ("scaled_modified_bessel_k0", _modified_k(0, True), "exp(x) K0(x)"),
     ("scaled_modified_bessel_k1", _modified_k(1, True), "exp(x) K1(x)"),
-    ("airy_ai", airy_ai, "The Airy function Ai"),
-    ("spherical_bessel_j0", spherical_bessel_j0, "The spherical Bessel function of order 0"),
+    ("airy_ai", airy_ai, "the Airy function Ai"),
+    ("spherical_bessel_j0", spherical_bessel_j0, "the spherical Bessel function of order 0"),
 ):
     _unary(_name, _fn, _text)

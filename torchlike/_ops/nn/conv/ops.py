@@ -212,7 +212,8 @@ def _register_conv(n: int) -> None:
             y = _with_bias(convolution(x, weight, stride, pads, dilation, groups), bias)
         return y if input.ndim == n + 2 else y[0]
 
-    pure.__doc__ = f"""Cross-correlation over {n} spatial dimension{"s" if n > 1 else ""}.
+    pure.__doc__ = f"""Compute the cross-correlation over {n} spatial
+    dimension{"s" if n > 1 else ""}.
 
     input: (N, C, …) or (C, …); weight: (O, C / groups, …); bias: (O,). ``padding`` is a number, one
     for each dimension, "same" (stride 1) or "valid". RuntimeError for sizes that do not fit.
@@ -307,7 +308,8 @@ def _register_transposed(n: int) -> None:
         y = _with_bias(y, bias)
         return y if input.ndim == n + 2 else y[0]
 
-    pure.__doc__ = f"""Transposed convolution over {n} spatial dimension{"s" if n > 1 else ""}.
+    pure.__doc__ = f"""Compute the transposed convolution over {n} spatial
+    dimension{"s" if n > 1 else ""}.
 
     input: (N, C, …) or (C, …); weight: (C, O / groups, …); bias: (O,). RuntimeError for sizes that
     do not fit, and for ``output_padding`` not smaller than stride or dilation.

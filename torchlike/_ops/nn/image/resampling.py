@@ -383,7 +383,7 @@ def _register_upsample(name: str, defaults: dict[str, Any]) -> None:
         )
         return interpolate(input, size, scale_factor, **{**defaults, **options})
 
-    upsample.__doc__ = "``interpolate`` under its older name (with PyTorch's warning)."
+    upsample.__doc__ = "Call ``interpolate`` under its older name (with PyTorch's warning)."
     composite(name, namespaces=_F, method=False)(upsample)
 
 

@@ -130,11 +130,16 @@ def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> Non
 _family(
     "softmax",
     softmax_op,
-    """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
-    out of range, NotImplementedError for integers without ``dtype``.""",
+    """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
+    a dim out of range, NotImplementedError for integers without ``dtype``.""",
 )
-_family("log_softmax", log_softmax_op, "``log(softmax(input, dim))``, without overflow.")
-_family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``.", toplevel=False)
+_family("log_softmax", log_softmax_op, "Return ``log(softmax(input, dim))``, without overflow.")
+_family(
+    "softmin",
+    lambda x, dim: softmax_op(-x, dim),
+    "Return ``softmax(-input, dim)``.",
+    toplevel=False,
+)
 
 
 # -- lengths and similarities ----------------------------------------------------------------------

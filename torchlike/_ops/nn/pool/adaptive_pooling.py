@@ -159,7 +159,9 @@ def _register_adaptive(n: int) -> None:
     def pure_max(input: Input, output_size: _Sizes):
         return _adaptive_max(input, n, output_size)
 
-    pure_avg.__doc__ = f"Means over windows that divide (N, C, …) into ``output_size`` ({n} long)."
+    pure_avg.__doc__ = (
+        f"Return the means over windows that divide (N, C, …) into ``output_size`` ({n} long)."
+    )
     op(
         avg_name,
         namespaces=(*toplevel, *_F),
@@ -183,8 +185,12 @@ def _register_adaptive(n: int) -> None:
     def with_indices(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
         return indexed(input, output_size)
 
-    functional.__doc__ = f"Maxima over windows that divide (N, C, …) into ``output_size`` ({n})."
-    with_indices.__doc__ = "Maxima over adaptive windows, and their flat positions (int64)."
+    functional.__doc__ = (
+        f"Return the maxima over windows that divide (N, C, …) into ``output_size`` ({n})."
+    )
+    with_indices.__doc__ = (
+        "Return the maxima over adaptive windows, and their flat positions (int64)."
+    )
     composite(max_name, namespaces=_F, method=False)(functional)
     composite(f"{max_name}_with_indices", namespaces=_F, method=False)(with_indices)
     if n == 1:
@@ -285,7 +291,9 @@ def _register_unpool(n: int) -> None:
                 )
         return max_unpool_op(input, indices, size)
 
-    unpool.__doc__ = "The partial inverse of max pooling: maxima at their places, zeros elsewhere."
+    unpool.__doc__ = (
+        "Return the partial inverse of max pooling: maxima at their places, zeros elsewhere."
+    )
     composite(name, namespaces=_F, method=False)(unpool)
 
 

@@ -164,8 +164,10 @@ def _fractional(n: int) -> Callable[..., Any]:
         return found if return_indices else found[0]
 
     letters = "THW"[3 - n :]
-    with_indices.__doc__ = f"``{name}`` with the indices of the maxima in their planes."
-    pool.__doc__ = f"""Maxima of windows at pseudorandom places (Graham 2014).
+    with_indices.__doc__ = (
+        f"Apply ``{name}`` and return the indices of the maxima in their planes too."
+    )
+    pool.__doc__ = f"""Return the maxima of windows at pseudorandom places (Graham 2014).
 
     input: (N, C, {", ".join(letters)}) or without N. The output has ``output_size``, or
     ``output_ratio`` of the input's. ``_random_samples`` (N, C, {n}) of [0, 1) say where; they are

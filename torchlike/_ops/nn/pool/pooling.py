@@ -323,11 +323,13 @@ def _register_max_pool(n: int) -> None:
     ):
         return _max_pool(input, n, name, kernel_size, stride, padding, dilation, ceil_mode, True)
 
-    pure.__doc__ = f"""The maximum of each window over {n} dimension{"s" if n > 1 else ""}.
+    pure.__doc__ = f"""Return the maximum of each window over {n} dimension{"s" if n > 1 else ""}.
 
     input: (N, C, …) or (C, …). The gradient goes to the first maximum of a window.
     """
-    pure_with_indices.__doc__ = "The maxima, and their flat positions in the input's plane (int64)."
+    pure_with_indices.__doc__ = (
+        "Return the maxima, and their flat positions in the input's plane (int64)."
+    )
     plain = op(
         f"{name}_op",
         namespaces=(),
@@ -526,7 +528,7 @@ def _register_lp_pool(n: int) -> None:
         summed = powers.sign() * powers.abs().relu() * math.prod(sizes)
         return summed.pow(1.0 / norm_type)
 
-    lp_pool.__doc__ = "``sum(x ** p) ** (1 / p)`` of each window."
+    lp_pool.__doc__ = "Return ``sum(x ** p) ** (1 / p)`` of each window."
     composite(name, namespaces=_F, method=False)(lp_pool)
 
 

@@ -259,7 +259,7 @@ def _register(kind: str) -> None:
         )
 
     state = "hx = (h_0, c_0)" if kind == "lstm" else "hx = h_0"
-    function.__doc__ = f"""All layers of the {kind} over a sequence, with ``{state}``.
+    function.__doc__ = f"""Run all layers of the {kind} over a sequence, with ``{state}``.
 
     ``{kind}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first)`` for (T, B, F) or batch-first input, and ``{kind}(data, batch_sizes, hx, params,
@@ -344,7 +344,7 @@ def _register_cell(kind: str) -> None:
     ):
         return _cell(kind, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
-    pure.__doc__ = f"One step of the {kind}: the new hidden state."
+    pure.__doc__ = f"Compute one step of the {kind}: the new hidden state."
     op(f"{kind}_cell", method=False, residuals=True)(pure)
 
 

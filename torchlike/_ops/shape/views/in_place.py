@@ -75,7 +75,9 @@ def _in_place_form(of: str) -> Any:
         return _become(self, view, of, name)
 
     changed.__name__ = f"{of}_"
-    changed.__doc__ = f"``{of}`` in place: this tensor's geometry changes, its memory does not."
+    changed.__doc__ = (
+        f"Apply ``{of}`` in place: this tensor's geometry changes, its memory does not."
+    )
     return changed
 
 
