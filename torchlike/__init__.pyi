@@ -262,72 +262,74 @@ functional: Any
 storage: Any
 
 def _assert(condition: Any, message: Any) -> None:
-    """AssertionError with the message unless the condition, a bool or a tensor of one, is true."""
+    """Raise AssertionError with the message unless the condition, a bool or a tensor of one, is
+true."""
 
 def _assert_async(input: Tensor, assert_msg: _str | None = None) -> None:
-    """RuntimeError unless a tensor's one value is not zero."""
+    """Raise RuntimeError unless a tensor's one value is not zero."""
 
 def _assert_tensor_metadata(a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None) -> None:
-    """RuntimeError unless a tensor has the size, strides, dtype, device and layout that are
+    """Raise RuntimeError unless a tensor has the size, strides, dtype, device and layout that are
 given."""
 
 def _cast_Byte(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.uint8)``: a function from before ``to``."""
+    """Return ``input.to(torch.uint8)``: a function from before ``to``."""
 
 def _cast_Char(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.int8)``: a function from before ``to``."""
+    """Return ``input.to(torch.int8)``: a function from before ``to``."""
 
 def _cast_Double(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.float64)``: a function from before ``to``."""
+    """Return ``input.to(torch.float64)``: a function from before ``to``."""
 
 def _cast_Float(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.float32)``: a function from before ``to``."""
+    """Return ``input.to(torch.float32)``: a function from before ``to``."""
 
 def _cast_Half(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.float16)``: a function from before ``to``."""
+    """Return ``input.to(torch.float16)``: a function from before ``to``."""
 
 def _cast_Int(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.int32)``: a function from before ``to``."""
+    """Return ``input.to(torch.int32)``: a function from before ``to``."""
 
 def _cast_Long(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.int64)``: a function from before ``to``."""
+    """Return ``input.to(torch.int64)``: a function from before ``to``."""
 
 def _cast_Short(input: Tensor, non_blocking: _bool = False) -> Tensor:
-    """``input.to(torch.int16)``: a function from before ``to``."""
+    """Return ``input.to(torch.int16)``: a function from before ``to``."""
 
 def _check(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """RuntimeError with what ``message()`` gives unless ``cond``."""
+    """Raise RuntimeError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_index(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """IndexError with what ``message()`` gives unless ``cond``."""
+    """Raise IndexError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_is_size(i: _int, message: Any = None, *, max: _int | None = None) -> None:
-    """RuntimeError unless ``0 <= i``, and ``i <= max`` where it is given."""
+    """Raise RuntimeError unless ``0 <= i``, and ``i <= max`` where it is given."""
 
 def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """NotImplementedError with what ``message()`` gives unless ``cond``."""
+    """Raise NotImplementedError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_tensor_all(cond: Any, message: Any = None) -> None:
-    """RuntimeError unless all elements of a tensor of bools are true."""
+    """Raise RuntimeError unless all elements of a tensor of bools are true."""
 
 def _check_tensor_all_with(error_type: Any, cond: Any, message: Any = None) -> None:
-    """``error_type`` unless all elements of a tensor of bools are true."""
+    """Raise ``error_type`` unless all elements of a tensor of bools are true."""
 
 def _check_type(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """TypeError with what ``message()`` gives unless ``cond``."""
+    """Raise TypeError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_value(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """ValueError with what ``message()`` gives unless ``cond``."""
+    """Raise ValueError with the text that ``message()`` returns unless ``cond``."""
 
 def _check_with(error_type: Any, cond: Any, message: Any = None) -> None:
-    """``error_type`` with what ``message()`` gives unless ``cond``, which must be a bool."""
+    """Raise ``error_type`` with the text that ``message()`` returns unless ``cond``, which must be
+a bool."""
 
 def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int, *, out: Any = None) -> Tensor:
-    """Each tensor padded with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
+    """Pad each tensor with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
 number are flattened and joined: (*leading, num_chunks, total)."""
 
 def _conj(input: Tensor) -> Tensor:
-    """``conj()``, as a view of a complex tensor."""
+    """Return the conjugate, as ``conj()``: a view of a complex tensor."""
 
 def _convert_indices_from_coo_to_csr(input: Any, size: _int, *, out_int32: _bool = False) -> Tensor:
     """Where each of ``size`` rows begins in sorted row indices (nnz,): (size + 1,)."""
@@ -336,11 +338,12 @@ def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out
     """The rows and columns (2, nnz) of a matrix in CSR; the other way round if ``transpose``."""
 
 def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int, *, out: Tensor | None = None) -> Tensor:
-    """Two weights of 0 … 15 (int32, (N, K)) to a byte: uint8 (N, K / 2), for
+    """Pack two weights of 0 … 15 (int32, (N, K)) into a byte: uint8 (N, K / 2), for
 ``_weight_int4pack_mm_for_cpu`` alone to read. ``innerKTiles`` changes nothing."""
 
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of each entry of a Dirichlet sample by its concentration, over ``1 - x``."""
+    """Return the derivative of each entry of a Dirichlet sample by its concentration, over ``1 -
+x``."""
 
 def _foreach_abs(self: Any) -> Any:
     """``abs`` on each tensor of a list."""
@@ -616,54 +619,55 @@ def _foreach_zero_(self: Any) -> _list[Any]:
     """Every tensor of the list becomes zero."""
 
 def _has_compatible_shallow_copy_type(input: Tensor, other: Tensor) -> _bool:
-    """Whether ``input.data = other`` keeps the kind of tensor: its layout, type of device, and
-having memory of its own or none."""
+    """Return whether ``input.data = other`` keeps the kind of tensor: its layout, type of device,
+and having memory of its own or none."""
 
 def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a matrix of int8 or uint8 and one of int8, summed in int32."""
+    """Return the product of a matrix of int8 or uint8 and one of int8, summed in int32."""
 
 def _is_all_true(input: Tensor) -> Tensor:
-    """``all()`` of a bool tensor. RuntimeError for another dtype."""
+    """Return ``all()`` of a bool tensor. RuntimeError for another dtype."""
 
 def _is_any_true(input: Tensor) -> Tensor:
-    """``any()`` of a bool tensor. RuntimeError for another dtype."""
+    """Return ``any()`` of a bool tensor. RuntimeError for another dtype."""
 
 def _is_zerotensor(input: Tensor) -> _bool:
-    """False: no tensor is zero without memory."""
+    """Return False: no tensor is zero without memory."""
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, out: Any = None) -> Tensor:
-    """The gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
+    """Return the gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
 
 def _native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, *rest: Any, out: Any = None, **named: Any) -> _tuple[Tensor, Tensor, Tensor]:
-    """``native_batch_norm``; the two running statistics may be left out."""
+    """Call ``native_batch_norm``; the two running statistics may be left out."""
 
 def _neg_view(input: Tensor) -> Tensor:
-    """The negative as a view: what is written to it is written, negated, to ``input``."""
+    """Return the negative as a view: what is written to it is written, negated, to ``input``."""
 
 def _nested_tensor_from_mask(*args: Any, **kwargs: Any) -> Any:
     """Not supported: XLA compiles for fixed shapes, so there are no nested (ragged) tensors. Use instead: torch.nn.utils.rnn.pad_sequence and a mask."""
 
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
-    """A point of the simplex for each row of concentrations."""
+    """Draw a point of the simplex for each row of concentrations."""
 
 def _scaled_grouped_mm(*args: Any, **kwargs: Any) -> Any:
     """Not supported: products of 8-bit floats in groups are not there. Use instead: torch._scaled_mm for each group."""
 
 def _scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None, scale_result: Tensor | None = None, out_dtype: _dtype | None = None, use_fast_accum: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """``(input * scale_a) @ (mat2 * scale_b) + bias`` of matrices of 8-bit floats."""
+    """Return ``(input * scale_a) @ (mat2 * scale_b) + bias`` of matrices of 8-bit floats."""
 
 def _scaled_mm_v2(self: Tensor, mat2: Tensor, scale_a: _list[Tensor], recipe_a: _list[_int], swizzle_a: _list[_int], scale_b: _list[Tensor], recipe_b: _list[_int], swizzle_b: _list[_int], bias: Tensor | None, out_dtype: Any, contraction_dim: Any = ..., use_fast_accum: _bool = False) -> Tensor:
-    """``_scaled_mm`` with the kind of the scales said: one number (recipe 0), or one for each row
-and column (1). NotImplementedError for scales of blocks, which PyTorch's CPU build refuses too."""
+    """Compute ``_scaled_mm`` with the kind of the scales named: one number (recipe 0), or one for
+each row and column (1). NotImplementedError for scales of blocks, which PyTorch's CPU build
+refuses too."""
 
 def _segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
-    """"amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``."""
+    """Return the "amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``."""
 
 def _shape_as_tensor(input: Tensor) -> Tensor:
-    """The sizes of a tensor's dimensions as integers, (ndim,)."""
+    """Return the sizes of a tensor's dimensions as integers, (ndim,)."""
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, grad_input: Any = None) -> Tensor:
-    """The gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""
+    """Return the gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""
 
 def _sparse_broadcast_to(input: Any, size: Any) -> Any:
     """A sparse tensor broadcast to a size: sparse in the dimensions that come before its own.
@@ -673,588 +677,606 @@ def _sparse_semi_structured_linear(*args: Any, **kwargs: Any) -> Any:
     """Not supported: it is not written for sparse tensors. Use instead: x.to_dense() and the dense function."""
 
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    """A Gamma(alpha, 1) value for each concentration in ``input``; differentiable."""
+    """Draw a Gamma(alpha, 1) value for each concentration in ``input``; differentiable."""
 
 def _standard_gamma_grad(input: Tensor, output: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of a gamma sample ``output`` by its concentration ``input``."""
+    """Return the derivative of a gamma sample ``output`` by its concentration ``input``."""
 
 def _unsafe_masked_index(input: Any, mask: Tensor, indices: Any, fill: Any) -> Tensor:
-    """``input[indices]`` where ``mask`` holds, else ``fill``; indices elsewhere may be anything."""
+    """Return ``input[indices]`` where ``mask`` holds, else ``fill``; indices elsewhere may be
+anything."""
 
 def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any, values: Tensor) -> Tensor:
-    """``input`` with ``values`` added at ``indices`` where ``mask`` holds."""
+    """Return ``input`` with ``values`` added at ``indices`` where ``mask`` holds."""
 
 def _upsample_bicubic2d_aa(input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any, scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None) -> Tensor:
-    """``nn.functional.interpolate`` by bicubic interpolation with antialias."""
+    """Call ``nn.functional.interpolate`` by bicubic interpolation with antialias."""
 
 def _upsample_bilinear2d_aa(input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any, scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None) -> Tensor:
-    """``nn.functional.interpolate`` by bilinear interpolation with antialias."""
+    """Call ``nn.functional.interpolate`` by bilinear interpolation with antialias."""
 
 def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input @ weight.T`` for a weight of ``_convert_weight_to_int4pack_for_cpu``."""
+    """Return ``input @ weight.T`` for a weight of ``_convert_weight_to_int4pack_for_cpu``."""
 
 def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input @ (mat2 * scales[:, None]).T`` for int8 weights (N, K) with a scale for each row."""
+    """Return ``input @ (mat2 * scales[:, None]).T`` for int8 weights (N, K) with a scale for each
+row."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value; the modulus (real) of a complex tensor."""
 
 def abs_(input: Tensor) -> Tensor:
-    """The absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value; the modulus (real) of a complex tensor."""
 
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value; the modulus (real) of a complex tensor."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """The absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value; the modulus (real) of a complex tensor."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``acos`` elementwise; integers give the default float dtype."""
+    """Return ``acos`` elementwise; integers give the default float dtype."""
 
 def acos_(input: Tensor) -> Tensor:
-    """``acos`` elementwise; integers give the default float dtype."""
+    """Return ``acos`` elementwise; integers give the default float dtype."""
 
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``acosh`` elementwise; integers give the default float dtype."""
+    """Return ``acosh`` elementwise; integers give the default float dtype."""
 
 def acosh_(input: Tensor) -> Tensor:
-    """``acosh`` elementwise; integers give the default float dtype."""
+    """Return ``acosh`` elementwise; integers give the default float dtype."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int] | None, *, out: Tensor | None = None) -> Tensor:
-    """Means over windows that divide (N, C, …) into ``output_size`` (1 long)."""
+    """Return the means over windows that divide (N, C, …) into ``output_size`` (1 long)."""
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-    """Maxima over adaptive windows, and their flat positions (int64)."""
+    """Return the maxima over adaptive windows, and their flat positions (int64)."""
 
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + alpha * other``, broadcast and promoted."""
+    """Return ``input + alpha * other``, broadcast and promoted."""
 
 def add_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-    """``input + alpha * other``, broadcast and promoted."""
+    """Return ``input + alpha * other``, broadcast and promoted."""
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+    """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
 
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+    """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
+    """Return ``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
 
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
+    """Return ``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
+    """Return ``input + value * tensor1 * tensor2``."""
 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
+    """Return ``input + value * tensor1 * tensor2``."""
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)``."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)``."""
 
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)``."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)``."""
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (mat @ vec)``."""
+    """Return ``beta * input + alpha * (mat @ vec)``."""
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (mat @ vec)``."""
+    """Return ``beta * input + alpha * (mat @ vec)``."""
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
+    """Return ``beta * input + alpha * outer(vec1, vec2)``."""
 
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
+    """Return ``beta * input + alpha * outer(vec1, vec2)``."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions."""
+    """Return the conjugate transpose of the last two dimensions."""
 
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: Any) -> Tensor:
-    """``nn.functional.affine_grid`` without its checks of ``theta``."""
+    """Call ``nn.functional.affine_grid`` without its checks of ``theta``."""
 
 def alias_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``alias`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``alias`` to make a tensor of its own (contiguous), not a view."""
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
 
 def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: Any = False) -> _bool:
-    """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
+    """Return whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
 
 def alpha_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Alpha dropout, if ``train``."""
+    """Apply alpha dropout, if ``train``."""
 
 def alpha_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Alpha dropout, if ``train``, in place."""
+    """Apply alpha dropout, if ``train``, in place."""
 
 def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The maximum over ``dim``; the gradient is shared evenly between ties."""
+    """Return the maximum over ``dim``; the gradient is shared evenly between ties."""
 
 def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The minimum over ``dim``; the gradient is shared evenly between ties."""
+    """Return the minimum over ``dim``; the gradient is shared evenly between ties."""
 
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
-    """The minimum and the maximum, as a named pair."""
+    """Return the minimum and the maximum, as a named pair."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
+    """Return the argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
 
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    """Return whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """Numbers from ``start`` (0) up to, not including, ``end`` in steps."""
+    """Return numbers from ``start`` (0) up to, not including, ``end`` in steps."""
 
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``acos`` elementwise; integers give the default float dtype."""
+    """Return ``acos`` elementwise; integers give the default float dtype."""
 
 def arccos_(input: Tensor) -> Tensor:
-    """``acos`` elementwise; integers give the default float dtype."""
+    """Return ``acos`` elementwise; integers give the default float dtype."""
 
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``acosh`` elementwise; integers give the default float dtype."""
+    """Return ``acosh`` elementwise; integers give the default float dtype."""
 
 def arccosh_(input: Tensor) -> Tensor:
-    """``acosh`` elementwise; integers give the default float dtype."""
+    """Return ``acosh`` elementwise; integers give the default float dtype."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``asin`` elementwise; integers give the default float dtype."""
+    """Return ``asin`` elementwise; integers give the default float dtype."""
 
 def arcsin_(input: Tensor) -> Tensor:
-    """``asin`` elementwise; integers give the default float dtype."""
+    """Return ``asin`` elementwise; integers give the default float dtype."""
 
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``asinh`` elementwise; integers give the default float dtype."""
+    """Return ``asinh`` elementwise; integers give the default float dtype."""
 
 def arcsinh_(input: Tensor) -> Tensor:
-    """``asinh`` elementwise; integers give the default float dtype."""
+    """Return ``asinh`` elementwise; integers give the default float dtype."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atan`` elementwise; integers give the default float dtype."""
+    """Return ``atan`` elementwise; integers give the default float dtype."""
 
 def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
 def arctan2_(input: Tensor, other: Tensor) -> Tensor:
-    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
 def arctan_(input: Tensor) -> Tensor:
-    """``atan`` elementwise; integers give the default float dtype."""
+    """Return ``atan`` elementwise; integers give the default float dtype."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atanh`` elementwise; integers give the default float dtype."""
+    """Return ``atanh`` elementwise; integers give the default float dtype."""
 
 def arctanh_(input: Tensor) -> Tensor:
-    """``atanh`` elementwise; integers give the default float dtype."""
+    """Return ``atanh`` elementwise; integers give the default float dtype."""
 
 def argmax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Where the maximum is (first of ties; of the flattened tensor without ``dim``), int64."""
+    """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
+int64."""
 
 def argmin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Where the minimum is (first of ties; of the flattened tensor without ``dim``), int64."""
+    """Return the index of the minimum (first of ties; of the flattened tensor without ``dim``),
+int64."""
 
 def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-    """``argsort(input, dim=-1, descending=False, *, stable=False)``: the indices that sort."""
+    """Return the indices that sort, as ``argsort(input, dim=-1, descending=False, *,
+stable=False)``."""
 
 def argwhere(input: Tensor) -> Tensor:
-    """``nonzero(input)``."""
+    """Return the indices of the nonzero elements, as ``nonzero(input)``."""
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-    """A view of the storage's memory with any size, stride and offset."""
+    """Return a view of the storage's memory with any size, stride and offset."""
 
 def as_strided_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``as_strided`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``as_strided`` to make a tensor of its own (contiguous), not a view."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-    """A copy of ``input`` with ``src`` written where ``as_strided`` of these arguments looks."""
+    """Return a copy of ``input`` with ``src`` written where ``as_strided`` of these arguments
+looks."""
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
+    """Return ``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing
+changes."""
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = None) -> Tensor:
-    """``obj`` as a tensor: on the memory of a tensor, NumPy array, DLPack capsule or buffer where
-dtype and device allow it (``copy=None``), always (``copy=False``, else ValueError) or never
-(``copy=True``). The bytes of an UntypedStorage are read as elements of the dtype (int64)."""
+    """Return ``obj`` as a tensor: on the memory of a tensor, NumPy array, DLPack capsule or
+buffer where dtype and device allow it (``copy=None``), always (``copy=False``, else
+ValueError) or never (``copy=True``). The bytes of an UntypedStorage are read as elements of
+the dtype (int64)."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``asin`` elementwise; integers give the default float dtype."""
+    """Return ``asin`` elementwise; integers give the default float dtype."""
 
 def asin_(input: Tensor) -> Tensor:
-    """``asin`` elementwise; integers give the default float dtype."""
+    """Return ``asin`` elementwise; integers give the default float dtype."""
 
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``asinh`` elementwise; integers give the default float dtype."""
+    """Return ``asinh`` elementwise; integers give the default float dtype."""
 
 def asinh_(input: Tensor) -> Tensor:
-    """``asinh`` elementwise; integers give the default float dtype."""
+    """Return ``asinh`` elementwise; integers give the default float dtype."""
 
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atan`` elementwise; integers give the default float dtype."""
+    """Return ``atan`` elementwise; integers give the default float dtype."""
 
 def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
 def atan2_(input: Tensor, other: Tensor) -> Tensor:
-    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
 def atan_(input: Tensor) -> Tensor:
-    """``atan`` elementwise; integers give the default float dtype."""
+    """Return ``atan`` elementwise; integers give the default float dtype."""
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``atanh`` elementwise; integers give the default float dtype."""
+    """Return ``atanh`` elementwise; integers give the default float dtype."""
 
 def atanh_(input: Tensor) -> Tensor:
-    """``atanh`` elementwise; integers give the default float dtype."""
+    """Return ``atanh`` elementwise; integers give the default float dtype."""
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with at least 1 dimensions (views); a tuple for several."""
+    """Return tensors with at least 1 dimensions (views); a tuple for several."""
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with at least 2 dimensions (views); a tuple for several."""
+    """Return tensors with at least 2 dimensions (views); a tuple for several."""
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with at least 3 dimensions (views); a tuple for several."""
+    """Return tensors with at least 3 dimensions (views); a tuple for several."""
 
 def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, *, out: Tensor | None = None) -> Tensor:
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """Return the mean of each window of (N, C, L) or (C, L)."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (batch1 @ batch2)``."""
+    """Return ``beta * input + alpha * (batch1 @ batch2)``."""
 
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (batch1 @ batch2)``."""
+    """Return ``beta * input + alpha * (batch1 @ batch2)``."""
 
 def bartlett_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The bartlett window, periodic unless told otherwise."""
+    """Return the bartlett window, periodic unless told otherwise."""
 
 def batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, momentum: _float, eps: _float, cudnn_enabled: Any = False) -> Tensor:
-    """``nn.functional.batch_norm`` with torch.batch_norm's order of arguments."""
+    """Call ``nn.functional.batch_norm`` with torch.batch_norm's order of arguments."""
 
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
+    """Draw zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``input1 @ W_k @ input2 + bias_k`` for each output k."""
+    """Return ``input1 @ W_k @ input2 + bias_k`` for each output k."""
 
 def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 0) -> Any:
-    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
-    """How often each value of a vector of non-negative integers occurs (or its summed weights)."""
+    """Return how often each value of a vector of non-negative integers occurs (or its summed
+weights)."""
 
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
-    """Successes in ``count`` trials of probability ``prob``, which broadcast together."""
+    """Draw the number of successes in ``count`` trials of probability ``prob``, which broadcast
+together."""
 
 def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_and`` of integers or bools."""
+    """Return ``bitwise_and`` of integers or bools."""
 
 def bitwise_and_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_and`` in place."""
+    """Apply ``bitwise_and`` in place."""
 
 def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_left_shift`` of integers or bools."""
+    """Return ``bitwise_left_shift`` of integers or bools."""
 
 def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_left_shift`` in place."""
+    """Apply ``bitwise_left_shift`` in place."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Bits inverted; logical not for bools."""
+    """Invert the bits; logical not for bools."""
 
 def bitwise_not_(input: Tensor) -> Tensor:
-    """Bits inverted; logical not for bools."""
+    """Invert the bits; logical not for bools."""
 
 def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_or`` of integers or bools."""
+    """Return ``bitwise_or`` of integers or bools."""
 
 def bitwise_or_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_or`` in place."""
+    """Apply ``bitwise_or`` in place."""
 
 def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_right_shift`` of integers or bools."""
+    """Return ``bitwise_right_shift`` of integers or bools."""
 
 def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_right_shift`` in place."""
+    """Apply ``bitwise_right_shift`` in place."""
 
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``bitwise_xor`` of integers or bools."""
+    """Return ``bitwise_xor`` of integers or bools."""
 
 def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
-    """``bitwise_xor`` in place."""
+    """Apply ``bitwise_xor`` in place."""
 
 def blackman_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The blackman window, periodic unless told otherwise."""
+    """Return the blackman window, periodic unless told otherwise."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a zero matrix; vectors are rows."""
+    """Place matrices along the diagonal of a zero matrix; vectors are rows."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two batches of matrices."""
+    """Return the product of two batches of matrices."""
 
 def broadcast_shapes(*shapes: Any) -> _Size:
-    """The shape that tensors of these shapes broadcast to."""
+    """Return the shape that tensors of these shapes broadcast to."""
 
 def broadcast_tensors(*tensors: Any) -> _tuple[Tensor, ...]:
-    """The tensors expanded to one shape, as views; those that have it are given back."""
+    """Return the tensors expanded to one shape, as views; those that have it are returned as they
+are."""
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """``expand(size)``."""
+    """Expand to ``size``."""
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False, out: Any = None) -> Tensor:
-    """The index of the bucket of each value; a value on a boundary belongs to the bucket below it,
-or with ``right`` to the one above."""
+    """Return the index of the bucket of each value; a value on a boundary belongs to the bucket
+below it, or with ``right`` to the one above."""
 
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All combinations of one element of each vector, as rows."""
+    """Return all combinations of one element of each vector, as rows."""
 
 def cat(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
-    """Tensors one after the other along ``dim``; dtypes are promoted."""
+    """Join tensors one after the other along ``dim``; dtypes are promoted."""
 
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
-    """The p-norm distance of every row of ``x1`` to every row of ``x2``. (..., P, M), (..., R, M)
-to (..., P, R)."""
+    """Return the p-norm distance of every row of ``x1`` to every row of ``x2``. (..., P, M), (...,
+R, M) to (..., P, R)."""
 
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``ceil`` elementwise; integers stay as they are; the gradient is zero."""
 
 def ceil_(input: Tensor) -> Tensor:
-    """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``ceil`` elementwise; integers stay as they are; the gradient is zero."""
 
 def celu(input: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
+    """Return ``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
 
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
-    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
+    """Return ``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices, left to right."""
+    """Return the product of several matrices, left to right."""
 
 def channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -> Tensor:
-    """Channels of ``groups`` groups interleaved (Zhang et al. 2018)."""
+    """Interleave the channels of ``groups`` groups (Zhang et al. 2018)."""
 
 def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-    """``linalg.cholesky``."""
+    """Compute ``linalg.cholesky``."""
 
 def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-    """The inverse of a matrix from its Cholesky factor."""
+    """Return the inverse of a matrix from its Cholesky factor."""
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-    """X with ``(L @ L.mH) @ X = input`` from the Cholesky factor L = ``input2``."""
+    """Return X with ``(L @ L.mH) @ X = input`` from the Cholesky factor L = ``input2``."""
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
-    """At most ``chunks`` consecutive views of (nearly) equal size."""
+    """Return at most ``chunks`` consecutive views of (nearly) equal size."""
 
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+    """Limit values to ``[min, max]`` (numbers or tensors; either may be None)."""
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+    """Limit values to ``[min, max]`` (numbers or tensors; either may be None)."""
 
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
-    """``clamp(input, max=max)``."""
+    """Limit values from above: ``clamp(input, max=max)``."""
 
 def clamp_max_(input: Tensor, max: Any) -> Tensor:
-    """``clamp(input, max=max)``."""
+    """Limit values from above: ``clamp(input, max=max)``."""
 
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
-    """``clamp(input, min=min)``."""
+    """Limit values from below: ``clamp(input, min=min)``."""
 
 def clamp_min_(input: Tensor, min: Any) -> Tensor:
-    """``clamp(input, min=min)``."""
+    """Limit values from below: ``clamp(input, min=min)``."""
 
 def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+    """Limit values to ``[min, max]`` (numbers or tensors; either may be None)."""
 
 def clip_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+    """Limit values to ``[min, max]`` (numbers or tensors; either may be None)."""
 
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
-    """A copy with the same values and (by default) the same memory order."""
+    """Return a copy with the same values and (by default) the same memory order."""
 
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 1; vectors are columns."""
+    """Join tensors along dimension 1; vectors are columns."""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: Any = False) -> Tensor:
-    """All selections of ``r`` elements of a vector, as rows."""
+    """Return all selections of ``r`` elements of a vector, as rows."""
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A complex tensor from real and imaginary parts. RuntimeError unless the dtypes agree."""
+    """Return a complex tensor from real and imaginary parts. RuntimeError unless the dtypes
+agree."""
 
 def concat(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
-    """Tensors one after the other along ``dim``; dtypes are promoted."""
+    """Join tensors one after the other along ``dim``; dtypes are promoted."""
 
 def concatenate(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
-    """Tensors one after the other along ``dim``; dtypes are promoted."""
+    """Join tensors one after the other along ``dim``; dtypes are promoted."""
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ...) -> Any:
     """``true_fn(*operands)`` if ``pred`` (a bool, or a tensor of one element), else ``false_fn``."""
 
 def conj(input: Tensor) -> Tensor:
-    """The conjugate: a view of a complex tensor, a real tensor itself."""
+    """Return the conjugate: a view of a complex tensor, a real tensor itself."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The conjugate, computed rather than viewed."""
+    """Return the conjugate, computed rather than viewed."""
 
 def conj_physical_(input: Tensor) -> Tensor:
-    """The conjugate, computed rather than viewed."""
+    """Return the conjugate, computed rather than viewed."""
 
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """``nn.functional.pad`` with a constant."""
+    """Pad with a constant, as ``nn.functional.pad``."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 1 spatial dimension."""
+    """Compute the cross-correlation over 1 spatial
+dimension."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 2 spatial dimensions."""
+    """Compute the cross-correlation over 2 spatial
+dimensions."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation over 3 spatial dimensions."""
+    """Compute the cross-correlation over 3 spatial
+dimensions."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tensor:
-    """A convolution over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2
-pad - K + 1, N, C_out)."""
+    """Convolve over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2 pad - K
++ 1, N, C_out)."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 1 spatial dimension."""
+    """Compute the transposed convolution over 1 spatial
+dimension."""
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 2 spatial dimensions."""
+    """Compute the transposed convolution over 2 spatial
+dimensions."""
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
-    """Transposed convolution over 3 spatial dimensions."""
+    """Compute the transposed convolution over 3 spatial
+dimensions."""
 
 def convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: Any, output_padding: Any, groups: _int) -> Tensor:
-    """Any convolution, by the number of dimensions of a batch ``input``: (N, C, …)."""
+    """Compute any convolution, by the number of dimensions of a batch ``input``: (N, C, …)."""
 
 def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``copysign(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``copysign(input, other)`` elementwise, broadcast and promoted."""
 
 def copysign_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``copysign(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``copysign(input, other)`` elementwise, broadcast and promoted."""
 
 def corrcoef(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Pearson's correlation of variables in rows, observations in columns."""
+    """Return Pearson's correlation of variables in rows, observations in columns."""
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``cos`` elementwise; integers give the default float dtype."""
+    """Return ``cos`` elementwise; integers give the default float dtype."""
 
 def cos_(input: Tensor) -> Tensor:
-    """``cos`` elementwise; integers give the default float dtype."""
+    """Return ``cos`` elementwise; integers give the default float dtype."""
 
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``cosh`` elementwise; integers give the default float dtype."""
+    """Return ``cosh`` elementwise; integers give the default float dtype."""
 
 def cosh_(input: Tensor) -> Tensor:
-    """``cosh`` elementwise; integers give the default float dtype."""
+    """Return ``cosh`` elementwise; integers give the default float dtype."""
 
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = 0) -> Any:
-    """``nn.functional.cosine_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.cosine_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, out: Tensor | None = None) -> Tensor:
-    """``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
+    """Return ``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
 
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
-    """How many elements are nonzero, as int64."""
+    """Return how many elements are nonzero, as int64."""
 
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-    """The covariance matrix of variables in rows, observations in columns."""
+    """Return the covariance matrix of variables in rows, observations in columns."""
 
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
-    """The cross product along ``dim`` (the first of size 3 by default)."""
+    """Return the cross product along ``dim`` (the first of size 3 by default)."""
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
-    """``nn.functional.ctc_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Compute ``nn.functional.ctc_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def cummax(input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = None) -> Any:
-    """The running maximum and where it is (last of ties)."""
+    """Return the running maximum and its index (last of ties)."""
 
 def cummin(input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = None) -> Any:
-    """The running minimum and where it is (last of ties)."""
+    """Return the running minimum and its index (last of ties)."""
 
 def cumprod(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The running product along ``dim``."""
+    """Return the running product along ``dim``."""
 
 def cumprod_(input: Tensor, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
-    """The running product along ``dim``."""
+    """Return the running product along ``dim``."""
 
 def cumsum(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The running sum along ``dim``."""
+    """Return the running sum along ``dim``."""
 
 def cumsum_(input: Tensor, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
-    """The running sum along ``dim``."""
+    """Return the running sum along ``dim``."""
 
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
-    """The running integral along ``dim`` by the trapezoidal rule; one element shorter."""
+    """Return the running integral along ``dim`` by the trapezoidal rule; one element shorter."""
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``deg2rad`` elementwise; integers give the default float dtype."""
+    """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
 def deg2rad_(input: Tensor) -> Tensor:
-    """``deg2rad`` elementwise; integers give the default float dtype."""
+    """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
 def dequantize(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinant of square matrices."""
+    """Return the determinant of square matrices."""
 
 def detach(input: Tensor) -> Tensor:
-    """The same memory without autograd history."""
+    """Return a tensor on the same memory without autograd history."""
 
 def detach_(input: Tensor) -> Tensor:
     """Drop the autograd history of this tensor. RuntimeError for views."""
 
 def detach_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``detach`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``detach`` to make a tensor of its own (contiguous), not a view."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
-    """A vector as the diagonal of a matrix; of a matrix, a copy of its diagonal."""
+    """Return the matrix with a vector as its diagonal; of a matrix, a copy of its diagonal."""
 
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-    """The last dimension as the ``offset`` diagonal of two new dimensions."""
+    """Place the last dimension on the ``offset`` diagonal of two new dimensions."""
 
 def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
-    """The flattened tensor as the diagonal of a matrix."""
+    """Return the matrix with the flattened tensor as its diagonal."""
 
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-    """The diagonal of two dimensions as a new last one."""
+    """Return a view of the diagonal of two dimensions as a new last one."""
 
 def diagonal_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``diagonal`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``diagonal`` to make a tensor of its own (contiguous), not a view."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-    """A copy of ``input`` in which its diagonal is ``src``."""
+    """Return a copy of ``input`` in which its diagonal is ``src``."""
 
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
-    """The ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append`` joined
-on first."""
+    """Return the ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append``
+joined on first."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``digamma`` elementwise; integers give the default float dtype."""
+    """Return ``digamma`` elementwise; integers give the default float dtype."""
 
 def digamma_(input: Tensor) -> Tensor:
-    """``digamma`` elementwise; integers give the default float dtype."""
+    """Return ``digamma`` elementwise; integers give the default float dtype."""
 
 def dist(input: Tensor, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
-    """The p-norm of ``input - other``."""
+    """Return the p-norm of ``input - other``."""
 
 def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+    """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
 def div_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
-    """``div`` in place."""
+    """Apply ``div`` in place."""
 
 def divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+    """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
 def divide_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
-    """``div`` in place."""
+    """Apply ``div`` in place."""
 
 def dot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two vectors, summed."""
+    """Return the inner product of two vectors."""
 
 def dropout(input: Tensor, p: _float, train: Any) -> Tensor:
     """Zero elements with probability p and scale the rest, if ``train``."""
@@ -1266,550 +1288,556 @@ def dsmm(input: Any, mat2: Any) -> Tensor:
     """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-    """``tensor_split`` along a fixed dimension, into equal sections."""
+    """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 2."""
+    """Join tensors along dimension 2."""
 
 def eig(*args: Any, **kwargs: Any) -> Any:
-    """Removed from PyTorch; RuntimeError naming ``linalg.eig``."""
+    """Raise RuntimeError naming ``linalg.eig``: removed from PyTorch."""
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with lists of
-numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``."""
+    """Compute sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with
+lists of numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``."""
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:
-    """``nn.functional.embedding`` with torch.embedding's order of arguments."""
+    """Call ``nn.functional.embedding`` with torch.embedding's order of arguments."""
 
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: Any = False, mode: _int = 0, sparse: Any = False, per_sample_weights: Tensor | None = None, include_last_offset: Any = False, padding_idx: _int | None = None) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``nn.functional.embedding_bag`` of a flat list, with numbered modes: 0 sum, 1 mean, 2 max."""
+    """Apply ``nn.functional.embedding_bag`` to a flat list, with numbered modes: 0 sum, 1 mean, 2
+max."""
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
     """Scale the rows of ``input`` at ``indices`` down to a norm of ``max_norm``, in place."""
 
 def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """A tensor of the given size, in memory in the order of ``memory_format``."""
+    """Return a tensor of the given size, in memory in the order of ``memory_format``."""
 
 def empty_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """``empty`` with the size and dtype of ``input``."""
+    """Return ``empty`` with the size and dtype of ``input``."""
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """A tensor whose dimensions lie in memory in the order ``physical_layout``, slowest first."""
+    """Return a tensor whose dimensions lie in memory in the order ``physical_layout``, slowest
+first."""
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """A tensor with given strides, filled as ``empty`` fills it."""
+    """Return a tensor with the given strides, filled as ``empty`` fills it."""
 
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``eq`` elementwise; a bool tensor."""
+    """Return ``eq`` elementwise; a bool tensor."""
 
 def eq_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``eq`` elementwise; a bool tensor."""
+    """Return ``eq`` elementwise; a bool tensor."""
 
 def equal(input: Tensor, other: Tensor) -> _bool:
-    """Whether two tensors have the same size and elements, as a Python bool."""
+    """Return whether two tensors have the same size and elements, as a Python bool."""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``erf`` elementwise; integers give the default float dtype."""
+    """Return ``erf`` elementwise; integers give the default float dtype."""
 
 def erf_(input: Tensor) -> Tensor:
-    """``erf`` elementwise; integers give the default float dtype."""
+    """Return ``erf`` elementwise; integers give the default float dtype."""
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``erfc`` elementwise; integers give the default float dtype."""
+    """Return ``erfc`` elementwise; integers give the default float dtype."""
 
 def erfc_(input: Tensor) -> Tensor:
-    """``erfc`` elementwise; integers give the default float dtype."""
+    """Return ``erfc`` elementwise; integers give the default float dtype."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``erfinv`` elementwise; integers give the default float dtype."""
+    """Return ``erfinv`` elementwise; integers give the default float dtype."""
 
 def erfinv_(input: Tensor) -> Tensor:
-    """``erfinv`` elementwise; integers give the default float dtype."""
+    """Return ``erfinv`` elementwise; integers give the default float dtype."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``exp`` elementwise; integers give the default float dtype."""
+    """Return ``exp`` elementwise; integers give the default float dtype."""
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``exp2`` elementwise; integers give the default float dtype."""
+    """Return ``exp2`` elementwise; integers give the default float dtype."""
 
 def exp2_(input: Tensor) -> Tensor:
-    """``exp2`` elementwise; integers give the default float dtype."""
+    """Return ``exp2`` elementwise; integers give the default float dtype."""
 
 def exp_(input: Tensor) -> Tensor:
-    """``exp`` elementwise; integers give the default float dtype."""
+    """Return ``exp`` elementwise; integers give the default float dtype."""
 
 def expand_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``expand`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``expand`` to make a tensor of its own (contiguous), not a view."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``expm1`` elementwise; integers give the default float dtype."""
+    """Return ``expm1`` elementwise; integers give the default float dtype."""
 
 def expm1_(input: Tensor) -> Tensor:
-    """``expm1`` elementwise; integers give the default float dtype."""
+    """Return ``expm1`` elementwise; integers give the default float dtype."""
 
 def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
-    """The identity matrix of n rows (and m columns)."""
+    """Return the identity matrix of n rows (and m columns)."""
 
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
-    """``fake_quantize_per_tensor_affine`` with a scale and zero point for each index of ``axis``."""
+    """Quantize and dequantize as ``fake_quantize_per_tensor_affine`` does, with a scale and zero
+point for each index of ``axis``."""
 
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int) -> Tensor:
-    """The nearest of the values ``(level - zero_point) * scale``, for whole levels from
+    """Return the nearest of the values ``(level - zero_point) * scale``, for whole levels from
 ``quant_min`` to ``quant_max``. The gradient is passed on where the level is in that range."""
 
 def feature_alpha_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Alpha dropout of whole channels, if ``train``."""
+    """Apply alpha dropout to whole channels, if ``train``."""
 
 def feature_alpha_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Alpha dropout of whole channels, if ``train``, in place."""
+    """Apply alpha dropout to whole channels, if ``train``, in place."""
 
 def feature_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Dropout of whole channels, if ``train``."""
+    """Apply dropout to whole channels, if ``train``."""
 
 def feature_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
-    """Dropout of whole channels, if ``train``, in place."""
+    """Apply dropout to whole channels, if ``train``, in place."""
 
 def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input`` with every element replaced by a number or 0-dim tensor."""
+    """Return ``input`` with every element replaced by a number or 0-dim tensor."""
 
 def fill_(input: Tensor, value: Any) -> Tensor:
-    """``input`` with every element replaced by a number or 0-dim tensor."""
+    """Return ``input`` with every element replaced by a number or 0-dim tensor."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
 def fix_(input: Tensor) -> Tensor:
-    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-    """Dimensions ``start_dim..end_dim`` joined into one (a view where possible)."""
+    """Join the dimensions ``start_dim..end_dim`` into one (a view where possible)."""
 
 def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """A copy with the order reversed along ``dims``."""
+    """Return a copy with the order reversed along ``dims``."""
 
 def fliplr(input: Tensor) -> Tensor:
-    """A copy with columns in reversed order."""
+    """Return a copy with columns in reversed order."""
 
 def flipud(input: Tensor) -> Tensor:
-    """A copy with rows in reversed order."""
+    """Return a copy with rows in reversed order."""
 
 def float_power(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``pow`` in double precision."""
+    """Return ``input ** exponent`` in double precision."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
 def floor_(input: Tensor) -> Tensor:
-    """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """The quotient rounded toward negative infinity."""
+    """Return the quotient rounded toward negative infinity."""
 
 def floor_divide_(input: Tensor, other: Any) -> Tensor:
-    """``floor_divide`` in place."""
+    """Apply ``floor_divide`` in place."""
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``fmax(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``fmax(input, other)`` elementwise, broadcast and promoted."""
 
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``fmin(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``fmin(input, other)`` elementwise, broadcast and promoted."""
 
 def fmod(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """The C remainder: the sign of the dividend."""
+    """Return the C remainder: the sign of the dividend."""
 
 def fmod_(input: Tensor, other: Any) -> Tensor:
-    """``fmod`` in place."""
+    """Apply ``fmod`` in place."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input - trunc(input)``."""
+    """Return ``input - trunc(input)``."""
 
 def frac_(input: Tensor) -> Tensor:
-    """``input - trunc(input)``."""
+    """Return ``input - trunc(input)``."""
 
 def frexp(input: Tensor, *, out: Any = None) -> Any:
-    """``input = mantissa * 2 ** exponent``, the mantissa's size in [0.5, 1): a named pair."""
+    """Split ``input`` into ``mantissa * 2 ** exponent``, the mantissa's size in [0.5, 1): a named
+pair."""
 
 def frobenius_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None) -> Tensor:
-    """The 2-norm over ``dim``."""
+    """Return the 2-norm over ``dim``."""
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
-    """A tensor from any object with ``__dlpack__``, or from a capsule of the CPU's memory. A
+    """Return a tensor from any object with ``__dlpack__``, or from a capsule of the CPU's memory. A
 tensor's memory, and that of an object on the CPU, is shared: each side sees the other's writes."""
 
 def from_file(filename: _str, shared: _bool | None = None, size: _int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Tensor:
-    """A tensor of ``size`` elements on the memory of a file, mapped; ``shared``: writes reach the
-file, which is made where it is missing, and as long as it has to be. RuntimeError for a file
-that cannot be opened or (not ``shared``) is shorter."""
+    """Return a tensor of ``size`` elements on the memory of a mapped file. With ``shared``, writes
+reach the file, which is created where it is missing and made as long as it has to be.
+RuntimeError for a file that cannot be opened or (not ``shared``) is shorter."""
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor sharing memory with a NumPy array: each side sees the other's writes."""
+    """Return a tensor sharing memory with a NumPy array: each side sees the other's writes."""
 
 def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: Any = False) -> Tensor:
-    """A 1-D tensor of ``count`` elements (negative: all there are) on the memory of a Python
-buffer, from byte ``offset`` on."""
+    """Return a 1-D tensor of ``count`` elements (negative: all) on the memory of a Python buffer,
+from byte ``offset`` on."""
 
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """A tensor of the given size filled with a number (whose type decides the dtype)."""
+    """Return a tensor of the given size filled with a number (whose type decides the dtype)."""
 
 def full_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """``full`` with the size and dtype of ``input``."""
+    """Return ``full`` with the size and dtype of ``input``."""
 
 def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> Tensor:
-    """Watch a tensor's range and round the tensor to levels, by two switches (tensors of one
+    """Observe a tensor's range and round the tensor to levels, by two switches (tensors of one
 element)."""
 
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
-    """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0: values along a dimension."""
+    """Gather values along a dimension: ``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
 
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``gcd(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``gcd(input, other)`` elementwise, broadcast and promoted."""
 
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
-    """``gcd(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``gcd(input, other)`` elementwise, broadcast and promoted."""
 
 def ge(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``ge`` elementwise; a bool tensor."""
+    """Return ``ge`` elementwise; a bool tensor."""
 
 def ge_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``ge`` elementwise; a bool tensor."""
+    """Return ``ge`` elementwise; a bool tensor."""
 
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
-    """The compact QR factorization: reflectors below the diagonal, R on and above it, and tau."""
+    """Return the compact QR factorization: reflectors below the diagonal, R on and above it, and
+tau."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every product of an element of one vector with one of the other."""
+    """Return every product of an element of one vector with one of the other."""
 
 def get_device(input: Tensor) -> _int:
-    """``input.get_device()``."""
+    """Return ``input.get_device()``."""
 
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> _tuple[Any, ...]:
-    """Estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors."""
+    """Return estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors."""
 
 def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``gt`` elementwise; a bool tensor."""
+    """Return ``gt`` elementwise; a bool tensor."""
 
 def greater_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``gt`` elementwise; a bool tensor."""
+    """Return ``gt`` elementwise; a bool tensor."""
 
 def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``ge`` elementwise; a bool tensor."""
+    """Return ``ge`` elementwise; a bool tensor."""
 
 def greater_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``ge`` elementwise; a bool tensor."""
+    """Return ``ge`` elementwise; a bool tensor."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
-    """``nn.functional.grid_sample`` with its modes as numbers."""
+    """Call ``nn.functional.grid_sample`` with its modes as numbers."""
 
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
-    """``nn.functional.grid_sample`` with its modes as numbers."""
+    """Call ``nn.functional.grid_sample`` with its modes as numbers."""
 
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
-    """``nn.functional.grid_sample`` with its modes as numbers."""
+    """Call ``nn.functional.grid_sample`` with its modes as numbers."""
 
 def group_norm(input: Tensor, num_groups: _int, weight: Any = None, bias: Any = None, eps: _float = 1e-05, cudnn_enabled: Any = True) -> Tensor:
-    """``nn.functional.group_norm``."""
+    """Call ``nn.functional.group_norm``."""
 
 def gru(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
-    """All layers of the gru over a sequence, with ``hx = h_0``."""
+    """Run all layers of the gru over a sequence, with ``hx = h_0``."""
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """One step of the gru: the new hidden state."""
+    """Compute one step of the gru: the new hidden state."""
 
 def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``gt`` elementwise; a bool tensor."""
+    """Return ``gt`` elementwise; a bool tensor."""
 
 def gt_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``gt`` elementwise; a bool tensor."""
+    """Return ``gt`` elementwise; a bool tensor."""
 
 def hamming_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The hamming window, periodic unless told otherwise."""
+    """Return the hamming window, periodic unless told otherwise."""
 
 def hann_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The hann window, periodic unless told otherwise."""
+    """Return the hann window, periodic unless told otherwise."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where ``|input| > lambd``, else 0."""
+    """Return ``input`` where ``|input| > lambd``, else 0."""
 
 def hash_tensor(input: Tensor, dim: Any = ..., *, keepdim: Any = False, mode: _int = 0, out: Any = None) -> Tensor:
-    """A uint64 hash: the exclusive or of all elements, floats by the bits of their float64 value."""
+    """Return a uint64 hash: the exclusive or of all elements, floats by the bits of their float64
+value."""
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
+    """Return 0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
-    """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
+    """Return 0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
 def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, reduction: Any = 0) -> Any:
-    """``nn.functional.hinge_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.hinge_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def histc(input: Tensor, bins: _int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
-    """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
-data when they are equal); the last includes its end, what is outside does not count."""
+    """Count how many elements fall into each of ``bins`` equal intervals from ``min`` to ``max``
+(of the data when they are equal); the last includes its end, what is outside does not count."""
 
 def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
-    """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
-and the edges: a named pair."""
+    """Return the counts (or summed weights, or a density) in ``bins`` equal intervals or between
+given edges, and the edges: a named pair."""
 
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
-    """A histogram of points (..., N): an N-dimensional tensor, and N tensors of edges."""
+    """Return a histogram of points (..., N): an N-dimensional tensor, and N tensors of edges."""
 
 def hsmm(mat1: Any, mat2: Any) -> Any:
     """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
 sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-    """``tensor_split`` along a fixed dimension, into equal sections."""
+    """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
 def hspmm(mat1: Any, mat2: Any) -> Any:
     """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
 sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
 
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 1 (0 for vectors)."""
+    """Join tensors along dimension 1 (0 for vectors)."""
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``hypot(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``hypot(input, other)`` elementwise, broadcast and promoted."""
 
 def hypot_(input: Tensor, other: Tensor) -> Tensor:
-    """``hypot(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``hypot(input, other)`` elementwise, broadcast and promoted."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``i0`` elementwise; integers give the default float dtype."""
+    """Return ``i0`` elementwise; integers give the default float dtype."""
 
 def i0_(input: Tensor) -> Tensor:
-    """``i0`` elementwise; integers give the default float dtype."""
+    """Return ``i0`` elementwise; integers give the default float dtype."""
 
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``igamma(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``igamma(input, other)`` elementwise, broadcast and promoted."""
 
 def igamma_(input: Tensor, other: Tensor) -> Tensor:
-    """``igamma(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``igamma(input, other)`` elementwise, broadcast and promoted."""
 
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``igammac(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``igammac(input, other)`` elementwise, broadcast and promoted."""
 
 def igammac_(input: Tensor, other: Tensor) -> Tensor:
-    """``igammac(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``igammac(input, other)`` elementwise, broadcast and promoted."""
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part, a view. RuntimeError for real tensors."""
+    """Return the imaginary part, a view. RuntimeError for real tensors."""
 
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
+    """Add ``alpha * source`` to the slices of a dimension at the positions in a vector."""
 
 def index_add_(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
-    """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
+    """Add ``alpha * source`` to the slices of a dimension at the positions in a vector."""
 
 def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``source`` written over the slices of a dimension at the positions in a vector."""
+    """Write ``source`` over the slices of a dimension at the positions in a vector."""
 
 def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-    """``source`` written over the slices of a dimension at the positions in a vector."""
+    """Write ``source`` over the slices of a dimension at the positions in a vector."""
 
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """A number written over the slices of a dimension at the positions in a vector."""
+    """Write a number over the slices of a dimension at the positions in a vector."""
 
 def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
-    """A number written over the slices of a dimension at the positions in a vector."""
+    """Write a number over the slices of a dimension at the positions in a vector."""
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
-    """A copy of ``input`` with ``values`` written (or added) at index tensors."""
+    """Return a copy of ``input`` with ``values`` written (or added) at index tensors."""
 
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
     """Write (or add) ``values`` at index tensors, in place."""
 
 def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
-    """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
+    """Combine slices of ``source`` into a dimension by "prod", "mean", "amax" or "amin"."""
 
 def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
-    """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
+    """Combine slices of ``source`` into a dimension by "prod", "mean", "amax" or "amin"."""
 
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The slices of a dimension at the positions in a vector. Out of range: IndexError for the
-first dimension, RuntimeError for others."""
+    """Return the slices of a dimension at the positions in a vector. Out of range: IndexError for
+the first dimension, RuntimeError for others."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Products summed over the last dimensions."""
+    """Return the products summed over the last dimensions."""
 
 def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: Any, momentum: _float, eps: _float, cudnn_enabled: Any = False) -> Tensor:
-    """``nn.functional.instance_norm`` with torch.instance_norm's order of arguments."""
+    """Call ``nn.functional.instance_norm`` with torch.instance_norm's order of arguments."""
 
 def int_repr(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
-    """``linalg.inv``."""
+    """Compute ``linalg.inv``."""
 
 def is_complex(input: Tensor) -> Any:
-    """``input.is_complex()``."""
+    """Return ``input.is_complex()``."""
 
 def is_conj(input: Tensor) -> _bool:
-    """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
+    """Return whether a tensor is a conjugated view (conjugation not carried out in memory)."""
 
 def is_distributed(input: Tensor) -> _bool:
-    """False: a tensor lives in one process."""
+    """Return False: a tensor lives in one process."""
 
 def is_floating_point(input: Tensor) -> Any:
-    """``input.is_floating_point()``."""
+    """Return ``input.is_floating_point()``."""
 
 def is_inference(input: Tensor) -> Any:
-    """``input.is_inference()``."""
+    """Return ``input.is_inference()``."""
 
 def is_neg(input: Tensor) -> _bool:
-    """Whether a tensor is a negated view (``x.conj().imag``)."""
+    """Return whether a tensor is a negated view (``x.conj().imag``)."""
 
 def is_nonzero(input: Tensor) -> _bool:
-    """Whether a tensor of one element is not zero. RuntimeError for any other size."""
+    """Return whether a tensor of one element is not zero. RuntimeError for any other size."""
 
 def is_same_size(input: Tensor, other: Tensor) -> _bool:
-    """Whether two tensors have the same size."""
+    """Return whether two tensors have the same size."""
 
 def is_signed(input: Tensor) -> Any:
-    """``input.is_signed()``."""
+    """Return ``input.is_signed()``."""
 
 def is_storage(obj: Any) -> _bool:
     """Whether ``obj`` is a storage."""
 
 def is_tensor(obj: Any) -> _bool:
-    """Whether ``obj`` is a tensor."""
+    """Return whether ``obj`` is a tensor."""
 
 def isclose(input: Tensor, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: Tensor | Number = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether ``|input - other| <= atol + rtol * |other|``."""
+    """Return whether ``|input - other| <= atol + rtol * |other|``."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isfinite`` elementwise; a bool tensor."""
+    """Return ``isfinite`` elementwise; a bool tensor."""
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: Any = False, invert: Any = False, out: Any = None) -> Tensor:
-    """Whether each element is among ``test_elements`` (with ``invert``: is not)."""
+    """Return whether each element is among ``test_elements`` (with ``invert``: is not)."""
 
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isinf`` elementwise; a bool tensor."""
+    """Return ``isinf`` elementwise; a bool tensor."""
 
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isnan`` elementwise; a bool tensor."""
+    """Return ``isnan`` elementwise; a bool tensor."""
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isneginf`` elementwise; a bool tensor."""
+    """Return ``isneginf`` elementwise; a bool tensor."""
 
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isposinf`` elementwise; a bool tensor."""
+    """Return ``isposinf`` elementwise; a bool tensor."""
 
 def isreal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``isreal`` elementwise; a bool tensor."""
+    """Return ``isreal`` elementwise; a bool tensor."""
 
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, normalized: Any = False, onesided: Any = None, length: _int | None = None, return_complex: Any = False) -> Tensor:
-    """The inverse of ``stft``: (…, frequency, frame) to (…, time)."""
+    """Return the inverse of ``stft``: (…, frequency, frame) to (…, time)."""
 
 def kaiser_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
-    """The kaiser window, periodic unless told otherwise."""
+    """Return the kaiser window, periodic unless told otherwise."""
 
 def kl_div(input: Any, target: Any, reduction: Any = 0, log_target: Any = False) -> Any:
-    """``nn.functional.kl_div`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.kl_div`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Kronecker product."""
+    """Return the Kronecker product."""
 
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> Any:
-    """The ``k``-th smallest value along a dimension (k counts from 1), and where it is."""
+    """Return the ``k``-th smallest value along a dimension (k counts from 1), and its index."""
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: _float = 1e-05, cudnn_enable: Any = True) -> Tensor:
-    """``nn.functional.layer_norm``."""
+    """Call ``nn.functional.layer_norm``."""
 
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``lcm(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``lcm(input, other)`` elementwise, broadcast and promoted."""
 
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
-    """``lcm(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``lcm(input, other)`` elementwise, broadcast and promoted."""
 
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
-give the default float dtype."""
+    """Return ``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``;
+integers give the default float dtype."""
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
-give the default float dtype."""
+    """Return ``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``;
+integers give the default float dtype."""
 
 def le(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``le`` elementwise; a bool tensor."""
+    """Return ``le`` elementwise; a bool tensor."""
 
 def le_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``le`` elementwise; a bool tensor."""
+    """Return ``le`` elementwise; a bool tensor."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
+    """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
 
 def lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
-    """``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
+    """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
 
 def less(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``lt`` elementwise; a bool tensor."""
+    """Return ``lt`` elementwise; a bool tensor."""
 
 def less_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``lt`` elementwise; a bool tensor."""
+    """Return ``lt`` elementwise; a bool tensor."""
 
 def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``le`` elementwise; a bool tensor."""
+    """Return ``le`` elementwise; a bool tensor."""
 
 def less_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``le`` elementwise; a bool tensor."""
+    """Return ``le`` elementwise; a bool tensor."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``lgamma`` elementwise; integers give the default float dtype."""
+    """Return ``lgamma`` elementwise; integers give the default float dtype."""
 
 def lgamma_(input: Tensor) -> Tensor:
-    """``lgamma`` elementwise; integers give the default float dtype."""
+    """Return ``lgamma`` elementwise; integers give the default float dtype."""
 
 def linspace(start: Any, end: Any, steps: _int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
-    """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
+    """Return ``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
 
 def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: _str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> _tuple[Tensor, Tensor]:
-    """The ``k`` largest (or smallest) eigenvalues of ``A`` (*, m, m), symmetric, and eigenvectors
-(*, m, k); of ``A x = l B x`` with a positive definite ``B``."""
+    """Return the ``k`` largest (or smallest) eigenvalues of ``A`` (*, m, m), symmetric, and
+eigenvectors (*, m, k); of ``A x = l B x`` with a positive definite ``B``."""
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log`` elementwise; integers give the default float dtype."""
+    """Return ``log`` elementwise; integers give the default float dtype."""
 
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log10`` elementwise; integers give the default float dtype."""
+    """Return ``log10`` elementwise; integers give the default float dtype."""
 
 def log10_(input: Tensor) -> Tensor:
-    """``log10`` elementwise; integers give the default float dtype."""
+    """Return ``log10`` elementwise; integers give the default float dtype."""
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log1p`` elementwise; integers give the default float dtype."""
+    """Return ``log1p`` elementwise; integers give the default float dtype."""
 
 def log1p_(input: Tensor) -> Tensor:
-    """``log1p`` elementwise; integers give the default float dtype."""
+    """Return ``log1p`` elementwise; integers give the default float dtype."""
 
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log2`` elementwise; integers give the default float dtype."""
+    """Return ``log2`` elementwise; integers give the default float dtype."""
 
 def log2_(input: Tensor) -> Tensor:
-    """``log2`` elementwise; integers give the default float dtype."""
+    """Return ``log2`` elementwise; integers give the default float dtype."""
 
 def log_(input: Tensor) -> Tensor:
-    """``log`` elementwise; integers give the default float dtype."""
+    """Return ``log`` elementwise; integers give the default float dtype."""
 
 def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-    """``log(softmax(input, dim))``, without overflow."""
+    """Return ``log(softmax(input, dim))``, without overflow."""
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logaddexp(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``logaddexp(input, other)`` elementwise, broadcast and promoted."""
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
 
 def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
-    """The running log-sum-exp along ``dim``."""
+    """Return the running log-sum-exp along ``dim``."""
 
 def logdet(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the determinant; NaN where it is negative."""
+    """Return the logarithm of the determinant; NaN where it is negative."""
 
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logical_and`` elementwise; a bool tensor."""
+    """Return ``logical_and`` elementwise; a bool tensor."""
 
 def logical_and_(input: Tensor, other: Tensor) -> Tensor:
-    """``logical_and`` elementwise; a bool tensor."""
+    """Return ``logical_and`` elementwise; a bool tensor."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """True where ``input`` is zero."""
@@ -1818,325 +1846,336 @@ def logical_not_(input: Tensor) -> Tensor:
     """True where ``input`` is zero."""
 
 def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logical_or`` elementwise; a bool tensor."""
+    """Return ``logical_or`` elementwise; a bool tensor."""
 
 def logical_or_(input: Tensor, other: Tensor) -> Tensor:
-    """``logical_or`` elementwise; a bool tensor."""
+    """Return ``logical_or`` elementwise; a bool tensor."""
 
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``logical_xor`` elementwise; a bool tensor."""
+    """Return ``logical_xor`` elementwise; a bool tensor."""
 
 def logical_xor_(input: Tensor, other: Tensor) -> Tensor:
-    """``logical_xor`` elementwise; a bool tensor."""
+    """Return ``logical_xor`` elementwise; a bool tensor."""
 
 def logit(input: Tensor, eps: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
+    """Return ``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
 
 def logit_(input: Tensor, eps: Tensor | Number | None = None) -> Tensor:
-    """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
+    """Return ``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
 
 def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
-    """``base`` to the powers of ``linspace(start, end, steps)``."""
+    """Return ``base`` to the powers of ``linspace(start, end, steps)``."""
 
 def logsumexp(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+    """Return ``log(sum(exp(input)))`` over ``dim``, without overflow."""
 
 def lstm(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
-    """All layers of the lstm over a sequence, with ``hx = (h_0, c_0)``."""
+    """Run all layers of the lstm over a sequence, with ``hx = (h_0, c_0)``."""
 
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> _tuple[Tensor, Tensor]:
-    """One LSTM step from (h, c): the new (h, c)."""
+    """Compute one LSTM step from (h, c): the new (h, c)."""
 
 def lstsq(*args: Any, **kwargs: Any) -> Any:
-    """Removed from PyTorch; RuntimeError naming ``linalg.lstsq``."""
+    """Raise RuntimeError naming ``linalg.lstsq``: removed from PyTorch."""
 
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``lt`` elementwise; a bool tensor."""
+    """Return ``lt`` elementwise; a bool tensor."""
 
 def lt_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``lt`` elementwise; a bool tensor."""
+    """Return ``lt`` elementwise; a bool tensor."""
 
 def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
-    """The compact LU factorization and pivots (and info codes): a tuple."""
+    """Return the compact LU factorization and pivots (and info codes): a tuple."""
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-    """``linalg.lu_solve``."""
+    """Compute ``linalg.lu_solve``."""
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Any = True, unpack_pivots: Any = True, *, out: Any = None) -> Any:
-    """P, L and U from the compact LU form (empty where not asked for)."""
+    """Return P, L and U from the compact LU form (empty where not asked for)."""
 
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = 0) -> Any:
-    """``nn.functional.margin_ranking_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.margin_ranking_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+    """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
 
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+    """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
+    """Return ``input`` with the elements of ``source``, in order, where ``mask`` is True."""
 
 def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
+    """Return ``input`` with the elements of ``source``, in order, where ``mask`` is True."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
-    """The elements where ``mask`` (bool, broadcast) is True, as a vector."""
+    """Return the elements where ``mask`` (bool, broadcast) is True, as a vector."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product; batches broadcast, vectors are promoted to matrices and back."""
+    """Return the matrix product; batches broadcast, vectors are promoted to matrices and back."""
 
 def matrix_exp(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix exponential of square matrices; in float32 for 16-bit ones."""
+    """Return the matrix exponential of square matrices; in float32 for 16-bit ones."""
 
 def matrix_power(A: Tensor, n: _int, *, out: Any = None) -> Tensor:
-    """The ``n``-th power of square matrices; a negative n inverts."""
+    """Return the ``n``-th power of square matrices; a negative n inverts."""
 
 def max(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """The maximum of all elements; with ``dim``, values and indices there;
-with another tensor, elementwise."""
+    """Return the maximum of all elements; with ``dim``, values and indices
+there; with another tensor, elementwise."""
 
 def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
-    """The maximum of each window over 1 dimension."""
+    """Return the maximum of each window over 1 dimension."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The maxima, and their flat positions in the input's plane (int64)."""
+    """Return the maxima, and their flat positions in the input's plane (int64)."""
 
 def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
-    """The maximum of each window over 2 dimensions."""
+    """Return the maximum of each window over 2 dimensions."""
 
 def max_pool2d_with_indices_backward(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any, indices: Tensor) -> Tensor:
-    """The gradient of a max pool: each element of ``grad_output`` goes where its maximum was."""
+    """Return the gradient of a max pool: each element of ``grad_output`` goes where its maximum
+was."""
 
 def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
-    """The maximum of each window over 3 dimensions."""
+    """Return the maximum of each window over 3 dimensions."""
 
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``maximum(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``maximum(input, other)`` elementwise, broadcast and promoted."""
 
 def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
+    """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
 
 def median(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """The median (the lower of two) of all elements; with ``dim``, values and indices along it."""
+    """Return the median (the lower of two) of all elements; with ``dim``, values and indices along it."""
 
 def meshgrid(*tensors: Any, indexing: Any = None) -> _tuple[Tensor, ...]:
-    """Coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or "xy"."""
+    """Return the coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or
+"xy"."""
 
 def min(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """The minimum of all elements; with ``dim``, values and indices there;
-with another tensor, elementwise."""
+    """Return the minimum of all elements; with ``dim``, values and indices
+there; with another tensor, elementwise."""
 
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``minimum(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``minimum(input, other)`` elementwise, broadcast and promoted."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices."""
+    """Return the product of two matrices."""
 
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> Any:
-    """The most frequent value along a dimension (the smallest of several), and where it last is."""
+    """Return the most frequent value along a dimension (the smallest of several), and the index
+where it last is."""
 
 def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to new places, the others keeping their order."""
+    """Return a view with dimensions moved to new places, the others keeping their order."""
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to new places, the others keeping their order."""
+    """Return a view with dimensions moved to new places, the others keeping their order."""
 
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
-    """Values in order along the first dimension."""
+    """Return the values in order along the first dimension."""
 
 def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input * other``, broadcast and promoted."""
+    """Return ``input * other``, broadcast and promoted."""
 
 def mul_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``input * other``, broadcast and promoted."""
+    """Return ``input * other``, broadcast and promoted."""
 
 def multinomial(input: Tensor, num_samples: _int, replacement: Any = False, *, generator: Any = None, out: Any = None) -> Tensor:
-    """Indices drawn by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or
-(rows, num_samples), int64."""
+    """Draw indices by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or (rows,
+num_samples), int64."""
 
 def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input * other``, broadcast and promoted."""
+    """Return ``input * other``, broadcast and promoted."""
 
 def multiply_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``input * other``, broadcast and promoted."""
+    """Return ``input * other``, broadcast and promoted."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a matrix and a vector."""
+    """Return the product of a matrix and a vector."""
 
 def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension ``p``."""
+    """Return the logarithm of the multivariate gamma function of dimension ``p``."""
 
 def mvlgamma_(input: Tensor, p: _int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension ``p``."""
+    """Return the logarithm of the multivariate gamma function of dimension ``p``."""
 
 def nan_to_num(input: Tensor, nan: Tensor | Number | None = None, posinf: Tensor | Number | None = None, neginf: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
+    """Replace NaN and infinities (by 0 and the dtype's limits unless given)."""
 
 def nan_to_num_(input: Tensor, nan: Tensor | Number | None = None, posinf: Tensor | Number | None = None, neginf: Tensor | Number | None = None) -> Tensor:
-    """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
+    """Replace NaN and infinities (by 0 and the dtype's limits unless given)."""
 
 def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The mean of what is not NaN. RuntimeError for integers unless a float ``dtype`` is given."""
+    """Return the mean of the elements that are not NaN. RuntimeError for integers unless a float
+``dtype`` is given."""
 
 def nanmedian(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """The nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
+    """Return the nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
 
 def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
-    """The ``q``-th nanquantiles (a number, or a vector: the result's first
-dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+    """Return the ``q``-th nanquantiles (a number, or a vector: the result's
+first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
 
 def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The sum with NaN as zero."""
+    """Return the sum over ``dim`` with NaN taken as zero."""
 
 def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
-    """``length`` indices of a dimension from ``start`` on."""
+    """Return a view of ``length`` indices of a dimension from ``start`` on."""
 
 def narrow_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``narrow`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``narrow`` to make a tensor of its own (contiguous), not a view."""
 
 def native_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, momentum: _float, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
-    """Batch norm, and in training the batch's mean and ``1 / sqrt(var + eps)`` (else empty)."""
+    """Normalise by the batch in training, which moves the running statistics in place, else by
+these, and return the result, the batch's mean and ``1 / sqrt(var + eps)`` (else empty)."""
 
 def native_channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -> Tensor:
-    """Channels of ``groups`` groups interleaved (Zhang et al. 2018)."""
+    """Interleave the channels of ``groups`` groups (Zhang et al. 2018)."""
 
 def native_dropout(input: Tensor, p: _float, train: Any) -> _tuple[Tensor, Tensor]:
-    """Dropout and the mask of what was kept."""
+    """Return the input after dropout, and the mask of the elements that were kept."""
 
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: _float) -> Tensor:
-    """``grad_output * mask * scale``."""
+    """Return ``grad_output * mask * scale``."""
 
 def native_group_norm(input: Tensor, weight: Any, bias: Any, N: _int, C: _int, HxW: _int, group: _int, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
-    """Group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
+    """Return the group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
 
 def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
-    """Layer norm, with the mean and ``1 / sqrt(var + eps)`` of each sample."""
+    """Return the layer norm, with the mean and ``1 / sqrt(var + eps)`` of each sample."""
 
 def native_norm(input: Any, p: Any = 2, dim: Any = None, keepdim: _bool = False, dtype: Any = None) -> Tensor:
     """``norm``, under the name by which it takes sparse tensors in PyTorch."""
 
 def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``ne`` elementwise; a bool tensor."""
+    """Return ``ne`` elementwise; a bool tensor."""
 
 def ne_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``ne`` elementwise; a bool tensor."""
+    """Return ``ne`` elementwise; a bool tensor."""
 
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``-input``. RuntimeError for bool tensors."""
+    """Return ``-input``. RuntimeError for bool tensors."""
 
 def neg_(input: Tensor) -> Tensor:
-    """``-input``. RuntimeError for bool tensors."""
+    """Return ``-input``. RuntimeError for bool tensors."""
 
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``-input``. RuntimeError for bool tensors."""
+    """Return ``-input``. RuntimeError for bool tensors."""
 
 def negative_(input: Tensor) -> Tensor:
-    """``-input``. RuntimeError for bool tensors."""
+    """Return ``-input``. RuntimeError for bool tensors."""
 
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``nextafter(input, other)`` elementwise, broadcast and promoted."""
 
 def nextafter_(input: Tensor, other: Tensor) -> Tensor:
-    """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+    """Return ``nextafter(input, other)`` elementwise, broadcast and promoted."""
 
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
-    """Indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of columns."""
+    """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
+columns."""
 
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
-    """The indices of ``size`` elements that are not zero, one a row, the rest ``fill_value``."""
+    """Return the indices of ``size`` elements that are not zero, one a row, the rest
+``fill_value``."""
 
 def norm(input: Tensor, p: Any = 'fro', dim: Any = None, keepdim: Any = False, out: Any = None, dtype: Any = None) -> Tensor:
-    """The p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of matrices."""
+    """Return the p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of
+matrices."""
 
 def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
-    """The norm of each slice along ``dim``, kept broadcastable; of everything for ``dim=-1``."""
+    """Return the norm of each slice along ``dim``, kept broadcastable; of everything for
+``dim=-1``."""
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """Normal numbers with mean and standard deviation given as numbers or tensors."""
+    """Draw normal numbers with mean and standard deviation given as numbers or tensors."""
 
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``ne`` elementwise; a bool tensor."""
+    """Return ``ne`` elementwise; a bool tensor."""
 
 def not_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """``ne`` elementwise; a bool tensor."""
+    """Return ``ne`` elementwise; a bool tensor."""
 
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None) -> Tensor:
-    """The sum of singular values."""
+    """Return the sum of the singular values."""
 
 def numel(input: Tensor) -> Any:
-    """``input.numel()``."""
+    """Return ``input.numel()``."""
 
 def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-    """A tensor of the given size, filled with 1."""
+    """Return a tensor of the given size, filled with 1."""
 
 def ones_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """``ones`` with the size and dtype of ``input``."""
+    """Return ``ones`` with the size and dtype of ``input``."""
 
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
-    """``linalg.householder_product``."""
+    """Compute ``linalg.householder_product``."""
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: Any = True, transpose: Any = False, *, out: Any = None) -> Tensor:
-    """Q @ other (other @ Q unless ``left``; the adjoint of Q if ``transpose``), Q given by the
-reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do not fit."""
+    """Return Q @ other (other @ Q unless ``left``; the adjoint of Q if ``transpose``), Q given by
+the reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do not fit."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every product of an element of one vector with one of the other."""
+    """Return every product of an element of one vector with one of the other."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The p-norm of ``x1 - x2 + eps`` along the last dimension, broadcast."""
+    """Return the p-norm of ``x1 - x2 + eps`` along the last dimension, broadcast."""
 
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> _tuple[Tensor, Tensor, Tensor]:
-    """Principal components of the rows of ``A`` (..., m, n) by ``svd_lowrank``, of columns less
-their means if ``center``; q is min(6, m, n) unless given."""
+    """Return the principal components of the rows of ``A`` (..., m, n) by ``svd_lowrank``, of
+columns less their means if ``center``; q is min(6, m, n) unless given."""
 
 def pdist(input: Tensor, p: Any = 2.0) -> Tensor:
-    """The p-norm distance of every pair of rows: (N, M) to (N (N - 1) / 2,)."""
+    """Return the p-norm distance of every pair of rows: (N, M) to (N (N - 1) / 2,)."""
 
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """Dimensions in the given order."""
+    """Return a view with the dimensions in the given order."""
 
 def permute_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``permute`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``permute`` to make a tensor of its own (contiguous), not a view."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
-    """``linalg.pinv`` with ``rtol=rcond``."""
+    """Compute ``linalg.pinv`` with ``rtol=rcond``."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int, *, out: Tensor | None = None) -> Tensor:
-    """(…, C r², H, W) -> (…, C, H r, W r) (Shi et al. 2016)."""
+    """Move channels into pixels: (…, C r², H, W) -> (…, C, H r, W r) (Shi et al. 2016)."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int, *, out: Tensor | None = None) -> Tensor:
-    """(…, C, H r, W r) -> (…, C r², H, W): the inverse of ``pixel_shuffle``."""
+    """Move pixels into channels: (…, C, H r, W r) -> (…, C r², H, W), the inverse of
+``pixel_shuffle``."""
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """A Poisson count for each rate in ``input``, in its shape and dtype."""
+    """Draw a Poisson count for each rate in ``input``, in its shape and dtype."""
 
 def poisson_nll_loss(input: Any, target: Any, log_input: Any, full: Any, eps: Any, reduction: Any) -> Any:
-    """``nn.functional.poisson_nll_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.poisson_nll_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
+    """Return ``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
 
 def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
-    """The ``n``-th derivative of digamma. RuntimeError for a negative n."""
+    """Return the ``n``-th derivative of digamma. RuntimeError for a negative n."""
 
 def positive(input: Tensor) -> Tensor:
-    """``input`` itself. RuntimeError for bool tensors."""
+    """Return ``input`` itself. RuntimeError for bool tensors."""
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
-    """``input ** exponent``, broadcast and promoted."""
+    """Return ``input ** exponent``, broadcast and promoted."""
 
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where positive, else ``weight * input``; one weight, or one for each channel."""
+    """Return ``input`` where positive, else ``weight * input``; one weight, or one for each
+channel."""
 
 def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The product along one ``dim``, or of all elements."""
+    """Return the product along one ``dim``, or of all elements."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
+    """Write (or add) ``source`` at positions of the flattened tensor; negative ones wrap."""
 
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-    """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
+    """Write (or add) ``source`` at positions of the flattened tensor; negative ones wrap."""
 
 def q_per_channel_axis(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
@@ -2154,11 +2193,11 @@ def q_zero_point(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
 def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
-    """``linalg.qr``: reduced if ``some``, else complete."""
+    """Compute ``linalg.qr``: reduced if ``some``, else complete."""
 
 def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
-    """The ``q``-th quantiles (a number, or a vector: the result's first
-dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+    """Return the ``q``-th quantiles (a number, or a vector: the result's
+first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
 
 def quantize_per_channel(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
@@ -2179,128 +2218,129 @@ def quantized_max_pool2d(*args: Any, **kwargs: Any) -> Any:
     """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``rad2deg`` elementwise; integers give the default float dtype."""
+    """Return ``rad2deg`` elementwise; integers give the default float dtype."""
 
 def rad2deg_(input: Tensor) -> Tensor:
-    """``rad2deg`` elementwise; integers give the default float dtype."""
+    """Return ``rad2deg`` elementwise; integers give the default float dtype."""
 
 def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None, **kw: Any) -> Tensor:
-    """Random numbers of the given size: rand."""
+    """Draw random numbers of the given size: rand."""
 
 def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None) -> Tensor:
-    """``rand`` with the size, dtype and memory order of ``input``."""
+    """Draw as ``rand``, with the size, dtype and memory order of ``input``."""
 
 def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """Integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
+    """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
 
 def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: Any = False, layout: Any = None, memory_format: Any = None) -> Tensor:
-    """``randint`` with the size and dtype of ``input``."""
+    """Draw integers as ``randint`` does, with the size and dtype of ``input``."""
 
 def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None, **kw: Any) -> Tensor:
-    """Random numbers of the given size: randn."""
+    """Draw random numbers of the given size: randn."""
 
 def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None) -> Tensor:
-    """``randn`` with the size, dtype and memory order of ``input``."""
+    """Draw as ``randn``, with the size, dtype and memory order of ``input``."""
 
 def randperm(n: _int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """A random permutation of 0..n-1."""
+    """Draw a random permutation of 0..n-1."""
 
 def range(start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
-    """Like ``arange`` with the end included. Deprecated in PyTorch, which warns, as this does."""
+    """Return the values of ``arange`` with the end included. Deprecated in PyTorch, which warns, as
+this does."""
 
 def ravel(input: Tensor) -> Tensor:
-    """One dimension, row-major: a view of a contiguous tensor, else of a copy."""
+    """Flatten to one dimension, row-major: a view of a contiguous tensor, else of a copy."""
 
 def real(input: Tensor) -> Tensor:
-    """The real part (a view of a complex tensor; a real tensor itself)."""
+    """Return the real part (a view of a complex tensor; a real tensor itself)."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``reciprocal`` elementwise; integers give the default float dtype."""
+    """Return ``reciprocal`` elementwise; integers give the default float dtype."""
 
 def reciprocal_(input: Tensor) -> Tensor:
-    """``reciprocal`` elementwise; integers give the default float dtype."""
+    """Return ``reciprocal`` elementwise; integers give the default float dtype."""
 
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``max(input, 0)``. RuntimeError for bool tensors."""
+    """Return ``max(input, 0)``. RuntimeError for bool tensors."""
 
 def relu_(input: Tensor) -> Tensor:
-    """``max(input, 0)``. RuntimeError for bool tensors."""
+    """Return ``max(input, 0)``. RuntimeError for bool tensors."""
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+    """Return ``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
 
 def remainder_(input: Tensor, other: Any) -> Tensor:
-    """``remainder`` in place."""
+    """Apply ``remainder`` in place."""
 
 def renorm(input: Tensor, p: Number, dim: _int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
-    """Each slice along ``dim`` scaled down to p-norm ``maxnorm`` where it is larger."""
+    """Scale each slice along ``dim`` down to p-norm ``maxnorm`` where it is larger."""
 
 def renorm_(input: Tensor, p: Number, dim: _int, maxnorm: Number) -> Tensor:
-    """Each slice along ``dim`` scaled down to p-norm ``maxnorm`` where it is larger."""
+    """Scale each slice along ``dim`` down to p-norm ``maxnorm`` where it is larger."""
 
 def repeat_interleave(input: Tensor, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
-    """Each element (of the flattened tensor, or slice along ``dim``) repeated in a row."""
+    """Repeat each element (of the flattened tensor, or slice along ``dim``) in a row."""
 
 def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
-    """A view where strides allow one, else a copy in the new shape."""
+    """Return a view where strides allow one, else a copy in the new shape."""
 
 def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
-    """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""
+    """Resize to ``other.size()``; with ``preserve_format`` in the memory order of ``other``."""
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """A tensor with conjugation carried out."""
+    """Return the tensor with a lazy conjugation carried out."""
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """A tensor with negation carried out."""
+    """Return the tensor with a lazy negation carried out."""
 
 def result_type(tensor1: Any, tensor2: Any) -> Any:
-    """The dtype that an operation on two tensors or numbers gives."""
+    """Return the dtype of the result of an operation on two tensors or numbers."""
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang & Sennrich
-2019); ``eps`` is the dtype's machine epsilon unless given."""
+    """Return ``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang &
+Sennrich 2019); ``eps`` is the dtype's machine epsilon unless given."""
 
 def rnn_relu(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
-    """All layers of the rnn_relu over a sequence, with ``hx = h_0``."""
+    """Run all layers of the rnn_relu over a sequence, with ``hx = h_0``."""
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """One step of the rnn_relu: the new hidden state."""
+    """Compute one step of the rnn_relu: the new hidden state."""
 
 def rnn_tanh(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
-    """All layers of the rnn_tanh over a sequence, with ``hx = h_0``."""
+    """Run all layers of the rnn_tanh over a sequence, with ``hx = h_0``."""
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """One step of the rnn_tanh: the new hidden state."""
+    """Compute one step of the rnn_tanh: the new hidden state."""
 
 def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = ..., *, out: Tensor | None = None) -> Tensor:
-    """Elements moved along dimensions (of the flattened tensor without ``dims``), round the end."""
+    """Move elements along dimensions (of the flattened tensor without ``dims``), round the end."""
 
 def rot90(input: Tensor, k: _int = 1, dims: Any = ...) -> Tensor:
-    """Turned by 90 degrees ``k`` times, from the first of two dimensions toward the second."""
+    """Rotate by 90 degrees ``k`` times, from the first of two dimensions toward the second."""
 
 def round(input: Tensor, *, decimals: Number = 0, out: Tensor | None = None) -> Tensor:
-    """Half to even, to ``decimals`` places; the gradient is zero."""
+    """Round half to even, to ``decimals`` places; the gradient is zero."""
 
 def round_(input: Tensor, *, decimals: Number = 0) -> Tensor:
-    """Half to even, to ``decimals`` places; the gradient is zero."""
+    """Round half to even, to ``decimals`` places; the gradient is zero."""
 
 def row_stack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 0; vectors are rows."""
+    """Join tensors along dimension 0; vectors are rows."""
 
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Any = None) -> Tensor:
-    """``nn.functional.rrelu``, with a generator."""
+    """Apply ``nn.functional.rrelu``, with a generator."""
 
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Any = None) -> Tensor:
-    """``rrelu`` in place."""
+    """Apply ``rrelu`` in place."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``rsqrt`` elementwise; integers give the default float dtype."""
+    """Return ``rsqrt`` elementwise; integers give the default float dtype."""
 
 def rsqrt_(input: Tensor) -> Tensor:
-    """``rsqrt`` elementwise; integers give the default float dtype."""
+    """Return ``rsqrt`` elementwise; integers give the default float dtype."""
 
 def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``other - alpha * input``."""
+    """Return ``other - alpha * input``."""
 
 def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
@@ -2308,105 +2348,108 @@ all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCap
 a jit."""
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
-    """A 0-dim tensor of a number, in the default float dtype."""
+    """Return a 0-dim tensor of a number, in the default float dtype."""
 
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
-    """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+    """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
 ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
 instead. RuntimeError for an index out of range."""
 
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Values of ``src`` added at ``index`` along ``dim``."""
+    """Add values of ``src`` at ``index`` along ``dim``."""
 
 def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-    """Values of ``src`` added at ``index`` along ``dim``."""
+    """Add values of ``src`` at ``index`` along ``dim``."""
 
 def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: Any = True, out: Any = None) -> Tensor:
-    """Values of ``src`` combined at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or
+    """Combine values of ``src`` at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or
 "amin"; with ``include_self`` the old value takes part."""
 
 def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: Any = False, right: Any = False, side: Any = None, out: Any = None, sorter: Tensor | None = None, self: Any = None) -> Tensor:
-    """Where values would be inserted to keep the last dimension of ``sorted_sequence`` sorted."""
+    """Return the indices at which values would be inserted to keep the last dimension of
+``sorted_sequence`` sorted."""
 
 def segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
-    """"amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``."""
+    """Return the "amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``."""
 
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
-    """One index of a dimension; the dimension goes. IndexError when out of range."""
+    """Return a view at one index of a dimension; the dimension goes. IndexError when out of
+range."""
 
 def select_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``select`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``select`` to make a tensor of its own (contiguous), not a view."""
 
 def select_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-    """A copy of ``input`` in which its select is ``src``."""
+    """Return a copy of ``input`` in which its select is ``src``."""
 
 def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+    """Return ``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
 
 def selu_(input: Tensor) -> Tensor:
-    """``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+    """Return ``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sign`` for reals; ``z / |z|`` for complex numbers."""
+    """Return the sign of reals, and ``z / |z|`` of complex numbers."""
 
 def sgn_(input: Tensor) -> Tensor:
-    """``sign`` for reals; ``z / |z|`` for complex numbers."""
+    """Return the sign of reals, and ``z / |z|`` of complex numbers."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sigmoid`` elementwise; integers give the default float dtype."""
+    """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
 def sigmoid_(input: Tensor) -> Tensor:
-    """``sigmoid`` elementwise; integers give the default float dtype."""
+    """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1; bools stay."""
+    """Return -1, 0 or 1; bools stay."""
 
 def sign_(input: Tensor) -> Tensor:
-    """-1, 0 or 1; bools stay."""
+    """Return -1, 0 or 1; bools stay."""
 
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether the sign bit is set."""
+    """Return whether the sign bit is set."""
 
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sin`` elementwise; integers give the default float dtype."""
+    """Return ``sin`` elementwise; integers give the default float dtype."""
 
 def sin_(input: Tensor) -> Tensor:
-    """``sin`` elementwise; integers give the default float dtype."""
+    """Return ``sin`` elementwise; integers give the default float dtype."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sinc`` elementwise; integers give the default float dtype."""
+    """Return ``sinc`` elementwise; integers give the default float dtype."""
 
 def sinc_(input: Tensor) -> Tensor:
-    """``sinc`` elementwise; integers give the default float dtype."""
+    """Return ``sinc`` elementwise; integers give the default float dtype."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sinh`` elementwise; integers give the default float dtype."""
+    """Return ``sinh`` elementwise; integers give the default float dtype."""
 
 def sinh_(input: Tensor) -> Tensor:
-    """``sinh`` elementwise; integers give the default float dtype."""
+    """Return ``sinh`` elementwise; integers give the default float dtype."""
 
 def slice_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``slice`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``slice`` to make a tensor of its own (contiguous), not a view."""
 
 def slice_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-    """A copy of ``input`` in which its slice is ``src``."""
+    """Return a copy of ``input`` in which its slice is ``src``."""
 
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
-    """``linalg.slogdet``."""
+    """Compute ``linalg.slogdet``."""
 
 def smm(input: Any, mat2: Any) -> Tensor:
     """A sparse matrix times a dense one, with all elements of the rows that have any: sparse.
 RuntimeError for others; JitCaptureError under a jit."""
 
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-    """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
-out of range, NotImplementedError for integers without ``dtype``."""
+    """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
+a dim out of range, NotImplementedError for integers without ``dtype``."""
 
 def solve(*args: Any, **kwargs: Any) -> Any:
-    """Removed from PyTorch; RuntimeError naming ``linalg.solve``."""
+    """Raise RuntimeError naming ``linalg.solve``: removed from PyTorch."""
 
 def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a named pair."""
+    """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
+named pair."""
 
 def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, **options: Any) -> Any:
     """``sparse_compressed_tensor`` of layout torch.sparse_bsc: ccol_indices, row_indices, values and a size. RuntimeError as there."""
@@ -2429,37 +2472,37 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     """``sparse_compressed_tensor`` of layout torch.sparse_csr: crow_indices, col_indices, values and a size. RuntimeError as there."""
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
-    """Views of consecutive pieces: of one size, or of the sizes in a list."""
+    """Return views of consecutive pieces: of one size, or of the sizes in a list."""
 
 def split_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``split`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``split`` to make a tensor of its own (contiguous), not a view."""
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
-    """``split`` with a list of sizes."""
+    """Split as ``split`` does with a list of sizes."""
 
 def split_with_sizes_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``split_with_sizes`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``split_with_sizes`` to make a tensor of its own (contiguous), not a view."""
 
 def spmm(input: Any, mat2: Any) -> Tensor:
     """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sqrt`` elementwise; integers give the default float dtype."""
+    """Return ``sqrt`` elementwise; integers give the default float dtype."""
 
 def sqrt_(input: Tensor) -> Tensor:
-    """``sqrt`` elementwise; integers give the default float dtype."""
+    """Return ``sqrt`` elementwise; integers give the default float dtype."""
 
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input ** 2``."""
+    """Return ``input ** 2``."""
 
 def square_(input: Tensor) -> Tensor:
-    """``input ** 2``."""
+    """Return ``input ** 2``."""
 
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
-    """Dimensions of size 1 removed (all, or those named that have size 1)."""
+    """Return a view with dimensions of size 1 removed (all, or those named that have size 1)."""
 
 def squeeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``squeeze`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``squeeze`` to make a tensor of its own (contiguous), not a view."""
 
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
@@ -2467,234 +2510,240 @@ all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCap
 a jit."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors of one size joined along a new dimension. RuntimeError when sizes differ."""
+    """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""
 
 def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-    """The std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+    """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
-    """Standard deviation and mean."""
+    """Return the standard deviation and the mean."""
 
 def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: _str = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None) -> Tensor:
-    """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
+    """Return the short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
 
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+    """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
 
 def sub_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+    """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
 
 def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+    """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
 
 def subtract_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+    """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
 
 def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The sum over ``dim`` (all by default); integers are summed in int64."""
+    """Return the sum over ``dim`` (all by default); integers are summed in int64."""
 
 def svd(input: Tensor, some: Any = True, compute_uv: Any = True, *, out: Any = None) -> Any:
-    """U, S and V, with ``input = U @ diag(S) @ V.mH``."""
+    """Return U, S and V, with ``input = U @ diag(S) @ V.mH``."""
 
 def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> _tuple[Tensor, Tensor, Tensor]:
-    """U (..., m, q), S (q), V (..., n, q) with ``A - M`` nearly ``U diag(S) V.mH``; random."""
+    """Return U (..., m, q), S (q), V (..., n, q) with ``A - M`` nearly ``U diag(S) V.mH``; random."""
 
 def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dimensions swapped."""
+    """Return a view with two dimensions swapped."""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dimensions swapped."""
+    """Return a view with two dimensions swapped."""
 
 def symeig(*args: Any, **kwargs: Any) -> Any:
-    """Removed from PyTorch; RuntimeError naming ``linalg.eigh``."""
+    """Raise RuntimeError naming ``linalg.eigh``: removed from PyTorch."""
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a tensor with at most two dimensions."""
+    """Return the transpose of a tensor with at most two dimensions."""
 
 def t_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``t`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``t`` to make a tensor of its own (contiguous), not a view."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Elements of the flattened tensor. IndexError when out of range."""
+    """Return elements of the flattened tensor. IndexError when out of range."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
-    """Values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax give; of the
-flattened tensor without ``dim``."""
+    """Return values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax return; of
+the flattened tensor without ``dim``."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``tan`` elementwise; integers give the default float dtype."""
+    """Return ``tan`` elementwise; integers give the default float dtype."""
 
 def tan_(input: Tensor) -> Tensor:
-    """``tan`` elementwise; integers give the default float dtype."""
+    """Return ``tan`` elementwise; integers give the default float dtype."""
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``tanh`` elementwise; integers give the default float dtype."""
+    """Return ``tanh`` elementwise; integers give the default float dtype."""
 
 def tanh_(input: Tensor) -> Tensor:
-    """``tanh`` elementwise; integers give the default float dtype."""
+    """Return ``tanh`` elementwise; integers give the default float dtype."""
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """A new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors)."""
+    """Return a new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors)."""
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
-    """Views cut at the given indices, or into sections whose sizes differ by at most one."""
+    """Return views cut at the given indices, or into sections whose sizes differ by at most one."""
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
-    """Products summed over the last/first ``dims`` dimensions, or over two lists of them."""
+    """Return the products summed over the last/first ``dims`` dimensions, or over two lists of
+them."""
 
 def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where it exceeds ``threshold``, else ``value``."""
+    """Return ``input`` where it exceeds ``threshold``, else ``value``."""
 
 def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
-    """``input`` where it exceeds ``threshold``, else ``value``."""
+    """Return ``input`` where it exceeds ``threshold``, else ``value``."""
 
 def tile(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """``repeat``, with missing leading repeats taken as 1."""
+    """Repeat as ``repeat``, with missing leading repeats taken as 1."""
 
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
-    """The ``k`` largest (or smallest) values along a dimension, in order, and where they are."""
+    """Return the ``k`` largest (or smallest) values along a dimension, in order, and their indices."""
 
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sum of the diagonal of a matrix (int64 for integers)."""
+    """Return the sum of the diagonal of a matrix (int64 for integers)."""
 
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dimensions swapped."""
+    """Return a view with two dimensions swapped."""
 
 def transpose_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``transpose`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``transpose`` to make a tensor of its own (contiguous), not a view."""
 
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
-    """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
+    """Return the integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance
+``dx``."""
 
 def trapz(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
-    """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
+    """Return the integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance
+``dx``."""
 
 def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False, *, out: Any = None) -> Any:
-    """The solution of a triangular system, and the coefficients: a named pair."""
+    """Return the solution of a triangular system, and the coefficients: a named pair."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The lower triangle of matrices: zero above ``diagonal``."""
+    """Return the lower triangle of matrices: zero above ``diagonal``."""
 
 def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
-    """The lower triangle of matrices: zero above ``diagonal``."""
+    """Return the lower triangle of matrices: zero above ``diagonal``."""
 
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """Rows and columns of the lower triangle, (2, n)."""
+    """Return the rows and columns of the lower triangle, (2, n)."""
 
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = 1.0, p: Any = 2, eps: Any = 1e-06, swap: Any = False, reduction: Any = 0) -> Any:
-    """``nn.functional.triplet_margin_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Call ``nn.functional.triplet_margin_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The upper triangle of matrices: zero below ``diagonal``."""
+    """Return the upper triangle of matrices: zero below ``diagonal``."""
 
 def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
-    """The upper triangle of matrices: zero below ``diagonal``."""
+    """Return the upper triangle of matrices: zero below ``diagonal``."""
 
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """Rows and columns of the upper triangle, (2, n)."""
+    """Return the rows and columns of the upper triangle, (2, n)."""
 
 def true_divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+    """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
 def true_divide_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
-    """``div`` in place."""
+    """Apply ``div`` in place."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
 def trunc_(input: Tensor) -> Tensor:
-    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+    """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
 def typename(obj: Any) -> _str:
-    """``torch.FloatTensor`` and the like; the class name of anything else."""
+    """Return ``torch.FloatTensor`` and the like for a tensor; the class name of anything else."""
 
 def unbind(input: Tensor, dim: _int = 0) -> _tuple[Tensor, ...]:
-    """All indices of a dimension, each a view without it."""
+    """Return all indices of a dimension, each a view without it."""
 
 def unbind_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``unbind`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``unbind`` to make a tensor of its own (contiguous), not a view."""
 
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
-    """One dimension split into ``sizes`` (one may be -1)."""
+    """Split one dimension into ``sizes`` (one may be -1)."""
 
 def unfold_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``unfold`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``unfold`` to make a tensor of its own (contiguous), not a view."""
 
 def unique(input: Tensor, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: _int | None = None) -> Any:
-    """The distinct elements (or slices along ``dim``), in order."""
+    """Return the distinct elements (or slices along ``dim``), in order."""
 
 def unique_consecutive(input: Tensor, return_inverse: Any = False, return_counts: Any = False, dim: _int | None = None) -> Any:
-    """The first of every run of equal elements (or slices along ``dim``)."""
+    """Return the first of every run of equal elements (or slices along ``dim``)."""
 
 def unravel_index(indices: Tensor, shape: Any) -> _tuple[Tensor, ...]:
-    """Flat indices as a tuple of coordinates in a shape."""
+    """Convert flat indices to a tuple of coordinates in a shape."""
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
-    """``chunk`` whose pieces may be changed in place."""
+    """Split as ``chunk`` does into pieces that may be changed in place."""
 
 def unsafe_split(tensor: Tensor, split_size: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
-    """``split`` whose pieces may be changed in place (each is a view of its own)."""
+    """Split as ``split`` does into pieces that may be changed in place (each is a view of its
+own)."""
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
-    """``split_with_sizes`` whose pieces may be changed in place."""
+    """Split as ``split_with_sizes`` does into pieces that may be changed in place."""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
-    """A new dimension of size 1 at ``dim``."""
+    """Return a view with a new dimension of size 1 at ``dim``."""
 
 def unsqueeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``unsqueeze`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``unsqueeze`` to make a tensor of its own (contiguous), not a view."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: Any = False) -> Tensor:
-    """The Vandermonde matrix: powers of a vector in columns, falling unless ``increasing``."""
+    """Return the Vandermonde matrix: powers of a vector in columns, falling unless
+``increasing``."""
 
 def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-    """The var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+    """Return the var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
 
 def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
-    """Variance and mean."""
+    """Return the variance and the mean."""
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``dot`` with the first vector conjugated."""
+    """Return the inner product of two vectors, the first conjugated."""
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """A (..., 2) float tensor as complex numbers."""
+    """View a (..., 2) float tensor as complex numbers."""
 
 def view_as_complex_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``view_as_complex`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``view_as_complex`` to make a tensor of its own (contiguous), not a view."""
 
 def view_as_real(input: Tensor) -> Tensor:
-    """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
+    """View a complex tensor as real and imaginary parts in a new last dimension of size 2."""
 
 def view_as_real_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``view_as_real`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``view_as_real`` to make a tensor of its own (contiguous), not a view."""
 
 def view_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``view`` as a tensor of its own (contiguous), not a view."""
+    """Apply ``view`` to make a tensor of its own (contiguous), not a view."""
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-    """``tensor_split`` along a fixed dimension, into equal sections."""
+    """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 0; vectors are rows."""
+    """Join tensors along dimension 0; vectors are rows."""
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None, **names: Any) -> Any:
-    """``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast, promoted."""
+    """Return ``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast,
+promoted."""
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> _tuple[Any, ...]:
     """``while cond_fn(*carried): carried = body_fn(*carried)``; gives the last ``carried``."""
 
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+    """Return ``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
 
 def xlogy_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+    """Return ``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
 
 def zero_(input: Tensor) -> Tensor:
-    """Every element becomes zero."""
+    """Set every element to zero."""
 
 def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-    """A tensor of the given size, filled with 0."""
+    """Return a tensor of the given size, filled with 0."""
 
 def zeros_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """``zeros`` with the size and dtype of ``input``."""
+    """Return ``zeros`` with the size and dtype of ``input``."""

@@ -94,7 +94,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 
 
 def _read(value: Any, base: str, marks: Sequence[str]) -> Any:
-    """A value as the overload takes it, or _UNFIT."""
+    """Return a value in the form that the overload takes, or _UNFIT."""
     if not marks:
         return _READ[base](value)
     *inner, last = marks
@@ -149,8 +149,8 @@ class _Signature:
         return other if other in self.by_name else None
 
     def fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], loose: bool) -> Fitted | None:
-        """The call as it is passed on, or None where it does not fit. ``loose``: tensors without
-        dimensions are taken for numbers."""
+        """Return the call as it is passed on, or None where it does not fit. ``loose``: tensors
+        without dimensions are taken for numbers."""
         n = len(self.positional)
         pack = self.pack_at
         if (
@@ -218,7 +218,8 @@ class _Signature:
 
 
 def _default(a: Argument) -> Any:
-    """The default as a value is read; of a list with a length, as many of the number."""
+    """Return the default in the form in which a value is read; of a list with a length, that many
+    copies of the number."""
     if a.required:
         return _UNFIT
     marks = a.type.marks
@@ -244,8 +245,8 @@ _FIRST = {
 
 @functools.cache
 def signatures(name: str, out: bool) -> tuple[_Signature, ...]:
-    """The overloads that a public function may call, in the order in which they are tried: numbers
-    before tensors."""
+    """Return the overloads that a public function may call, in the order in which they are tried:
+    numbers before tensors."""
     found = []
     for overload, (line, _) in schemas.overloads_of(name).items():
         into = overload == line.out and overload != line.overload
@@ -263,7 +264,7 @@ def signatures(name: str, out: bool) -> tuple[_Signature, ...]:
 
 
 def fit(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Fitted | None:
-    """The overload of an operator that a call fits, with its arguments; None for none."""
+    """Return the overload of an operator that a call fits, with its arguments; None for none."""
     for loose in (False, True):
         for signature in signatures(name, kwargs.get("out") is not None):
             found = signature.fit(args, kwargs, loose)

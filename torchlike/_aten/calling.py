@@ -117,7 +117,7 @@ _ASKED = frozenset(
 
 
 def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-    """A call of ``torch.ops.….overload`` that a class or mode is to handle."""
+    """Carry out a call of ``torch.ops.….overload`` that a class or mode is to handle."""
     if pre_dispatch.is_on():
         return pre_dispatch.recorded(overload, args, kwargs)
     if modes.current.autocast is not None:
@@ -128,8 +128,8 @@ def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protoc
 
 
 def rule_for(overload: Any) -> Callable[..., Any] | None:
-    """What stands for an operator of aten's that PyTorch makes of others; None for one that is not
-    made of others."""
+    """Return the rule that stands for an operator of aten's that PyTorch makes of others; None for
+    one that is not made of others."""
     operator = overload.operator
     if operator.namespace != "aten":
         return None
@@ -141,18 +141,18 @@ def rule_for(overload: Any) -> Callable[..., Any] | None:
 
 @functools.cache
 def _accessors() -> dict[Any, str]:
-    """Tensor's accessors that are operators, by what the protocol calls them."""
+    """Map Tensor's accessors that are operators, as the protocol names them, to their names."""
     return {v.__get__: n for n, v in vars(Tensor).items() if isinstance(v, property)}
 
 
 @functools.cache
 def _methods() -> dict[Any, str]:
-    """Tensor's methods, by the objects that the protocol names."""
+    """Map Tensor's methods, by the objects that the protocol names, to their names."""
     return {v: n for n, v in all_attributes().items() if isinstance(v, FunctionType)}
 
 
 def _name(public: Any) -> tuple[str, str]:
-    """Where a public function is and its name there."""
+    """Return the namespace of a public function and its name there."""
     accessor = _accessors().get(public) if not isinstance(public, FunctionType) else None
     if accessor is not None:
         return "Tensor", accessor
@@ -163,7 +163,8 @@ def _name(public: Any) -> tuple[str, str]:
 
 
 def _rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
-    """What stands for a public function: ``rule(plain, args, kwargs)``; None for its own code."""
+    """Return the rule that stands for a public function, ``rule(plain, args, kwargs)``; None where
+    its own code runs."""
     space, name = _name(public)
     if space not in _SPACES or (space == "Tensor" and name in _NO_OPERATORS):
         return None
@@ -198,7 +199,8 @@ def _takes_out(rule: Callable[..., Any]) -> bool:
 def _called_as_composite(
     rule: Callable[..., Any], plain: Any, args: Any, kwargs: dict[str, Any]
 ) -> protocol.Result:
-    """A rule's result, written into ``out`` where there is one that the rule does not know."""
+    """Apply a rule, and write the result into ``out`` where there is one that the rule does not
+    know."""
     if "out" not in kwargs or _takes_out(rule):
         return rule(*args, **kwargs)
     out = kwargs["out"]
@@ -214,8 +216,8 @@ def _called_as_composite(
 
 
 def _means_the_same(plain: Any, args: Any, schema: Schema) -> bool:
-    """Whether the arguments of an op that is not public stand where an operator of its name has
-    them: the op behind ``torch.linalg.svd`` takes ``full_matrices`` where ``aten.svd`` has
+    """Return whether the arguments of an op that is not public stand where an operator of its name
+    has them: the op behind ``torch.linalg.svd`` takes ``full_matrices`` where ``aten.svd`` has
     ``some``."""
     own = plain.spec.schema.names[1 : len(args)]
     return own == [a.name for a in schema.arguments][1 : len(args)]
@@ -245,8 +247,8 @@ def _called_by_name(
 
 @functools.cache
 def _own_overload(name: str, plain: Any) -> Any:
-    """A function of torchlike's that aten does not have, or not with these arguments, as an
-    overload of the namespace ``torchlike``."""
+    """Register a function of torchlike's that aten does not have, or not with these arguments, in
+    the namespace ``torchlike``, and return it as an overload."""
     operator = OwnOperator(name, "", plain)
     packet = custom.OpOverloadPacket(operator.namespace, name)
     packet._add(operator)
@@ -259,7 +261,8 @@ def _called_as_own(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) -> 
 
 
 def _whole_rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
-    """What stands for a public function above autograd; None for its own code."""
+    """Return the rule that stands for a public function above autograd; None where its own code
+    runs."""
     space, name = _name(public)
     if space not in _SPACES or (space == "Tensor" and name in _NO_OPERATORS):
         return None
@@ -279,7 +282,7 @@ _whole_rules: dict[Any, Any] = {}
 
 
 def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
-    """A call of a public function that a class or mode is to handle."""
+    """Carry out a call of a public function that a class or mode is to handle."""
     if modes.current.autocast is not None and not pre_dispatch.is_on():
         own = _name(public)[1]
         if autocast.asks_of(own):
@@ -290,8 +293,8 @@ def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> prot
 def _cast_first(
     run: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]
 ) -> protocol.Result:
-    """What an op gives whose arguments autocast casts, by operators that are handled as well:
-    below, there is no autocast."""
+    """Cast the arguments that autocast casts, by operators that are handled as well, and run the op
+    on them: below, there is no autocast."""
     for prefix in ("linalg_", "fft_", "special_"):
         name = name.removeprefix(prefix)
     given = autocast.cast_arguments(name.removesuffix("_"), args, kwargs)

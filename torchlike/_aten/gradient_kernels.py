@@ -23,8 +23,8 @@ def vjp(
     cotangents: Sequence[Any],
     wanted: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """The gradients of ``function(*inputs)`` for each input; None for those not wanted. They are
-    recorded where an input or a cotangent requires grad."""
+    """Return the gradients of ``function(*inputs)`` for each input; None for those not wanted. They
+    are recorded where an input or a cotangent requires grad."""
     chosen = [t is not None and (wanted is None or bool(wanted[i])) for i, t in enumerate(inputs)]
     before = modes.current.grad_enabled
     # Inside of a transform it may be a lower level that differentiates them.
@@ -58,8 +58,8 @@ def vjp(
 
 
 def _place(t: Tensor, wanted: bool, again: bool) -> Tensor:
-    """An input where its gradient can be asked for, if it is ``wanted``; connected with its history
-    if the gradients are differentiated ``again``."""
+    """Return an input of which a gradient can be taken, if it is ``wanted``; connected with its
+    history if the gradients are differentiated ``again``."""
     if not again:
         return t.detach().requires_grad_(wanted)
     same = t.view_as(t)
@@ -67,7 +67,7 @@ def _place(t: Tensor, wanted: bool, again: bool) -> Tensor:
 
 
 def _of_one(name: str, forward: Callable[..., Any]) -> None:
-    """``name(grad, self, *rest)`` from ``forward(self, *rest)``."""
+    """Register ``name(grad, self, *rest)`` from ``forward(self, *rest)``."""
 
     @kernel(name)
     def backward(grad_output: Tensor, self: Tensor, *rest: Any, **named: Any) -> Tensor:

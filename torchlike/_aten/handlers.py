@@ -10,7 +10,7 @@ from torchlike.tensor import Tensor
 
 
 def tensors_of(values: Any) -> list[Tensor]:
-    """The tensors among arguments and in their lists."""
+    """Return the tensors among arguments and in their lists."""
     found: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
@@ -21,8 +21,8 @@ def tensors_of(values: Any) -> list[Tensor]:
 
 
 def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-    """What the innermost mode, else the first class that does not decline, else the kernel makes of
-    an operator. Nothing is recorded: this is below autograd.
+    """Run an operator by the innermost mode, else by the first class that does not decline, else by
+    the kernel, and return the result. Nothing is recorded: this is below autograd.
 
     TypeError in PyTorch's words where all decline.
     """
@@ -53,8 +53,8 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pro
 
 
 def _asked(handler: Any, overload: Any, types: Any, args: Any, kwargs: Any) -> protocol.Result:
-    """What a handler gives. RuntimeError in PyTorch's words for what is no tensor, where the
-    operator gives one."""
+    """Call a handler's ``__torch_dispatch__`` and return its answer. RuntimeError in PyTorch's
+    words for an answer that is no tensor, where the operator returns one."""
     answer = handler.__torch_dispatch__
     if isinstance(getattr(answer, "__self__", None), type) and not isinstance(handler, Tensor):
         raise RuntimeError(
@@ -105,7 +105,7 @@ COMPOSITES: dict[str, Callable[..., Any]] = {}
 
 
 def composite(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have a function stand for the operators or public functions of these names."""
+    """Register a function to stand for the operators or public functions of these names."""
 
     def register(rule: Callable[..., Any]) -> Callable[..., Any]:
         COMPOSITES.update(dict.fromkeys(names, rule))

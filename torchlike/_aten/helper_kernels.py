@@ -52,7 +52,7 @@ def _fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size
 def _fused_rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any, eps: float | None
 ) -> tuple[Tensor, Tensor]:
-    """The normalized tensor, and the factor of each row."""
+    """Return the normalized tensor, and the factor of each row."""
     wide = input.double() if input.dtype is dtypes.float64 else input.float()  # type: ignore[attr-defined]
     least = dtypes.finfo(input.dtype).eps if eps is None else eps
     dims = tuple(range(-len(normalized_shape), 0))
@@ -101,7 +101,8 @@ kernel("_cummin_helper")(_helper("cummin"))
 def _masked_softmax(
     self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None
 ) -> Tensor:
-    """Softmax of what the mask does not hide; NaN in a row that is hidden whole.
+    """Return the softmax of the elements that the mask does not hide; NaN in a row that is hidden
+    whole.
 
     mask_type: 0 for a mask of (L, L), 1 for one of (B, L), 2 for one of this tensor's shape.
     """
@@ -122,7 +123,7 @@ def _trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Tensor:
-    """The sum over ``sumdim`` of the product, after each gets dimensions of size 1."""
+    """Return the sum over ``sumdim`` of the product, after each gets dimensions of size 1."""
 
     def opened(t: Any, dims: Sequence[int]) -> Any:
         for d in sorted(dims):
@@ -170,8 +171,8 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The result and the weights. NotImplementedError with dropout, whose draws are the composite
-    function's."""
+    """Return the result and the weights. NotImplementedError with dropout, whose draws are the
+    composite function's."""
     if dropout_p or dropout_mask is not None:
         raise NotImplementedError(
             "aten::_scaled_dot_product_attention_math with dropout. Use instead: "

@@ -18,7 +18,7 @@ KERNELS: dict[str, Callable[..., Any]] = {}
 
 
 def kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have a function compute the operators of these names."""
+    """Register a function that computes the operators of these names."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         KERNELS.update(dict.fromkeys(names, function))

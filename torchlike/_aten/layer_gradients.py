@@ -15,7 +15,7 @@ _torch, _nn = NAMESPACES[""], NAMESPACES["nn.functional"]
 
 
 def _whole(name: str) -> Callable[..., Any]:
-    """The kernel, or the registered function, of a forward operator."""
+    """Return the kernel, or the registered function, of a forward operator."""
     found = KERNELS.get(name) or NAMESPACES["aten"].get(name)
     return found if found is not None else _torch[name]
 
@@ -52,7 +52,8 @@ def _of_average(n: int) -> None:
 
 
 def _of_maximum(n: int) -> None:
-    """The gradient goes where the greatest elements were: ``indices``, in each plane."""
+    """Register the gradient of a max pool, which goes where the greatest elements were:
+    ``indices``, in each plane."""
 
     @kernel(f"max_pool{n}d_with_indices_backward", f"adaptive_max_pool{n}d_backward")
     def backward(grad_output: Tensor, self: Tensor, *rest: Any, **named: Any) -> Tensor:

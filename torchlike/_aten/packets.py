@@ -149,7 +149,7 @@ _KINDS = {
 
 
 def _own_schema(name: str) -> Schema:
-    """The schema of an op that aten's table does not have, from its registration."""
+    """Return the schema of an op that aten's table does not have, from its registration."""
     spec = OPS.get(name.rstrip("_"))
     if spec is None:
         return parse(f"aten::{name}(Tensor self) -> Tensor")
@@ -194,7 +194,7 @@ class AtenPacket(custom.OpOverloadPacket):
 
 
 def overload_for(packet: Any, args: Any, kwargs: Any) -> Any:
-    """The overload of a packet that a call fits; its first where none does."""
+    """Return the overload of a packet that a call fits; its first where none does."""
     found = arguments.fit(packet.__name__, tuple(args), dict(kwargs))
     if found is None:
         return next(iter(packet._overloads.values()))
@@ -227,7 +227,8 @@ def is_operator(name: str) -> bool:
 
 
 def _functional_form(name: str) -> Callable[..., Any] | None:
-    """``aten.exponential(x)`` from ``x.exponential_()``: of a copy."""
+    """Return the functional form of an in-place method, ``aten.exponential(x)`` from
+    ``x.exponential_()``: on a copy."""
     method = getattr(Tensor, f"{name}_", None)
     if method is None or hasattr(Tensor, name):
         return None
@@ -235,7 +236,7 @@ def _functional_form(name: str) -> Callable[..., Any] | None:
     def form(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return method(input.clone(), *args, **kwargs)
 
-    form.__doc__ = f"``{name}_`` on a copy."
+    form.__doc__ = f"Apply ``{name}_`` to a copy."
     return form
 
 

@@ -56,7 +56,7 @@ def _is_any_true(self: Tensor) -> Tensor:
 
 
 def _bools(name: str, given: Tensor) -> Tensor:
-    """A tensor of bools. RuntimeError for another."""
+    """Return a tensor of bools. RuntimeError for another dtype."""
     if given.dtype is not dtypes.bool:
         raise RuntimeError(f"Expected a boolean tensor for {name}, but got {given.dtype}")
     return given
@@ -263,7 +263,7 @@ def _multilabel_margin_loss_forward(
 
 
 def _kept(self: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int) -> Tensor:
-    """Where the level is one of those that there are: where gradients pass."""
+    """Return whether each level is in the range of levels: where gradients pass."""
     level = (self * (1 / scale)).round() + zero_point
     return (level >= low) & (level <= high)
 

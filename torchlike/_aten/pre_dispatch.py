@@ -24,7 +24,8 @@ WHOLE: dict[str, Callable[..., Any]] = {}
 
 
 def whole(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have a function say which whole operator the public functions of these names call."""
+    """Register a function that tells which whole operator the public functions of these names
+    call."""
 
     def register(rule: Callable[..., Any]) -> Callable[..., Any]:
         WHOLE.update(dict.fromkeys(names, rule))
@@ -34,7 +35,7 @@ def whole(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def is_on() -> bool:
-    """Whether the innermost mode sees whole operators."""
+    """Return whether the innermost mode sees whole operators."""
     found = protocol.state.dispatch_modes
     return bool(found) and getattr(found[-1], "pre_dispatch", False)
 
@@ -42,7 +43,7 @@ def is_on() -> bool:
 def rule_of(
     names: tuple[str, ...], otherwise: Callable[..., Any] | None, call: Callable[..., Any]
 ) -> Any:
-    """What stands for a public function: ``rule(plain, args, kwargs)``.
+    """Return the rule that stands for a public function: ``rule(plain, args, kwargs)``.
 
     Args:
       names: what it may be called in ``WHOLE`` and among aten's operators, the likeliest first.
@@ -64,8 +65,8 @@ def rule_of(
 def _called_whole(
     name: str, otherwise: Callable[..., Any] | None, plain: Any, args: Any, kwargs: dict[str, Any]
 ) -> Any:
-    """A call of the operator of this name; of what stands for it below autograd, where no overload
-    takes the arguments."""
+    """Call the operator of this name, or the rule that stands for it below autograd, where no
+    overload takes the arguments."""
     given = dict(kwargs)
     wants_grad = given.pop("requires_grad", False)
     written = given.pop("inplace", False)
@@ -81,7 +82,7 @@ class AbstractNode(Node):
     """What a traced result that requires grad hangs on."""
 
     def run(self, cotangents: Any) -> Any:
-        """RuntimeError: a trace above autograd has no backward pass."""
+        """Raise RuntimeError: a trace above autograd has no backward pass."""
         raise RuntimeError(
             f"{self.name}: a graph that is traced above autograd (torch.export, "
             "make_fx(pre_dispatch=True)) has no backward pass; take gradients of its results"
@@ -89,7 +90,8 @@ class AbstractNode(Node):
 
 
 def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-    """The operator's result, as the mode gives it. It requires grad where an argument does."""
+    """Run the operator and return its result, as the mode gives it. It requires grad where an
+    argument does."""
     result = handlers.handled(overload, args, kwargs)
     wanted = [t for t in tensors_of((*args, *kwargs.values())) if t.requires_grad]
     if not wanted or not modes.current.grad_enabled or has_no_gradient(overload):

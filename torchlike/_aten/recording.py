@@ -63,7 +63,7 @@ class DispatchNode(Node):
         return self._n_outputs
 
     def keep(self, outputs: Sequence[Tensor]) -> None:
-        """Note what the operator gave: its backward pass may need the values."""
+        """Record the operator's results: its backward pass may need the values."""
         self._n_outputs = max(len(outputs), 1)
         # What the operator itself writes (running means) is written by now.
         given = tensors_of((*self.args, *self.kwargs.values()))
@@ -77,7 +77,7 @@ class DispatchNode(Node):
             ]
 
     def gives_gradient(self, i: int, output: Tensor) -> bool:
-        """Whether a result is differentiable."""
+        """Return whether a result is differentiable."""
         first = self.formula is not None and self.formula.only_first
         return output.dtype.numpy in dtypes.DIFFERENTIABLE and not (first and i)
 
@@ -90,7 +90,7 @@ class DispatchNode(Node):
             self.outputs, self.versions = [], []
 
     def result(self, i: int) -> Tensor:
-        """A result of the operator with its place in the graph."""
+        """Return a result of the operator with its place in the graph."""
         found = self.outputs[i]
         if not self.gives_gradient(i, found):
             return found
@@ -123,12 +123,13 @@ def _node_name(overload: Any) -> str:
 
 
 def has_no_gradient(overload: Any) -> bool:
-    """Whether an operator's results have no gradient, whatever its arguments."""
+    """Return whether an operator's results have no gradient, whatever its arguments."""
     return overload.operator.name.rstrip("_") in _NO_GRADIENT
 
 
 def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-    """The operator's result, with its place in the graph where an argument requires grad."""
+    """Run the operator and return its result, recorded in the graph where an argument requires
+    grad."""
     if (
         not modes.current.grad_enabled
         or has_no_gradient(overload)
@@ -163,7 +164,7 @@ def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pr
 
 
 def _attached(node: DispatchNode, result: Any, target: Tensor | None) -> Any:
-    """Hang the node on the results that may have gradients."""
+    """Attach the node to the results that may have gradients."""
     if target is not None:
         node.keep([target])
         if target._node is not None or target._requires_grad or node.wanted:

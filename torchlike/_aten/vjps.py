@@ -26,7 +26,7 @@ class BackwardOperator:
     def __init__(self, forward: Any) -> None:
         self.forward = forward
         self.name = f"{forward.operator.name}_backward"
-        self.__doc__ = f"The gradients of ``{forward}``."
+        self.__doc__ = f"Compute the gradients of ``{forward}``."
 
     @property
     def qualname(self) -> str:
@@ -75,7 +75,7 @@ _made: dict[Any, Any] = {}
 
 
 def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
-    """The gradients of the tensors that a node was recorded for, in order."""
+    """Return the gradients of the tensors that a node was recorded for, in order."""
     overload = node.overload
     operator = _made.get(overload)
     if operator is None:

@@ -34,7 +34,7 @@ def _call(packet: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    """Whether a value is a default, of the same type: the dispatcher tells 1 from 1.0."""
+    """Return whether a value is a default, of the same type: the dispatcher tells 1 from 1.0."""
     return default is not None and type(value) is type(default[0]) and value == default[0]
 
 
@@ -66,7 +66,7 @@ for _name in ("softmax", "log_softmax"):
 
 @whole("F.softmin")
 def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """``softmax`` of the negative."""
+    """Apply ``softmax`` to the negative."""
     at = layers.softmax_dim(input) if dim is None else dim
     return _call(aten.softmax, aten.neg.default(input), at, dtype)
 
@@ -93,7 +93,7 @@ for _name in ("alpha_dropout", "feature_alpha_dropout"):
 
 
 def _cudnn() -> bool:
-    """What PyTorch says of cuDNN: torch.export turns it off."""
+    """Return the value of PyTorch's ``cudnn_enable`` argument: torch.export turns it off."""
     return not modes.current.exporting
 
 
@@ -105,7 +105,7 @@ def layer_norm(
     bias: Any = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised over the last dimensions."""
+    """Normalise over the last dimensions."""
     return _call(aten.layer_norm, input, list(normalized_shape), weight, bias, eps, _cudnn())
 
 
@@ -113,7 +113,7 @@ def layer_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
-    """Normalised over groups of channels."""
+    """Normalise over groups of channels."""
     return _call(aten.group_norm, input, num_groups, weight, bias, eps, _cudnn())
 
 
@@ -128,7 +128,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised over the batch, or by what was seen before."""
+    """Normalise by the statistics of the batch, or by the running ones."""
     return aten.batch_norm.default(
         input, weight, bias, running_mean, running_var, bool(training), momentum, eps, _cudnn()
     )
@@ -145,7 +145,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised for each example and channel."""
+    """Normalise each channel of each example."""
     return aten.instance_norm.default(
         input,
         weight,
@@ -220,7 +220,7 @@ def embedding(
     scale_grad_by_freq: Any = False,
     sparse: Any = False,
 ) -> Tensor:
-    """Rows of a table."""
+    """Return the rows of a table at indices."""
     return layers.embedding(
         input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
     )
@@ -228,7 +228,7 @@ def embedding(
 
 @whole("F.pad")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Tensor:
-    """Wider at the ends of dimensions."""
+    """Pad the ends of dimensions."""
     return _call(
         aten.pad, input, shapes.ints((pad,)), mode, None if value is None else float(value)
     )
@@ -248,7 +248,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: Any = None,
 ) -> Tensor:
-    """Sums, means or maxima of rows of a table."""
+    """Return the sums, means or maxima of rows of a table."""
     if input.dim() == 2:
         n, width = input.shape
         offsets = aten.arange.start_step(
@@ -296,7 +296,7 @@ def interpolate(
     recompute_scale_factor: Any = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Resampled to a size or by a factor."""
+    """Resample to a size or by a factor."""
     n = input.dim() - 2
     name = _RESAMPLED[mode][n - 1] if mode in _RESAMPLED and n in (1, 2, 3) else None
     if name is None or recompute_scale_factor:
@@ -321,7 +321,7 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: Any = None,
 ) -> Tensor:
-    """Values at places between elements."""
+    """Return the values at positions between elements."""
     how = {"bilinear": 0, "nearest": 1, "bicubic": 2}[mode]
     beyond = {"zeros": 0, "border": 1, "reflection": 2}[padding_mode]
     return aten.grid_sampler.default(input, grid, how, beyond, bool(align_corners))
@@ -329,7 +329,7 @@ def grid_sample(
 
 @whole("F.affine_grid")
 def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
-    """The places that an affine map reads."""
+    """Return the positions that an affine map reads."""
     return aten.affine_grid_generator.default(theta, list(size), bool(align_corners))
 
 
@@ -337,8 +337,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
 
 
 def _reducing(name: str, operator: str, *options: Any, broadcasts: bool = False) -> None:
-    """``F.name(input, target, options…, reduction)``; ``options`` are parameters' names and
-    defaults, in the order of the operator's, where "reduction" says its place."""
+    """Register ``F.name(input, target, options…, reduction)``; ``options`` are parameters' names
+    and defaults, in the order of the operator's, where "reduction" marks its place."""
     names, defaults = options[::2], options[1::2]
     packet = getattr(aten, operator)
 
@@ -438,7 +438,7 @@ def kl_div(
     reduction: Any = "mean",
     log_target: Any = False,
 ) -> Tensor:
-    """The divergence of logarithms of probabilities from a target."""
+    """Return the divergence of logarithms of probabilities from a target."""
     how = 2 if reduction == "batchmean" else losses.reduction_number(reduction)
     named = {"log_target": True} if log_target else {}
     found = _call(aten.kl_div, input, target, how, **named)
@@ -448,7 +448,7 @@ def kl_div(
 
 
 def _of_two(name: str, *options: Any) -> None:
-    """``F.name(a, b, target, margin, …, reduction)`` with numbers before the reduction."""
+    """Register ``F.name(a, b, target, margin, …, reduction)`` with numbers before the reduction."""
     names, defaults = options[::2], options[1::2]
     packet = getattr(aten, name)
 
@@ -486,7 +486,7 @@ def _noted(self: Tensor) -> None:
 
 @whole("Tensor.to")
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor with another dtype or on another device."""
+    """Return the tensor with another dtype or on another device."""
     asked = conversions.asked_of_to(args, kwargs)
     _noted(self)
     flags = {k: True for k in ("non_blocking", "copy") if getattr(asked, k)}
@@ -518,14 +518,14 @@ for _name, _dtype in conversions.DTYPES_BY_METHOD.items():
 
 @whole("Tensor.cpu")
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor on the CPU."""
+    """Move the tensor to the CPU."""
     _noted(self)
     return aten.to.dtype_layout(self, dtype=self.dtype, layout=strided, device=devices.CPU)
 
 
 @whole("Tensor.type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
-    """The tensor with another dtype; without one, the name of its type."""
+    """Return the tensor with another dtype; without one, the name of its type."""
     if dtype is None:
         return conversions.type_(self)
     _noted(self)
@@ -534,7 +534,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
 
 @whole("Tensor.contiguous")
 def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
-    """The tensor in row-major (or the asked) memory order."""
+    """Return the tensor in row-major (or the asked) memory order."""
     if self.is_contiguous(memory_format=memory_format):
         return self
     named = {} if memory_format is contiguous_format else {"memory_format": memory_format}
@@ -543,7 +543,7 @@ def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tenso
 
 @whole("tensor")
 def tensor(data: Any, **options: Any) -> Tensor:
-    """A new tensor: a constant of the graph, copied at each call."""
+    """Make a new tensor: a constant of the graph, copied at each call."""
     wants_grad = options.pop("requires_grad", False)
     made = aten.detach_.default(conversions.tensor(data, **options))
     return made.requires_grad_() if wants_grad else made
@@ -551,7 +551,7 @@ def tensor(data: Any, **options: Any) -> Tensor:
 
 @whole("as_tensor")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor as it is asked for, or a new one of other data."""
+    """Return a tensor in the dtype and on the device asked for, or make a new one of other data."""
     if not isinstance(data, Tensor):
         return tensor(data, dtype=dtype, device=device)
     _noted(data)
@@ -564,7 +564,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @whole("einsum")
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """A sum of products that an equation describes."""
+    """Compute the sum of products that an equation describes."""
     if not isinstance(equation, str):
         equation, operands = operands[0], equation
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
@@ -574,7 +574,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 @whole("tensordot")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
-    """A sum of products over dimensions of both."""
+    """Return a sum of products over dimensions of both."""
     if isinstance(dims, int):
         dims = (range(-dims, 0), range(dims))
     of_a, of_b = ([d] if isinstance(d, int) else list(d) for d in dims)
@@ -621,7 +621,7 @@ def _listed_tensors(tensors: Sequence[Any]) -> list[Tensor]:
 
 @whole("meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
-    """The coordinates of a grid."""
+    """Return the coordinates of a grid."""
     given = _listed_tensors(tensors)
     if indexing is None:
         return tuple(aten.meshgrid.default(given))
@@ -644,7 +644,7 @@ _of_tensors("chain_matmul", "linalg_multi_dot", False)
 
 @whole("Tensor.where")
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """``self`` where a condition holds, else ``other``."""
+    """Return ``self`` where a condition holds, else ``other``."""
     if isinstance(other, Tensor):
         return aten.where.self(condition, self, other)
     return aten.where.ScalarOther(condition, self, other)

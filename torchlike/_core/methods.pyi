@@ -31,7 +31,8 @@ class TensorMethods:
     def __and__(self, other: Any) -> Tensor: ...
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Tensor:
-        """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
+        """Return the tensor for an array that a NumPy function made of a tensor's array. Bools become
+uint8, as in PyTorch."""
 
     def __div__(self, other: Any) -> Tensor: ...
 
@@ -42,7 +43,8 @@ class TensorMethods:
     def __ge__(self, other: Any) -> Tensor: ...
 
     def __getitem__(self, item: Any) -> Tensor:
-        """``x[item]``: a view for ints, slices, None and Ellipsis; a copy where index tensors occur."""
+        """Return ``x[item]``: a view for ints, slices, None and Ellipsis; a copy where index tensors
+occur."""
 
     def __gt__(self, other: Any) -> Tensor: ...
 
@@ -108,7 +110,7 @@ class TensorMethods:
     def __rand__(self, other: Any) -> Tensor: ...
 
     def __rdiv__(self, other: Any) -> Tensor:
-        """``other / self``."""
+        """Return ``other / self``."""
 
     def __rfloordiv__(self, other: Any) -> Tensor: ...
 
@@ -135,7 +137,7 @@ class TensorMethods:
     def __rxor__(self, other: Any) -> Tensor: ...
 
     def __setitem__(self, item: Any, value: Any) -> None:
-        """``x[item] = value``, broadcast and cast."""
+        """Assign ``x[item] = value``, broadcast and cast."""
 
     def __sub__(self, other: Any) -> Tensor: ...
 
@@ -144,73 +146,73 @@ class TensorMethods:
     def __xor__(self, other: Any) -> Tensor: ...
 
     def abs(self, *, out: Tensor | None = None) -> Tensor:
-        """The absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value; the modulus (real) of a complex tensor."""
 
     def abs_(self) -> Tensor:
-        """The absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value; the modulus (real) of a complex tensor."""
 
     def absolute(self, *, out: Tensor | None = None) -> Tensor:
-        """The absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value; the modulus (real) of a complex tensor."""
 
     def absolute_(self) -> Tensor:
-        """The absolute value; the modulus (real) of a complex tensor."""
+        """Return the absolute value; the modulus (real) of a complex tensor."""
 
     def acos(self, *, out: Tensor | None = None) -> Tensor:
-        """``acos`` elementwise; integers give the default float dtype."""
+        """Return ``acos`` elementwise; integers give the default float dtype."""
 
     def acos_(self) -> Tensor:
-        """``acos`` elementwise; integers give the default float dtype."""
+        """Return ``acos`` elementwise; integers give the default float dtype."""
 
     def acosh(self, *, out: Tensor | None = None) -> Tensor:
-        """``acosh`` elementwise; integers give the default float dtype."""
+        """Return ``acosh`` elementwise; integers give the default float dtype."""
 
     def acosh_(self) -> Tensor:
-        """``acosh`` elementwise; integers give the default float dtype."""
+        """Return ``acosh`` elementwise; integers give the default float dtype."""
 
     def add(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``input + alpha * other``, broadcast and promoted."""
+        """Return ``input + alpha * other``, broadcast and promoted."""
 
     def add_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """``input + alpha * other``, broadcast and promoted."""
+        """Return ``input + alpha * other``, broadcast and promoted."""
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+        """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+        """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
+        """Return ``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
+        """Return ``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``input + value * tensor1 * tensor2``."""
+        """Return ``input + value * tensor1 * tensor2``."""
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``input + value * tensor1 * tensor2``."""
+        """Return ``input + value * tensor1 * tensor2``."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (mat1 @ mat2)``."""
+        """Return ``beta * input + alpha * (mat1 @ mat2)``."""
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (mat1 @ mat2)``."""
+        """Return ``beta * input + alpha * (mat1 @ mat2)``."""
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (mat @ vec)``."""
+        """Return ``beta * input + alpha * (mat @ vec)``."""
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (mat @ vec)``."""
+        """Return ``beta * input + alpha * (mat @ vec)``."""
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * outer(vec1, vec2)``."""
+        """Return ``beta * input + alpha * outer(vec1, vec2)``."""
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * outer(vec1, vec2)``."""
+        """Return ``beta * input + alpha * outer(vec1, vec2)``."""
 
     def adjoint(self) -> Tensor:
-        """The conjugate transpose of the last two dimensions."""
+        """Return the conjugate transpose of the last two dimensions."""
 
     def align_as(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no named tensors. Use instead: dimensions by number, or unflatten and permute."""
@@ -219,193 +221,198 @@ class TensorMethods:
         """Not supported: there are no named tensors. Use instead: dimensions by number, or unflatten and permute."""
 
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """Whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+        """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
 
     def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: Any = False) -> _bool:
-        """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
+        """Return whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
 
     def amax(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The maximum over ``dim``; the gradient is shared evenly between ties."""
+        """Return the maximum over ``dim``; the gradient is shared evenly between ties."""
 
     def amin(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The minimum over ``dim``; the gradient is shared evenly between ties."""
+        """Return the minimum over ``dim``; the gradient is shared evenly between ties."""
 
     def aminmax(self, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
-        """The minimum and the maximum, as a named pair."""
+        """Return the minimum and the maximum, as a named pair."""
 
     def angle(self, *, out: Tensor | None = None) -> Tensor:
-        """The argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
+        """Return the argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
 
     def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """Whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+        """Return whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
 
     def apply_(self, callable: Any) -> Tensor:
-        """Each element replaced by ``callable(element)``, one Python call each."""
+        """Replace each element by ``callable(element)``, one Python call each."""
 
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
-        """``acos`` elementwise; integers give the default float dtype."""
+        """Return ``acos`` elementwise; integers give the default float dtype."""
 
     def arccos_(self) -> Tensor:
-        """``acos`` elementwise; integers give the default float dtype."""
+        """Return ``acos`` elementwise; integers give the default float dtype."""
 
     def arccosh(self, *, out: Tensor | None = None) -> Tensor:
-        """``acosh`` elementwise; integers give the default float dtype."""
+        """Return ``acosh`` elementwise; integers give the default float dtype."""
 
     def arccosh_(self) -> Tensor:
-        """``acosh`` elementwise; integers give the default float dtype."""
+        """Return ``acosh`` elementwise; integers give the default float dtype."""
 
     def arcsin(self, *, out: Tensor | None = None) -> Tensor:
-        """``asin`` elementwise; integers give the default float dtype."""
+        """Return ``asin`` elementwise; integers give the default float dtype."""
 
     def arcsin_(self) -> Tensor:
-        """``asin`` elementwise; integers give the default float dtype."""
+        """Return ``asin`` elementwise; integers give the default float dtype."""
 
     def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
-        """``asinh`` elementwise; integers give the default float dtype."""
+        """Return ``asinh`` elementwise; integers give the default float dtype."""
 
     def arcsinh_(self) -> Tensor:
-        """``asinh`` elementwise; integers give the default float dtype."""
+        """Return ``asinh`` elementwise; integers give the default float dtype."""
 
     def arctan(self, *, out: Tensor | None = None) -> Tensor:
-        """``atan`` elementwise; integers give the default float dtype."""
+        """Return ``atan`` elementwise; integers give the default float dtype."""
 
     def arctan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``atan2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
     def arctan2_(self, other: Tensor) -> Tensor:
-        """``atan2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
     def arctan_(self) -> Tensor:
-        """``atan`` elementwise; integers give the default float dtype."""
+        """Return ``atan`` elementwise; integers give the default float dtype."""
 
     def arctanh(self, *, out: Tensor | None = None) -> Tensor:
-        """``atanh`` elementwise; integers give the default float dtype."""
+        """Return ``atanh`` elementwise; integers give the default float dtype."""
 
     def arctanh_(self) -> Tensor:
-        """``atanh`` elementwise; integers give the default float dtype."""
+        """Return ``atanh`` elementwise; integers give the default float dtype."""
 
     def argmax(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """Where the maximum is (first of ties; of the flattened tensor without ``dim``), int64."""
+        """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
+int64."""
 
     def argmin(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """Where the minimum is (first of ties; of the flattened tensor without ``dim``), int64."""
+        """Return the index of the minimum (first of ties; of the flattened tensor without ``dim``),
+int64."""
 
     def argsort(self, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        """``argsort(input, dim=-1, descending=False, *, stable=False)``: the indices that sort."""
+        """Return the indices that sort, as ``argsort(input, dim=-1, descending=False, *,
+stable=False)``."""
 
     def argwhere(self) -> Tensor:
-        """``nonzero(input)``."""
+        """Return the indices of the nonzero elements, as ``nonzero(input)``."""
 
     def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-        """A view of the storage's memory with any size, stride and offset."""
+        """Return a view of the storage's memory with any size, stride and offset."""
 
     def as_strided_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``as_strided`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``as_strided`` in place: this tensor's geometry changes, its memory does not."""
 
     def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-        """A copy of ``input`` with ``src`` written where ``as_strided`` of these arguments looks."""
+        """Return a copy of ``input`` with ``src`` written where ``as_strided`` of these arguments
+looks."""
 
     def as_subclass(self, cls: _type) -> Any:
-        """The same tensor (memory and history) as an instance of a subclass."""
+        """Return the same tensor (memory and history) as an instance of a subclass."""
 
     def asin(self, *, out: Tensor | None = None) -> Tensor:
-        """``asin`` elementwise; integers give the default float dtype."""
+        """Return ``asin`` elementwise; integers give the default float dtype."""
 
     def asin_(self) -> Tensor:
-        """``asin`` elementwise; integers give the default float dtype."""
+        """Return ``asin`` elementwise; integers give the default float dtype."""
 
     def asinh(self, *, out: Tensor | None = None) -> Tensor:
-        """``asinh`` elementwise; integers give the default float dtype."""
+        """Return ``asinh`` elementwise; integers give the default float dtype."""
 
     def asinh_(self) -> Tensor:
-        """``asinh`` elementwise; integers give the default float dtype."""
+        """Return ``asinh`` elementwise; integers give the default float dtype."""
 
     def atan(self, *, out: Tensor | None = None) -> Tensor:
-        """``atan`` elementwise; integers give the default float dtype."""
+        """Return ``atan`` elementwise; integers give the default float dtype."""
 
     def atan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``atan2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
     def atan2_(self, other: Tensor) -> Tensor:
-        """``atan2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``atan2(input, other)`` elementwise, broadcast and promoted."""
 
     def atan_(self) -> Tensor:
-        """``atan`` elementwise; integers give the default float dtype."""
+        """Return ``atan`` elementwise; integers give the default float dtype."""
 
     def atanh(self, *, out: Tensor | None = None) -> Tensor:
-        """``atanh`` elementwise; integers give the default float dtype."""
+        """Return ``atanh`` elementwise; integers give the default float dtype."""
 
     def atanh_(self) -> Tensor:
-        """``atanh`` elementwise; integers give the default float dtype."""
+        """Return ``atanh`` elementwise; integers give the default float dtype."""
 
     def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
         """Accumulate this tensor's gradient into the leaves; see ``autograd.backward``."""
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (batch1 @ batch2)``."""
+        """Return ``beta * input + alpha * (batch1 @ batch2)``."""
 
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (batch1 @ batch2)``."""
+        """Return ``beta * input + alpha * (batch1 @ batch2)``."""
 
     def bernoulli(self, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-        """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
+        """Draw zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Fill with ones of probability ``p`` (a number, or a tensor of probabilities) and zeros."""
 
     def bfloat16(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.bfloat16)``."""
+        """Convert as ``to(torch.bfloat16)``."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
-        """How often each value of a vector of non-negative integers occurs (or its summed weights)."""
+        """Return how often each value of a vector of non-negative integers occurs (or its summed
+weights)."""
 
     def bitwise_and(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_and`` of integers or bools."""
+        """Return ``bitwise_and`` of integers or bools."""
 
     def bitwise_and_(self, other: Any) -> Tensor:
-        """``bitwise_and`` in place."""
+        """Apply ``bitwise_and`` in place."""
 
     def bitwise_left_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_left_shift`` of integers or bools."""
+        """Return ``bitwise_left_shift`` of integers or bools."""
 
     def bitwise_left_shift_(self, other: Any) -> Tensor:
-        """``bitwise_left_shift`` in place."""
+        """Apply ``bitwise_left_shift`` in place."""
 
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Bits inverted; logical not for bools."""
+        """Invert the bits; logical not for bools."""
 
     def bitwise_not_(self) -> Tensor:
-        """Bits inverted; logical not for bools."""
+        """Invert the bits; logical not for bools."""
 
     def bitwise_or(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_or`` of integers or bools."""
+        """Return ``bitwise_or`` of integers or bools."""
 
     def bitwise_or_(self, other: Any) -> Tensor:
-        """``bitwise_or`` in place."""
+        """Apply ``bitwise_or`` in place."""
 
     def bitwise_right_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_right_shift`` of integers or bools."""
+        """Return ``bitwise_right_shift`` of integers or bools."""
 
     def bitwise_right_shift_(self, other: Any) -> Tensor:
-        """``bitwise_right_shift`` in place."""
+        """Apply ``bitwise_right_shift`` in place."""
 
     def bitwise_xor(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``bitwise_xor`` of integers or bools."""
+        """Return ``bitwise_xor`` of integers or bools."""
 
     def bitwise_xor_(self, other: Any) -> Tensor:
-        """``bitwise_xor`` in place."""
+        """Apply ``bitwise_xor`` in place."""
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The product of two batches of matrices."""
+        """Return the product of two batches of matrices."""
 
     def bool(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.bool)``."""
+        """Convert as ``to(torch.bool)``."""
 
     def broadcast_to(self, size: Any) -> Tensor:
-        """``expand(size)``."""
+        """Expand to ``size``."""
 
     def byte(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.uint8)``."""
+        """Convert as ``to(torch.uint8)``."""
 
     def cauchy_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: cauchy of median, sigma."""
@@ -414,61 +421,61 @@ class TensorMethods:
         """RuntimeError: this tensor is of another layout than has ``ccol_indices``."""
 
     def cdouble(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.complex128)``."""
+        """Convert as ``to(torch.complex128)``."""
 
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
-        """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``ceil`` elementwise; integers stay as they are; the gradient is zero."""
 
     def ceil_(self) -> Tensor:
-        """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``ceil`` elementwise; integers stay as they are; the gradient is zero."""
 
     def cfloat(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.complex64)``."""
+        """Convert as ``to(torch.complex64)``."""
 
     def chalf(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: XLA has no 32-bit complex numbers. Use instead: torchlike.complex64."""
 
     def char(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.int8)``."""
+        """Convert as ``to(torch.int8)``."""
 
     def cholesky(self, upper: Any = False, *, out: Any = None) -> Tensor:
-        """``linalg.cholesky``."""
+        """Compute ``linalg.cholesky``."""
 
     def cholesky_inverse(self, upper: Any = False, *, out: Any = None) -> Tensor:
-        """The inverse of a matrix from its Cholesky factor."""
+        """Return the inverse of a matrix from its Cholesky factor."""
 
     def cholesky_solve(self, input2: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-        """X with ``(L @ L.mH) @ X = input`` from the Cholesky factor L = ``input2``."""
+        """Return X with ``(L @ L.mH) @ X = input`` from the Cholesky factor L = ``input2``."""
 
     def chunk(self, chunks: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
-        """At most ``chunks`` consecutive views of (nearly) equal size."""
+        """Return at most ``chunks`` consecutive views of (nearly) equal size."""
 
     def clamp(self, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-        """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+        """Limit values to ``[min, max]`` (numbers or tensors; either may be None)."""
 
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+        """Limit values to ``[min, max]`` (numbers or tensors; either may be None)."""
 
     def clamp_max(self, max: Any, *, out: Tensor | None = None) -> Tensor:
-        """``clamp(input, max=max)``."""
+        """Limit values from above: ``clamp(input, max=max)``."""
 
     def clamp_max_(self, max: Any) -> Tensor:
-        """``clamp(input, max=max)``."""
+        """Limit values from above: ``clamp(input, max=max)``."""
 
     def clamp_min(self, min: Any, *, out: Tensor | None = None) -> Tensor:
-        """``clamp(input, min=min)``."""
+        """Limit values from below: ``clamp(input, min=min)``."""
 
     def clamp_min_(self, min: Any) -> Tensor:
-        """``clamp(input, min=min)``."""
+        """Limit values from below: ``clamp(input, min=min)``."""
 
     def clip(self, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-        """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+        """Limit values to ``[min, max]`` (numbers or tensors; either may be None)."""
 
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+        """Limit values to ``[min, max]`` (numbers or tensors; either may be None)."""
 
     def clone(self, *, memory_format: Any = ...) -> Tensor:
-        """A copy with the same values and (by default) the same memory order."""
+        """Return a copy with the same values and (by default) the same memory order."""
 
     def coalesce(self) -> Any:
         """RuntimeError: this tensor is of another layout than has ``coalesce``."""
@@ -477,88 +484,89 @@ class TensorMethods:
         """RuntimeError: this tensor is of another layout than has ``col_indices``."""
 
     def combinations(self, r: _int = 2, with_replacement: Any = False) -> Tensor:
-        """All selections of ``r`` elements of a vector, as rows."""
+        """Return all selections of ``r`` elements of a vector, as rows."""
 
     def conj(self) -> Tensor:
-        """The conjugate: a view of a complex tensor, a real tensor itself."""
+        """Return the conjugate: a view of a complex tensor, a real tensor itself."""
 
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
-        """The conjugate, computed rather than viewed."""
+        """Return the conjugate, computed rather than viewed."""
 
     def conj_physical_(self) -> Tensor:
-        """The conjugate, computed rather than viewed."""
+        """Return the conjugate, computed rather than viewed."""
 
     def const_data_ptr(self) -> _int:
-        """``data_ptr()``: arrays are never written where they lie."""
+        """Return ``data_ptr()``: arrays are never written where they lie."""
 
     def contiguous(self, memory_format: Any = ...) -> Tensor:
-        """The tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
+        """Return the tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
 
     def copy_(self, source: Any, non_blocking: Any = False, *, expanded: Any = False) -> Tensor:
         """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it."""
 
     def copysign(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``copysign(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``copysign(input, other)`` elementwise, broadcast and promoted."""
 
     def copysign_(self, other: Tensor | Number) -> Tensor:
-        """``copysign(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``copysign(input, other)`` elementwise, broadcast and promoted."""
 
     def corrcoef(self, *, out: Tensor | None = None) -> Tensor:
-        """Pearson's correlation of variables in rows, observations in columns."""
+        """Return Pearson's correlation of variables in rows, observations in columns."""
 
     def cos(self, *, out: Tensor | None = None) -> Tensor:
-        """``cos`` elementwise; integers give the default float dtype."""
+        """Return ``cos`` elementwise; integers give the default float dtype."""
 
     def cos_(self) -> Tensor:
-        """``cos`` elementwise; integers give the default float dtype."""
+        """Return ``cos`` elementwise; integers give the default float dtype."""
 
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
-        """``cosh`` elementwise; integers give the default float dtype."""
+        """Return ``cosh`` elementwise; integers give the default float dtype."""
 
     def cosh_(self) -> Tensor:
-        """``cosh`` elementwise; integers give the default float dtype."""
+        """Return ``cosh`` elementwise; integers give the default float dtype."""
 
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
-        """How many elements are nonzero, as int64."""
+        """Return how many elements are nonzero, as int64."""
 
     def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-        """The covariance matrix of variables in rows, observations in columns."""
+        """Return the covariance matrix of variables in rows, observations in columns."""
 
     def cpu(self, memory_format: Any = None) -> Tensor:
-        """``to("cpu")``."""
+        """Return the tensor on the CPU, as ``to("cpu")`` does."""
 
     def cross(self, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
-        """The cross product along ``dim`` (the first of size 3 by default)."""
+        """Return the cross product along ``dim`` (the first of size 3 by default)."""
 
     def crow_indices(self) -> Any:
         """RuntimeError: this tensor is of another layout than has ``crow_indices``."""
 
     def cuda(self, device: Any = None, non_blocking: Any = False) -> Tensor:
-        """``to("cuda")``. RuntimeError naming JAX's backends when there is no GPU."""
+        """Return the tensor on the GPU, as ``to("cuda")`` does. RuntimeError naming JAX's backends when
+there is no GPU."""
 
     def cummax(self, dim: _int, *, out: Sequence[Tensor] | None = None) -> Any:
-        """The running maximum and where it is (last of ties)."""
+        """Return the running maximum and its index (last of ties)."""
 
     def cummin(self, dim: _int, *, out: Sequence[Tensor] | None = None) -> Any:
-        """The running minimum and where it is (last of ties)."""
+        """Return the running minimum and its index (last of ties)."""
 
     def cumprod(self, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The running product along ``dim``."""
+        """Return the running product along ``dim``."""
 
     def cumprod_(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
-        """The running product along ``dim``."""
+        """Return the running product along ``dim``."""
 
     def cumsum(self, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The running sum along ``dim``."""
+        """Return the running sum along ``dim``."""
 
     def cumsum_(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
-        """The running sum along ``dim``."""
+        """Return the running sum along ``dim``."""
 
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
-        """``deg2rad`` elementwise; integers give the default float dtype."""
+        """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
     def deg2rad_(self) -> Tensor:
-        """``deg2rad`` elementwise; integers give the default float dtype."""
+        """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
     def dense_dim(self) -> _int:
         """How many dimensions it has."""
@@ -567,493 +575,499 @@ class TensorMethods:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
     def det(self, *, out: Tensor | None = None) -> Tensor:
-        """The determinant of square matrices."""
+        """Return the determinant of square matrices."""
 
     def detach(self) -> Tensor:
-        """The same memory without autograd history."""
+        """Return a tensor on the same memory without autograd history."""
 
     def detach_(self) -> Tensor:
         """Drop the autograd history of this tensor. RuntimeError for views."""
 
     def diag(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
-        """A vector as the diagonal of a matrix; of a matrix, a copy of its diagonal."""
+        """Return the matrix with a vector as its diagonal; of a matrix, a copy of its diagonal."""
 
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-        """The last dimension as the ``offset`` diagonal of two new dimensions."""
+        """Place the last dimension on the ``offset`` diagonal of two new dimensions."""
 
     def diagflat(self, offset: _int = 0) -> Tensor:
-        """The flattened tensor as the diagonal of a matrix."""
+        """Return the matrix with the flattened tensor as its diagonal."""
 
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-        """The diagonal of two dimensions as a new last one."""
+        """Return a view of the diagonal of two dimensions as a new last one."""
 
     def diagonal_scatter(self, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        """A copy of ``input`` in which its diagonal is ``src``."""
+        """Return a copy of ``input`` in which its diagonal is ``src``."""
 
     def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
-        """The ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append`` joined
-on first."""
+        """Return the ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append``
+joined on first."""
 
     def digamma(self, *, out: Tensor | None = None) -> Tensor:
-        """``digamma`` elementwise; integers give the default float dtype."""
+        """Return ``digamma`` elementwise; integers give the default float dtype."""
 
     def digamma_(self) -> Tensor:
-        """``digamma`` elementwise; integers give the default float dtype."""
+        """Return ``digamma`` elementwise; integers give the default float dtype."""
 
     def dim_order(self, *, ambiguity_check: Any = False) -> _tuple[_int, ...]:
-        """Dimensions from the one that changes slowest in memory to the fastest."""
+        """Return the dimensions from the one that changes slowest in memory to the fastest."""
 
     def dist(self, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
-        """The p-norm of ``input - other``."""
+        """Return the p-norm of ``input - other``."""
 
     def div(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+        """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
     def div_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
-        """``div`` in place."""
+        """Apply ``div`` in place."""
 
     def divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+        """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
     def divide_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
-        """``div`` in place."""
+        """Apply ``div`` in place."""
 
     def dot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The product of two vectors, summed."""
+        """Return the inner product of two vectors."""
 
     def double(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.float64)``."""
+        """Convert as ``to(torch.float64)``."""
 
     def dsplit(self, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-        """``tensor_split`` along a fixed dimension, into equal sections."""
+        """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
     def eig(self, *args: Any, **kwargs: Any) -> Any:
-        """Removed from PyTorch; RuntimeError naming ``linalg.eig``."""
+        """Raise RuntimeError naming ``linalg.eig``: removed from PyTorch."""
 
     def eq(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``eq`` elementwise; a bool tensor."""
+        """Return ``eq`` elementwise; a bool tensor."""
 
     def eq_(self, other: Tensor | Number) -> Tensor:
-        """``eq`` elementwise; a bool tensor."""
+        """Return ``eq`` elementwise; a bool tensor."""
 
     def equal(self, other: Tensor) -> _bool:
-        """Whether two tensors have the same size and elements, as a Python bool."""
+        """Return whether two tensors have the same size and elements, as a Python bool."""
 
     def erf(self, *, out: Tensor | None = None) -> Tensor:
-        """``erf`` elementwise; integers give the default float dtype."""
+        """Return ``erf`` elementwise; integers give the default float dtype."""
 
     def erf_(self) -> Tensor:
-        """``erf`` elementwise; integers give the default float dtype."""
+        """Return ``erf`` elementwise; integers give the default float dtype."""
 
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
-        """``erfc`` elementwise; integers give the default float dtype."""
+        """Return ``erfc`` elementwise; integers give the default float dtype."""
 
     def erfc_(self) -> Tensor:
-        """``erfc`` elementwise; integers give the default float dtype."""
+        """Return ``erfc`` elementwise; integers give the default float dtype."""
 
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:
-        """``erfinv`` elementwise; integers give the default float dtype."""
+        """Return ``erfinv`` elementwise; integers give the default float dtype."""
 
     def erfinv_(self) -> Tensor:
-        """``erfinv`` elementwise; integers give the default float dtype."""
+        """Return ``erfinv`` elementwise; integers give the default float dtype."""
 
     def exp(self, *, out: Tensor | None = None) -> Tensor:
-        """``exp`` elementwise; integers give the default float dtype."""
+        """Return ``exp`` elementwise; integers give the default float dtype."""
 
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
-        """``exp2`` elementwise; integers give the default float dtype."""
+        """Return ``exp2`` elementwise; integers give the default float dtype."""
 
     def exp2_(self) -> Tensor:
-        """``exp2`` elementwise; integers give the default float dtype."""
+        """Return ``exp2`` elementwise; integers give the default float dtype."""
 
     def exp_(self) -> Tensor:
-        """``exp`` elementwise; integers give the default float dtype."""
+        """Return ``exp`` elementwise; integers give the default float dtype."""
 
     def expand(self, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
-        """Dimensions of size 1 repeated without copying; -1 keeps a size."""
+        """Return a view with dimensions of size 1 repeated without copying; -1 keeps a size."""
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """``expand(other.size())``."""
+        """Expand to ``other.size()``."""
 
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
-        """``expm1`` elementwise; integers give the default float dtype."""
+        """Return ``expm1`` elementwise; integers give the default float dtype."""
 
     def expm1_(self) -> Tensor:
-        """``expm1`` elementwise; integers give the default float dtype."""
+        """Return ``expm1`` elementwise; integers give the default float dtype."""
 
     def exponential_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: exponential of lambd."""
 
     def fill(self, value: Any, *, out: Tensor | None = None) -> Tensor:
-        """``input`` with every element replaced by a number or 0-dim tensor."""
+        """Return ``input`` with every element replaced by a number or 0-dim tensor."""
 
     def fill_(self, value: Any) -> Tensor:
-        """``input`` with every element replaced by a number or 0-dim tensor."""
+        """Return ``input`` with every element replaced by a number or 0-dim tensor."""
 
     def fill_diagonal_(self, fill_value: Any, wrap: Any = False) -> Tensor:
-        """The main diagonal of a matrix becomes ``fill_value``."""
+        """Set the main diagonal of a matrix to ``fill_value``."""
 
     def fix(self, *, out: Tensor | None = None) -> Tensor:
-        """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
     def fix_(self) -> Tensor:
-        """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-        """Dimensions ``start_dim..end_dim`` joined into one (a view where possible)."""
+        """Join the dimensions ``start_dim..end_dim`` into one (a view where possible)."""
 
     def flip(self, *dims: Any, **kwargs: Any) -> Tensor:
-        """A copy with the order reversed along ``dims``."""
+        """Return a copy with the order reversed along ``dims``."""
 
     def fliplr(self) -> Tensor:
-        """A copy with columns in reversed order."""
+        """Return a copy with columns in reversed order."""
 
     def flipud(self) -> Tensor:
-        """A copy with rows in reversed order."""
+        """Return a copy with rows in reversed order."""
 
     def float(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.float32)``."""
+        """Convert as ``to(torch.float32)``."""
 
     def float_power(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``pow`` in double precision."""
+        """Return ``input ** exponent`` in double precision."""
 
     def float_power_(self, exponent: Any) -> Tensor:
-        """``float_power`` in place. RuntimeError unless ``input`` is already of double precision."""
+        """Raise ``input`` to a power in place, as ``float_power``. RuntimeError unless ``input`` is
+already of double precision."""
 
     def floor(self, *, out: Tensor | None = None) -> Tensor:
-        """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
     def floor_(self) -> Tensor:
-        """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
     def floor_divide(self, other: Any, *, out: Any = None) -> Tensor:
-        """The quotient rounded toward negative infinity."""
+        """Return the quotient rounded toward negative infinity."""
 
     def floor_divide_(self, other: Any) -> Tensor:
-        """``floor_divide`` in place."""
+        """Apply ``floor_divide`` in place."""
 
     def fmax(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``fmax(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``fmax(input, other)`` elementwise, broadcast and promoted."""
 
     def fmin(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``fmin(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``fmin(input, other)`` elementwise, broadcast and promoted."""
 
     def fmod(self, other: Any, *, out: Any = None) -> Tensor:
-        """The C remainder: the sign of the dividend."""
+        """Return the C remainder: the sign of the dividend."""
 
     def fmod_(self, other: Any) -> Tensor:
-        """``fmod`` in place."""
+        """Apply ``fmod`` in place."""
 
     def frac(self, *, out: Tensor | None = None) -> Tensor:
-        """``input - trunc(input)``."""
+        """Return ``input - trunc(input)``."""
 
     def frac_(self) -> Tensor:
-        """``input - trunc(input)``."""
+        """Return ``input - trunc(input)``."""
 
     def frexp(self, *, out: Any = None) -> Any:
-        """``input = mantissa * 2 ** exponent``, the mantissa's size in [0.5, 1): a named pair."""
+        """Split ``input`` into ``mantissa * 2 ** exponent``, the mantissa's size in [0.5, 1): a named
+pair."""
 
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
-        """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0: values along a dimension."""
+        """Gather values along a dimension: ``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
 
     def gcd(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``gcd(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``gcd(input, other)`` elementwise, broadcast and promoted."""
 
     def gcd_(self, other: Tensor) -> Tensor:
-        """``gcd(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``gcd(input, other)`` elementwise, broadcast and promoted."""
 
     def ge(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``ge`` elementwise; a bool tensor."""
+        """Return ``ge`` elementwise; a bool tensor."""
 
     def ge_(self, other: Tensor | Number) -> Tensor:
-        """``ge`` elementwise; a bool tensor."""
+        """Return ``ge`` elementwise; a bool tensor."""
 
     def geometric_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: geometric of p."""
 
     def geqrf(self, *, out: Any = None) -> Any:
-        """The compact QR factorization: reflectors below the diagonal, R on and above it, and tau."""
+        """Return the compact QR factorization: reflectors below the diagonal, R on and above it, and
+tau."""
 
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Every product of an element of one vector with one of the other."""
+        """Return every product of an element of one vector with one of the other."""
 
     @property
     def grad_dtype(self) -> Any: ...
 
     def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``gt`` elementwise; a bool tensor."""
+        """Return ``gt`` elementwise; a bool tensor."""
 
     def greater_(self, other: Tensor | Number) -> Tensor:
-        """``gt`` elementwise; a bool tensor."""
+        """Return ``gt`` elementwise; a bool tensor."""
 
     def greater_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``ge`` elementwise; a bool tensor."""
+        """Return ``ge`` elementwise; a bool tensor."""
 
     def greater_equal_(self, other: Tensor | Number) -> Tensor:
-        """``ge`` elementwise; a bool tensor."""
+        """Return ``ge`` elementwise; a bool tensor."""
 
     def gt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``gt`` elementwise; a bool tensor."""
+        """Return ``gt`` elementwise; a bool tensor."""
 
     def gt_(self, other: Tensor | Number) -> Tensor:
-        """``gt`` elementwise; a bool tensor."""
+        """Return ``gt`` elementwise; a bool tensor."""
 
     def half(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.float16)``."""
+        """Convert as ``to(torch.float16)``."""
 
     def hardshrink(self, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-        """``input`` where ``|input| > lambd``, else 0."""
+        """Return ``input`` where ``|input| > lambd``, else 0."""
 
     def hash_tensor(self, dim: Any = ..., *, keepdim: Any = False, mode: _int = 0, out: Any = None) -> Tensor:
-        """A uint64 hash: the exclusive or of all elements, floats by the bits of their float64 value."""
+        """Return a uint64 hash: the exclusive or of all elements, floats by the bits of their float64
+value."""
 
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
+        """Return 0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
     def heaviside_(self, values: Tensor) -> Tensor:
-        """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
+        """Return 0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
     def histc(self, bins: _int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
-        """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
-data when they are equal); the last includes its end, what is outside does not count."""
+        """Count how many elements fall into each of ``bins`` equal intervals from ``min`` to ``max``
+(of the data when they are equal); the last includes its end, what is outside does not count."""
 
     def histogram(self, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
-        """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
-and the edges: a named pair."""
+        """Return the counts (or summed weights, or a density) in ``bins`` equal intervals or between
+given edges, and the edges: a named pair."""
 
     def hsplit(self, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-        """``tensor_split`` along a fixed dimension, into equal sections."""
+        """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
     def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``hypot(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``hypot(input, other)`` elementwise, broadcast and promoted."""
 
     def hypot_(self, other: Tensor) -> Tensor:
-        """``hypot(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``hypot(input, other)`` elementwise, broadcast and promoted."""
 
     def i0(self, *, out: Tensor | None = None) -> Tensor:
-        """``i0`` elementwise; integers give the default float dtype."""
+        """Return ``i0`` elementwise; integers give the default float dtype."""
 
     def i0_(self) -> Tensor:
-        """``i0`` elementwise; integers give the default float dtype."""
+        """Return ``i0`` elementwise; integers give the default float dtype."""
 
     def igamma(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``igamma(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``igamma(input, other)`` elementwise, broadcast and promoted."""
 
     def igamma_(self, other: Tensor) -> Tensor:
-        """``igamma(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``igamma(input, other)`` elementwise, broadcast and promoted."""
 
     def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``igammac(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``igammac(input, other)`` elementwise, broadcast and promoted."""
 
     def igammac_(self, other: Tensor) -> Tensor:
-        """``igammac(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``igammac(input, other)`` elementwise, broadcast and promoted."""
 
     @property
     def imag(self) -> Any: ...
 
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
+        """Add ``alpha * source`` to the slices of a dimension at the positions in a vector."""
 
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
-        """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
+        """Add ``alpha * source`` to the slices of a dimension at the positions in a vector."""
 
     def index_copy(self, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``source`` written over the slices of a dimension at the positions in a vector."""
+        """Write ``source`` over the slices of a dimension at the positions in a vector."""
 
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-        """``source`` written over the slices of a dimension at the positions in a vector."""
+        """Write ``source`` over the slices of a dimension at the positions in a vector."""
 
     def index_fill(self, dim: _int, index: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-        """A number written over the slices of a dimension at the positions in a vector."""
+        """Write a number over the slices of a dimension at the positions in a vector."""
 
     def index_fill_(self, dim: _int, index: Tensor, value: Any) -> Tensor:
-        """A number written over the slices of a dimension at the positions in a vector."""
+        """Write a number over the slices of a dimension at the positions in a vector."""
 
     def index_put(self, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
-        """A copy of ``input`` with ``values`` written (or added) at index tensors."""
+        """Return a copy of ``input`` with ``values`` written (or added) at index tensors."""
 
     def index_put_(self, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
         """Write (or add) ``values`` at index tensors, in place."""
 
     def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
-        """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
+        """Combine slices of ``source`` into a dimension by "prod", "mean", "amax" or "amin"."""
 
     def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
-        """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
+        """Combine slices of ``source`` into a dimension by "prod", "mean", "amax" or "amin"."""
 
     def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The slices of a dimension at the positions in a vector. Out of range: IndexError for the
-first dimension, RuntimeError for others."""
+        """Return the slices of a dimension at the positions in a vector. Out of range: IndexError for
+the first dimension, RuntimeError for others."""
 
     def indices(self) -> Any:
         """RuntimeError: this tensor is of another layout than has ``indices``."""
 
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Products summed over the last dimensions."""
+        """Return the products summed over the last dimensions."""
 
     def int(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.int32)``."""
+        """Convert as ``to(torch.int32)``."""
 
     def int_repr(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
     def inverse(self, *, out: Any = None) -> Tensor:
-        """``linalg.inv``."""
+        """Compute ``linalg.inv``."""
 
     def ipu(self, device: Any = None, non_blocking: Any = False) -> Tensor:
-        """RuntimeError: there are no such devices."""
+        """Raise RuntimeError: there are no such devices."""
 
     def is_coalesced(self) -> _bool:
-        """RuntimeError: only sparse tensors can be coalesced."""
+        """Raise RuntimeError: only sparse tensors can be coalesced."""
 
     def is_conj(self) -> _bool:
-        """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
+        """Return whether a tensor is a conjugated view (conjugation not carried out in memory)."""
 
     def is_distributed(self) -> _bool:
-        """False: a tensor lives in one process."""
+        """Return False: a tensor lives in one process."""
 
     def is_neg(self) -> _bool:
-        """Whether a tensor is a negated view (``x.conj().imag``)."""
+        """Return whether a tensor is a negated view (``x.conj().imag``)."""
 
     def is_nonzero(self) -> _bool:
-        """Whether a tensor of one element is not zero. RuntimeError for any other size."""
+        """Return whether a tensor of one element is not zero. RuntimeError for any other size."""
 
     def is_pinned(self, device: Any = None) -> _bool:
-        """False: JAX manages transfers, there is no pinned memory."""
+        """Return False: JAX manages transfers, there is no pinned memory."""
 
     def is_same_size(self, other: Tensor) -> _bool:
-        """Whether two tensors have the same size."""
+        """Return whether two tensors have the same size."""
 
     def is_set_to(self, tensor: Tensor) -> _bool:
-        """Whether both lie at the same place of one memory, with one shape and one set of strides."""
+        """Return whether both tensors lie at the same place of one memory, with one shape and one set
+of strides."""
 
     def is_shared(self) -> _bool:
-        """Whether the memory is shared with other processes, or would be with those that the tensor is
-sent to. True on accelerators, as in PyTorch. NotImplementedError for a sparse tensor."""
+        """Return whether the memory is shared with other processes, or would be with those that the
+tensor is sent to. True on accelerators, as in PyTorch. NotImplementedError for a sparse
+tensor."""
 
     def isclose(self, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: Tensor | Number = False, *, out: Tensor | None = None) -> Tensor:
-        """Whether ``|input - other| <= atol + rtol * |other|``."""
+        """Return whether ``|input - other| <= atol + rtol * |other|``."""
 
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
-        """``isfinite`` elementwise; a bool tensor."""
+        """Return ``isfinite`` elementwise; a bool tensor."""
 
     def isinf(self, *, out: Tensor | None = None) -> Tensor:
-        """``isinf`` elementwise; a bool tensor."""
+        """Return ``isinf`` elementwise; a bool tensor."""
 
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
-        """``isnan`` elementwise; a bool tensor."""
+        """Return ``isnan`` elementwise; a bool tensor."""
 
     def isneginf(self, *, out: Tensor | None = None) -> Tensor:
-        """``isneginf`` elementwise; a bool tensor."""
+        """Return ``isneginf`` elementwise; a bool tensor."""
 
     def isposinf(self, *, out: Tensor | None = None) -> Tensor:
-        """``isposinf`` elementwise; a bool tensor."""
+        """Return ``isposinf`` elementwise; a bool tensor."""
 
     def isreal(self, *, out: Tensor | None = None) -> Tensor:
-        """``isreal`` elementwise; a bool tensor."""
+        """Return ``isreal`` elementwise; a bool tensor."""
 
     def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, normalized: Any = False, onesided: Any = None, length: _int | None = None, return_complex: Any = False) -> Tensor:
-        """The inverse of ``stft``: (…, frequency, frame) to (…, time)."""
+        """Return the inverse of ``stft``: (…, frequency, frame) to (…, time)."""
 
     def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The Kronecker product."""
+        """Return the Kronecker product."""
 
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> Any:
-        """The ``k``-th smallest value along a dimension (k counts from 1), and where it is."""
+        """Return the ``k``-th smallest value along a dimension (k counts from 1), and its index."""
 
     def lcm(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``lcm(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``lcm(input, other)`` elementwise, broadcast and promoted."""
 
     def lcm_(self, other: Tensor) -> Tensor:
-        """``lcm(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``lcm(input, other)`` elementwise, broadcast and promoted."""
 
     def ldexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
-give the default float dtype."""
+        """Return ``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``;
+integers give the default float dtype."""
 
     def ldexp_(self, other: Tensor) -> Tensor:
-        """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
-give the default float dtype."""
+        """Return ``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``;
+integers give the default float dtype."""
 
     def le(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``le`` elementwise; a bool tensor."""
+        """Return ``le`` elementwise; a bool tensor."""
 
     def le_(self, other: Tensor | Number) -> Tensor:
-        """``le`` elementwise; a bool tensor."""
+        """Return ``le`` elementwise; a bool tensor."""
 
     def lerp(self, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
+        """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
 
     def lerp_(self, end: Tensor, weight: Tensor | Number) -> Tensor:
-        """``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
+        """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
 
     def less(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``lt`` elementwise; a bool tensor."""
+        """Return ``lt`` elementwise; a bool tensor."""
 
     def less_(self, other: Tensor | Number) -> Tensor:
-        """``lt`` elementwise; a bool tensor."""
+        """Return ``lt`` elementwise; a bool tensor."""
 
     def less_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``le`` elementwise; a bool tensor."""
+        """Return ``le`` elementwise; a bool tensor."""
 
     def less_equal_(self, other: Tensor | Number) -> Tensor:
-        """``le`` elementwise; a bool tensor."""
+        """Return ``le`` elementwise; a bool tensor."""
 
     def lgamma(self, *, out: Tensor | None = None) -> Tensor:
-        """``lgamma`` elementwise; integers give the default float dtype."""
+        """Return ``lgamma`` elementwise; integers give the default float dtype."""
 
     def lgamma_(self) -> Tensor:
-        """``lgamma`` elementwise; integers give the default float dtype."""
+        """Return ``lgamma`` elementwise; integers give the default float dtype."""
 
     def log(self, *, out: Tensor | None = None) -> Tensor:
-        """``log`` elementwise; integers give the default float dtype."""
+        """Return ``log`` elementwise; integers give the default float dtype."""
 
     def log10(self, *, out: Tensor | None = None) -> Tensor:
-        """``log10`` elementwise; integers give the default float dtype."""
+        """Return ``log10`` elementwise; integers give the default float dtype."""
 
     def log10_(self) -> Tensor:
-        """``log10`` elementwise; integers give the default float dtype."""
+        """Return ``log10`` elementwise; integers give the default float dtype."""
 
     def log1p(self, *, out: Tensor | None = None) -> Tensor:
-        """``log1p`` elementwise; integers give the default float dtype."""
+        """Return ``log1p`` elementwise; integers give the default float dtype."""
 
     def log1p_(self) -> Tensor:
-        """``log1p`` elementwise; integers give the default float dtype."""
+        """Return ``log1p`` elementwise; integers give the default float dtype."""
 
     def log2(self, *, out: Tensor | None = None) -> Tensor:
-        """``log2`` elementwise; integers give the default float dtype."""
+        """Return ``log2`` elementwise; integers give the default float dtype."""
 
     def log2_(self) -> Tensor:
-        """``log2`` elementwise; integers give the default float dtype."""
+        """Return ``log2`` elementwise; integers give the default float dtype."""
 
     def log_(self) -> Tensor:
-        """``log`` elementwise; integers give the default float dtype."""
+        """Return ``log`` elementwise; integers give the default float dtype."""
 
     def log_normal_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: log_normal of mean, std."""
 
     def log_softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-        """``log(softmax(input, dim))``, without overflow."""
+        """Return ``log(softmax(input, dim))``, without overflow."""
 
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logaddexp(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``logaddexp(input, other)`` elementwise, broadcast and promoted."""
 
     def logaddexp2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
 
     def logcumsumexp(self, dim: _int, *, out: Tensor | None = None) -> Tensor:
-        """The running log-sum-exp along ``dim``."""
+        """Return the running log-sum-exp along ``dim``."""
 
     def logdet(self, *, out: Tensor | None = None) -> Tensor:
-        """The logarithm of the determinant; NaN where it is negative."""
+        """Return the logarithm of the determinant; NaN where it is negative."""
 
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logical_and`` elementwise; a bool tensor."""
+        """Return ``logical_and`` elementwise; a bool tensor."""
 
     def logical_and_(self, other: Tensor) -> Tensor:
-        """``logical_and`` elementwise; a bool tensor."""
+        """Return ``logical_and`` elementwise; a bool tensor."""
 
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
         """True where ``input`` is zero."""
@@ -1062,43 +1076,43 @@ give the default float dtype."""
         """True where ``input`` is zero."""
 
     def logical_or(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logical_or`` elementwise; a bool tensor."""
+        """Return ``logical_or`` elementwise; a bool tensor."""
 
     def logical_or_(self, other: Tensor) -> Tensor:
-        """``logical_or`` elementwise; a bool tensor."""
+        """Return ``logical_or`` elementwise; a bool tensor."""
 
     def logical_xor(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``logical_xor`` elementwise; a bool tensor."""
+        """Return ``logical_xor`` elementwise; a bool tensor."""
 
     def logical_xor_(self, other: Tensor) -> Tensor:
-        """``logical_xor`` elementwise; a bool tensor."""
+        """Return ``logical_xor`` elementwise; a bool tensor."""
 
     def logit(self, eps: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-        """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
+        """Return ``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
 
     def logit_(self, eps: Tensor | Number | None = None) -> Tensor:
-        """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
+        """Return ``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
 
     def logsumexp(self, dim: _int | Sequence[_int] | None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+        """Return ``log(sum(exp(input)))`` over ``dim``, without overflow."""
 
     def long(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.int64)``."""
+        """Convert as ``to(torch.int64)``."""
 
     def lstsq(self, *args: Any, **kwargs: Any) -> Any:
-        """Removed from PyTorch; RuntimeError naming ``linalg.lstsq``."""
+        """Raise RuntimeError naming ``linalg.lstsq``: removed from PyTorch."""
 
     def lt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``lt`` elementwise; a bool tensor."""
+        """Return ``lt`` elementwise; a bool tensor."""
 
     def lt_(self, other: Tensor | Number) -> Tensor:
-        """``lt`` elementwise; a bool tensor."""
+        """Return ``lt`` elementwise; a bool tensor."""
 
     def lu(self, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
-        """The compact LU factorization and pivots (and info codes): a tuple."""
+        """Return the compact LU factorization and pivots (and info codes): a tuple."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-        """``linalg.lu_solve``."""
+        """Compute ``linalg.lu_solve``."""
 
     @property
     def mH(self) -> Any: ...
@@ -1107,245 +1121,254 @@ give the default float dtype."""
     def mT(self) -> Any: ...
 
     def map2_(self, x: Tensor, y: Tensor, callable: Any) -> Tensor:
-        """Each element replaced by ``callable(element, element of x, element of y)``."""
+        """Replace each element by ``callable(element, element of x, element of y)``."""
 
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
-        """Each element replaced by ``callable(element, element of tensor)``."""
+        """Replace each element by ``callable(element, element of tensor)``."""
 
     def masked_fill(self, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-        """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+        """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
 
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
-        """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+        """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
 
     def masked_scatter(self, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
+        """Return ``input`` with the elements of ``source``, in order, where ``mask`` is True."""
 
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
+        """Return ``input`` with the elements of ``source``, in order, where ``mask`` is True."""
 
     def masked_select(self, mask: Tensor, *, out: Any = None) -> Tensor:
-        """The elements where ``mask`` (bool, broadcast) is True, as a vector."""
+        """Return the elements where ``mask`` (bool, broadcast) is True, as a vector."""
 
     def matmul(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The matrix product; batches broadcast, vectors are promoted to matrices and back."""
+        """Return the matrix product; batches broadcast, vectors are promoted to matrices and back."""
 
     def matrix_exp(self, *, out: Tensor | None = None) -> Tensor:
-        """The matrix exponential of square matrices; in float32 for 16-bit ones."""
+        """Return the matrix exponential of square matrices; in float32 for 16-bit ones."""
 
     def matrix_power(self, n: _int, *, out: Any = None) -> Tensor:
-        """The ``n``-th power of square matrices; a negative n inverts."""
+        """Return the ``n``-th power of square matrices; a negative n inverts."""
 
     def max(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """The maximum of all elements; with ``dim``, values and indices there;
-with another tensor, elementwise."""
+        """Return the maximum of all elements; with ``dim``, values and indices
+there; with another tensor, elementwise."""
 
     def maximum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``maximum(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``maximum(input, other)`` elementwise, broadcast and promoted."""
 
     def mean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
+        """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
 
     def median(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """The median (the lower of two) of all elements; with ``dim``, values and indices along it."""
+        """Return the median (the lower of two) of all elements; with ``dim``, values and indices along it."""
 
     def min(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """The minimum of all elements; with ``dim``, values and indices there;
-with another tensor, elementwise."""
+        """Return the minimum of all elements; with ``dim``, values and indices
+there; with another tensor, elementwise."""
 
     def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``minimum(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``minimum(input, other)`` elementwise, broadcast and promoted."""
 
     def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The product of two matrices."""
+        """Return the product of two matrices."""
 
     def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> Any:
-        """The most frequent value along a dimension (the smallest of several), and where it last is."""
+        """Return the most frequent value along a dimension (the smallest of several), and the index
+where it last is."""
 
     def module_load(self, other: Tensor, assign: Any = False) -> Tensor:
-        """What a module's tensor is exchanged for when ``other`` is loaded into it, where
-``torch.__future__.set_swap_module_params_on_conversion(True)`` holds; subclasses may have one."""
+        """Return the tensor that takes the place of a module's when ``other`` is loaded into it, where
+``torch.__future__.set_swap_module_params_on_conversion(True)`` holds; subclasses may override
+it."""
 
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
-        """Dimensions moved to new places, the others keeping their order."""
+        """Return a view with dimensions moved to new places, the others keeping their order."""
 
     def movedim(self, source: Any, destination: Any) -> Tensor:
-        """Dimensions moved to new places, the others keeping their order."""
+        """Return a view with dimensions moved to new places, the others keeping their order."""
 
     def msort(self, *, out: Any = None) -> Tensor:
-        """Values in order along the first dimension."""
+        """Return the values in order along the first dimension."""
 
     def mtia(self, device: Any = None, non_blocking: Any = False) -> Tensor:
-        """AssertionError: there are no such devices."""
+        """Raise AssertionError: there are no such devices."""
 
     def mul(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``input * other``, broadcast and promoted."""
+        """Return ``input * other``, broadcast and promoted."""
 
     def mul_(self, other: Tensor | Number) -> Tensor:
-        """``input * other``, broadcast and promoted."""
+        """Return ``input * other``, broadcast and promoted."""
 
     def multinomial(self, num_samples: _int, replacement: Any = False, *, generator: Any = None, out: Any = None) -> Tensor:
-        """Indices drawn by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or
-(rows, num_samples), int64."""
+        """Draw indices by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or (rows,
+num_samples), int64."""
 
     def multiply(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``input * other``, broadcast and promoted."""
+        """Return ``input * other``, broadcast and promoted."""
 
     def multiply_(self, other: Tensor | Number) -> Tensor:
-        """``input * other``, broadcast and promoted."""
+        """Return ``input * other``, broadcast and promoted."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The product of a matrix and a vector."""
+        """Return the product of a matrix and a vector."""
 
     def mvlgamma(self, p: _int, *, out: Tensor | None = None) -> Tensor:
-        """The logarithm of the multivariate gamma function of dimension ``p``."""
+        """Return the logarithm of the multivariate gamma function of dimension ``p``."""
 
     def mvlgamma_(self, p: _int) -> Tensor:
-        """The logarithm of the multivariate gamma function of dimension ``p``."""
+        """Return the logarithm of the multivariate gamma function of dimension ``p``."""
 
     @property
     def name(self) -> Any: ...
 
     def nan_to_num(self, nan: Tensor | Number | None = None, posinf: Tensor | Number | None = None, neginf: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-        """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
+        """Replace NaN and infinities (by 0 and the dtype's limits unless given)."""
 
     def nan_to_num_(self, nan: Tensor | Number | None = None, posinf: Tensor | Number | None = None, neginf: Tensor | Number | None = None) -> Tensor:
-        """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
+        """Replace NaN and infinities (by 0 and the dtype's limits unless given)."""
 
     def nanmean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The mean of what is not NaN. RuntimeError for integers unless a float ``dtype`` is given."""
+        """Return the mean of the elements that are not NaN. RuntimeError for integers unless a float
+``dtype`` is given."""
 
     def nanmedian(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """The nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
+        """Return the nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
 
     def nanquantile(self, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
-        """The ``q``-th nanquantiles (a number, or a vector: the result's first
-dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+        """Return the ``q``-th nanquantiles (a number, or a vector: the result's
+first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
 
     def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The sum with NaN as zero."""
+        """Return the sum over ``dim`` with NaN taken as zero."""
 
     def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
-        """``length`` indices of a dimension from ``start`` on."""
+        """Return a view of ``length`` indices of a dimension from ``start`` on."""
 
     def narrow_copy(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """``narrow`` as a tensor of its own (contiguous), not a view."""
+        """Apply ``narrow`` to make a tensor of its own (contiguous), not a view."""
 
     def ndimension(self) -> _int:
         """The number of dimensions."""
 
     def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``ne`` elementwise; a bool tensor."""
+        """Return ``ne`` elementwise; a bool tensor."""
 
     def ne_(self, other: Tensor | Number) -> Tensor:
-        """``ne`` elementwise; a bool tensor."""
+        """Return ``ne`` elementwise; a bool tensor."""
 
     def neg(self, *, out: Tensor | None = None) -> Tensor:
-        """``-input``. RuntimeError for bool tensors."""
+        """Return ``-input``. RuntimeError for bool tensors."""
 
     def neg_(self) -> Tensor:
-        """``-input``. RuntimeError for bool tensors."""
+        """Return ``-input``. RuntimeError for bool tensors."""
 
     def negative(self, *, out: Tensor | None = None) -> Tensor:
-        """``-input``. RuntimeError for bool tensors."""
+        """Return ``-input``. RuntimeError for bool tensors."""
 
     def negative_(self) -> Tensor:
-        """``-input``. RuntimeError for bool tensors."""
+        """Return ``-input``. RuntimeError for bool tensors."""
 
     def nelement(self) -> _int:
         """The number of elements."""
 
     def new(self, *args: Any, device: Any = None) -> Tensor:
-        """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype, ``new(tensor)``
-or ``new(storage)`` another tensor on that one's memory; use new_empty, new_tensor."""
+        """Return a tensor of this tensor's dtype: ``new(2, 3)`` (a size) or ``new([1, 2])`` (data), and
+with ``new(tensor)`` or ``new(storage)`` another tensor on that one's memory; use new_empty,
+new_tensor."""
 
     def new_empty(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-        """``empty`` with this tensor's dtype and device."""
+        """Return ``empty`` with this tensor's dtype and device."""
 
     def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Tensor:
-        """``empty_strided`` with this tensor's dtype and device."""
+        """Return a tensor as ``empty_strided`` makes it, with this tensor's dtype and device."""
 
     def new_full(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-        """``full`` with this tensor's dtype and device."""
+        """Return ``full`` with this tensor's dtype and device."""
 
     def new_ones(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-        """``ones`` with this tensor's dtype and device."""
+        """Return ``ones`` with this tensor's dtype and device."""
 
     def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False, layout: Any = None, pin_memory: Any = False) -> Tensor:
-        """``torch.tensor(data)`` with this tensor's dtype and device."""
+        """Return ``torch.tensor(data)`` with this tensor's dtype and device."""
 
     def new_zeros(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
-        """``zeros`` with this tensor's dtype and device."""
+        """Return ``zeros`` with this tensor's dtype and device."""
 
     def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``nextafter(input, other)`` elementwise, broadcast and promoted."""
 
     def nextafter_(self, other: Tensor) -> Tensor:
-        """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+        """Return ``nextafter(input, other)`` elementwise, broadcast and promoted."""
 
     def nonzero(self, *, out: Any = None, as_tuple: Any = False) -> Any:
-        """Indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of columns."""
+        """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
+columns."""
 
     def nonzero_static(self, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
-        """The indices of ``size`` elements that are not zero, one a row, the rest ``fill_value``."""
+        """Return the indices of ``size`` elements that are not zero, one a row, the rest
+``fill_value``."""
 
     def norm(self, p: Any = 'fro', dim: Any = None, keepdim: Any = False, out: Any = None, dtype: Any = None) -> Tensor:
-        """The p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of matrices."""
+        """Return the p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of
+matrices."""
 
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with normal numbers. RuntimeError when std is negative."""
 
     def not_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``ne`` elementwise; a bool tensor."""
+        """Return ``ne`` elementwise; a bool tensor."""
 
     def not_equal_(self, other: Tensor | Number) -> Tensor:
-        """``ne`` elementwise; a bool tensor."""
+        """Return ``ne`` elementwise; a bool tensor."""
 
     def orgqr(self, input2: Tensor, *, out: Any = None) -> Tensor:
-        """``linalg.householder_product``."""
+        """Compute ``linalg.householder_product``."""
 
     def ormqr(self, tau: Tensor, other: Tensor, left: Any = True, transpose: Any = False, *, out: Any = None) -> Tensor:
-        """Q @ other (other @ Q unless ``left``; the adjoint of Q if ``transpose``), Q given by the
-reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do not fit."""
+        """Return Q @ other (other @ Q unless ``left``; the adjoint of Q if ``transpose``), Q given by
+the reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do not fit."""
 
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Every product of an element of one vector with one of the other."""
+        """Return every product of an element of one vector with one of the other."""
 
     def permute(self, *dims: Any, **kwargs: Any) -> Tensor:
-        """Dimensions in the given order."""
+        """Return a view with the dimensions in the given order."""
 
     def pin_memory(self, device: Any = None) -> Tensor:
-        """The tensor itself: JAX manages transfers. RuntimeError for one that is not on the CPU."""
+        """Return the tensor itself: JAX manages transfers. RuntimeError for one that is not on the
+CPU."""
 
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
-        """``linalg.pinv`` with ``rtol=rcond``."""
+        """Compute ``linalg.pinv`` with ``rtol=rcond``."""
 
     def polygamma(self, n: _int) -> Tensor:
-        """The ``n``-th derivative of digamma."""
+        """Return the ``n``-th derivative of digamma."""
 
     def polygamma_(self, n: _int) -> Tensor:
-        """The ``n``-th derivative of digamma, in place."""
+        """Replace the tensor by its ``n``-th derivative of digamma, in place."""
 
     def positive(self) -> Tensor:
-        """``input`` itself. RuntimeError for bool tensors."""
+        """Return ``input`` itself. RuntimeError for bool tensors."""
 
     def pow(self, exponent: Any, *, out: Any = None) -> Tensor:
-        """``input ** exponent``, broadcast and promoted."""
+        """Return ``input ** exponent``, broadcast and promoted."""
 
     def pow_(self, exponent: Any) -> Tensor:
-        """``pow`` in place."""
+        """Raise ``input`` to a power in place."""
 
     def prelu(self, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``input`` where positive, else ``weight * input``; one weight, or one for each channel."""
+        """Return ``input`` where positive, else ``weight * input``; one weight, or one for each
+channel."""
 
     def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The product along one ``dim``, or of all elements."""
+        """Return the product along one ``dim``, or of all elements."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
+        """Write (or add) ``source`` at positions of the flattened tensor; negative ones wrap."""
 
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-        """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
+        """Write (or add) ``source`` at positions of the flattened tensor; negative ones wrap."""
 
     def q_per_channel_axis(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
@@ -1363,39 +1386,39 @@ reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do 
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
     def qr(self, some: Any = True, *, out: Any = None) -> Any:
-        """``linalg.qr``: reduced if ``some``, else complete."""
+        """Compute ``linalg.qr``: reduced if ``some``, else complete."""
 
     def qscheme(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
     def quantile(self, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
-        """The ``q``-th quantiles (a number, or a vector: the result's first
-dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+        """Return the ``q``-th quantiles (a number, or a vector: the result's
+first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
 
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
-        """``rad2deg`` elementwise; integers give the default float dtype."""
+        """Return ``rad2deg`` elementwise; integers give the default float dtype."""
 
     def rad2deg_(self) -> Tensor:
-        """``rad2deg`` elementwise; integers give the default float dtype."""
+        """Return ``rad2deg`` elementwise; integers give the default float dtype."""
 
     def random_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with integers: ``random_(from, to)`` of ``[from, to)`` (to None: up to the largest),
 ``random_(to)`` of ``[0, to)``, ``random_()`` over the dtype's exact range."""
 
     def ravel(self) -> Tensor:
-        """One dimension, row-major: a view of a contiguous tensor, else of a copy."""
+        """Flatten to one dimension, row-major: a view of a contiguous tensor, else of a copy."""
 
     @property
     def real(self) -> Any: ...
 
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
-        """``reciprocal`` elementwise; integers give the default float dtype."""
+        """Return ``reciprocal`` elementwise; integers give the default float dtype."""
 
     def reciprocal_(self) -> Tensor:
-        """``reciprocal`` elementwise; integers give the default float dtype."""
+        """Return ``reciprocal`` elementwise; integers give the default float dtype."""
 
     def record_stream(self, stream: Any) -> None:
-        """Nothing: XLA orders work on a device by itself."""
+        """Do nothing: XLA orders work on a device by itself."""
 
     def refine_names(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no named tensors. Use instead: dimensions by number, or unflatten and permute."""
@@ -1410,16 +1433,16 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """RuntimeError: it went away; ``torch.distributions`` has ``log_prob``."""
 
     def relu(self, *, out: Tensor | None = None) -> Tensor:
-        """``max(input, 0)``. RuntimeError for bool tensors."""
+        """Return ``max(input, 0)``. RuntimeError for bool tensors."""
 
     def relu_(self) -> Tensor:
-        """``max(input, 0)``. RuntimeError for bool tensors."""
+        """Return ``max(input, 0)``. RuntimeError for bool tensors."""
 
     def remainder(self, other: Any, *, out: Any = None) -> Tensor:
-        """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+        """Return ``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
 
     def remainder_(self, other: Any) -> Tensor:
-        """``remainder`` in place."""
+        """Apply ``remainder`` in place."""
 
     def rename(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no named tensors. Use instead: dimensions by number, or unflatten and permute."""
@@ -1428,72 +1451,73 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """Not supported: there are no named tensors. Use instead: dimensions by number, or unflatten and permute."""
 
     def renorm(self, p: Number, dim: _int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
-        """Each slice along ``dim`` scaled down to p-norm ``maxnorm`` where it is larger."""
+        """Scale each slice along ``dim`` down to p-norm ``maxnorm`` where it is larger."""
 
     def renorm_(self, p: Number, dim: _int, maxnorm: Number) -> Tensor:
-        """Each slice along ``dim`` scaled down to p-norm ``maxnorm`` where it is larger."""
+        """Scale each slice along ``dim`` down to p-norm ``maxnorm`` where it is larger."""
 
     def repeat(self, repeats: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-        """The tensor copied ``repeats[d]`` times along each dimension; extra ones are prepended."""
+        """Return the tensor copied ``repeats[d]`` times along each dimension; extra ones are
+prepended."""
 
     def repeat_interleave(self, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
-        """Each element (of the flattened tensor, or slice along ``dim``) repeated in a row."""
+        """Repeat each element (of the flattened tensor, or slice along ``dim``) in a row."""
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Tensor:
-        """A view where strides allow one, else a copy in the new shape."""
+        """Return a view where strides allow one, else a copy in the new shape."""
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """``reshape(other.size())``."""
+        """Reshape to ``other.size()``."""
 
     def resize(self, *sizes: Any) -> Tensor:
-        """A view of as many elements in another size (deprecated in PyTorch; use reshape)."""
+        """Return a view of as many elements in another size (deprecated in PyTorch; use reshape)."""
 
     def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
         """Change the size in place; elements stay where they lie in memory, new memory is as ``empty``
 has it."""
 
     def resize_as(self, tensor: Tensor) -> Tensor:
-        """A view of as many elements in another tensor's size (use ``reshape_as``). RuntimeError for
-another number of elements."""
+        """Return a view of as many elements in another tensor's size (use ``reshape_as``). RuntimeError
+for another number of elements."""
 
     def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:
-        """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""
+        """Resize to ``other.size()``; with ``preserve_format`` in the memory order of ``other``."""
 
     def resize_as_sparse_(self, *args: Any, **kwargs: Any) -> Any:
-        """NotImplementedError: the tensor is not sparse."""
+        """Raise NotImplementedError: the tensor is not sparse."""
 
     def resolve_conj(self) -> Tensor:
-        """A tensor with conjugation carried out."""
+        """Return the tensor with a lazy conjugation carried out."""
 
     def resolve_neg(self) -> Tensor:
-        """A tensor with negation carried out."""
+        """Return the tensor with a lazy negation carried out."""
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in ``.grad``. A leaf keeps it anyway."""
 
     def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = ..., *, out: Tensor | None = None) -> Tensor:
-        """Elements moved along dimensions (of the flattened tensor without ``dims``), round the end."""
+        """Move elements along dimensions (of the flattened tensor without ``dims``), round the end."""
 
     def rot90(self, k: _int = 1, dims: Any = ...) -> Tensor:
-        """Turned by 90 degrees ``k`` times, from the first of two dimensions toward the second."""
+        """Rotate by 90 degrees ``k`` times, from the first of two dimensions toward the second."""
 
     def round(self, *, decimals: Number = 0, out: Tensor | None = None) -> Tensor:
-        """Half to even, to ``decimals`` places; the gradient is zero."""
+        """Round half to even, to ``decimals`` places; the gradient is zero."""
 
     def round_(self, *, decimals: Number = 0) -> Tensor:
-        """Half to even, to ``decimals`` places; the gradient is zero."""
+        """Round half to even, to ``decimals`` places; the gradient is zero."""
 
     def row_indices(self) -> Any:
         """RuntimeError: this tensor is of another layout than has ``row_indices``."""
 
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
-        """``rsqrt`` elementwise; integers give the default float dtype."""
+        """Return ``rsqrt`` elementwise; integers give the default float dtype."""
 
     def rsqrt_(self) -> Tensor:
-        """``rsqrt`` elementwise; integers give the default float dtype."""
+        """Return ``rsqrt`` elementwise; integers give the default float dtype."""
 
     def rsub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``other - alpha * input``."""
+        """Return ``other - alpha * input``."""
 
     def saddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
@@ -1501,101 +1525,104 @@ all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCap
 a jit."""
 
     def scatter(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
-        """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+        """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
 ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
 instead. RuntimeError for an index out of range."""
 
     def scatter_(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
-        """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+        """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
 ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
 instead. RuntimeError for an index out of range."""
 
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Values of ``src`` added at ``index`` along ``dim``."""
+        """Add values of ``src`` at ``index`` along ``dim``."""
 
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """Values of ``src`` added at ``index`` along ``dim``."""
+        """Add values of ``src`` at ``index`` along ``dim``."""
 
     def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: Any = True, out: Any = None) -> Tensor:
-        """Values of ``src`` combined at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or
+        """Combine values of ``src`` at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or
 "amin"; with ``include_self`` the old value takes part."""
 
     def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: Any = True) -> Tensor:
-        """``scatter_reduce`` in place."""
+        """Combine values of ``src`` into ``input`` in place, as ``scatter_reduce``."""
 
     def select(self, dim: _int, index: _int) -> Tensor:
-        """One index of a dimension; the dimension goes. IndexError when out of range."""
+        """Return a view at one index of a dimension; the dimension goes. IndexError when out of
+range."""
 
     def select_scatter(self, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        """A copy of ``input`` in which its select is ``src``."""
+        """Return a copy of ``input`` in which its select is ``src``."""
 
     def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor:
-        """Look at other memory from now on: a tensor's, a storage's, or new and empty memory."""
+        """Put the tensor on other memory: a tensor's, a storage's, or new and empty memory."""
 
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
-        """``sign`` for reals; ``z / |z|`` for complex numbers."""
+        """Return the sign of reals, and ``z / |z|`` of complex numbers."""
 
     def sgn_(self) -> Tensor:
-        """``sign`` for reals; ``z / |z|`` for complex numbers."""
+        """Return the sign of reals, and ``z / |z|`` of complex numbers."""
 
     def share_memory_(self) -> Tensor:
-        """The tensor, its memory moved to where processes that it is sent to see each other's writes."""
+        """Move the tensor's memory to where the processes that it is sent to see each other's writes,
+and return the tensor."""
 
     def short(self, memory_format: Any = None) -> Tensor:
-        """``to(torch.int16)``."""
+        """Convert as ``to(torch.int16)``."""
 
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
-        """``sigmoid`` elementwise; integers give the default float dtype."""
+        """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
     def sigmoid_(self) -> Tensor:
-        """``sigmoid`` elementwise; integers give the default float dtype."""
+        """Return ``sigmoid`` elementwise; integers give the default float dtype."""
 
     def sign(self, *, out: Tensor | None = None) -> Tensor:
-        """-1, 0 or 1; bools stay."""
+        """Return -1, 0 or 1; bools stay."""
 
     def sign_(self) -> Tensor:
-        """-1, 0 or 1; bools stay."""
+        """Return -1, 0 or 1; bools stay."""
 
     def signbit(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether the sign bit is set."""
+        """Return whether the sign bit is set."""
 
     def sin(self, *, out: Tensor | None = None) -> Tensor:
-        """``sin`` elementwise; integers give the default float dtype."""
+        """Return ``sin`` elementwise; integers give the default float dtype."""
 
     def sin_(self) -> Tensor:
-        """``sin`` elementwise; integers give the default float dtype."""
+        """Return ``sin`` elementwise; integers give the default float dtype."""
 
     def sinc(self, *, out: Tensor | None = None) -> Tensor:
-        """``sinc`` elementwise; integers give the default float dtype."""
+        """Return ``sinc`` elementwise; integers give the default float dtype."""
 
     def sinc_(self) -> Tensor:
-        """``sinc`` elementwise; integers give the default float dtype."""
+        """Return ``sinc`` elementwise; integers give the default float dtype."""
 
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
-        """``sinh`` elementwise; integers give the default float dtype."""
+        """Return ``sinh`` elementwise; integers give the default float dtype."""
 
     def sinh_(self) -> Tensor:
-        """``sinh`` elementwise; integers give the default float dtype."""
+        """Return ``sinh`` elementwise; integers give the default float dtype."""
 
     def slice_scatter(self, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        """A copy of ``input`` in which its slice is ``src``."""
+        """Return a copy of ``input`` in which its slice is ``src``."""
 
     def slogdet(self, *, out: Any = None) -> Any:
-        """``linalg.slogdet``."""
+        """Compute ``linalg.slogdet``."""
 
     def smm(self, mat2: Any) -> Tensor:
         """A sparse matrix times a dense one, with all elements of the rows that have any: sparse.
 RuntimeError for others; JitCaptureError under a jit."""
 
     def softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-        """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
-out of range, NotImplementedError for integers without ``dtype``."""
+        """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
+a dim out of range, NotImplementedError for integers without ``dtype``."""
 
     def solve(self, *args: Any, **kwargs: Any) -> Any:
-        """Removed from PyTorch; RuntimeError naming ``linalg.solve``."""
+        """Raise RuntimeError naming ``linalg.solve``: removed from PyTorch."""
 
     def sort(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a named pair."""
+        """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
+named pair."""
 
     def sparse_dim(self) -> _int:
         """0: a dense tensor has no dimension with indices."""
@@ -1604,34 +1631,34 @@ out of range, NotImplementedError for integers without ``dtype``."""
         """The elements at the places of ``mask``, in its layout."""
 
     def sparse_resize_(self, *args: Any, **kwargs: Any) -> Any:
-        """NotImplementedError: the tensor is not sparse."""
+        """Raise NotImplementedError: the tensor is not sparse."""
 
     def sparse_resize_and_clear_(self, *args: Any, **kwargs: Any) -> Any:
-        """NotImplementedError: the tensor is not sparse."""
+        """Raise NotImplementedError: the tensor is not sparse."""
 
     def split(self, split_size: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
-        """Views of consecutive pieces: of one size, or of the sizes in a list."""
+        """Return views of consecutive pieces: of one size, or of the sizes in a list."""
 
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
-        """``split`` with a list of sizes."""
+        """Split as ``split`` does with a list of sizes."""
 
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
-        """``sqrt`` elementwise; integers give the default float dtype."""
+        """Return ``sqrt`` elementwise; integers give the default float dtype."""
 
     def sqrt_(self) -> Tensor:
-        """``sqrt`` elementwise; integers give the default float dtype."""
+        """Return ``sqrt`` elementwise; integers give the default float dtype."""
 
     def square(self, *, out: Tensor | None = None) -> Tensor:
-        """``input ** 2``."""
+        """Return ``input ** 2``."""
 
     def square_(self) -> Tensor:
-        """``input ** 2``."""
+        """Return ``input ** 2``."""
 
     def squeeze(self, dim: Any = None, *more: Any) -> Tensor:
-        """Dimensions of size 1 removed (all, or those named that have size 1)."""
+        """Return a view with dimensions of size 1 removed (all, or those named that have size 1)."""
 
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``squeeze`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``squeeze`` in place: this tensor's geometry changes, its memory does not."""
 
     def sspaddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
@@ -1639,89 +1666,90 @@ all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCap
 a jit."""
 
     def std(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-        """The std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+        """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
 
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: _str = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None) -> Tensor:
-        """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
+        """Return the short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
 
     def storage(self) -> Any:
         """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
 
     def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+        """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
 
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+        """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
 
     def subtract(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+        """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
 
     def subtract_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+        """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
 
     def sum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The sum over ``dim`` (all by default); integers are summed in int64."""
+        """Return the sum over ``dim`` (all by default); integers are summed in int64."""
 
     def sum_to_size(self, *size: Any) -> Tensor:
-        """Summed so that broadcasting the result gives ``input``'s shape back."""
+        """Sum so that broadcasting the result gives ``input``'s shape back."""
 
     def svd(self, some: Any = True, compute_uv: Any = True, *, out: Any = None) -> Any:
-        """U, S and V, with ``input = U @ diag(S) @ V.mH``."""
+        """Return U, S and V, with ``input = U @ diag(S) @ V.mH``."""
 
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dimensions swapped."""
+        """Return a view with two dimensions swapped."""
 
     def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``swapaxes`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``swapaxes`` in place: this tensor's geometry changes, its memory does not."""
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dimensions swapped."""
+        """Return a view with two dimensions swapped."""
 
     def swapdims_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``swapdims`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``swapdims`` in place: this tensor's geometry changes, its memory does not."""
 
     def symeig(self, *args: Any, **kwargs: Any) -> Any:
-        """Removed from PyTorch; RuntimeError naming ``linalg.eigh``."""
+        """Raise RuntimeError naming ``linalg.eigh``: removed from PyTorch."""
 
     def t(self) -> Tensor:
-        """The transpose of a tensor with at most two dimensions."""
+        """Return the transpose of a tensor with at most two dimensions."""
 
     def t_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``t`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``t`` in place: this tensor's geometry changes, its memory does not."""
 
     def take(self, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Elements of the flattened tensor. IndexError when out of range."""
+        """Return elements of the flattened tensor. IndexError when out of range."""
 
     def take_along_dim(self, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
-        """Values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax give; of the
-flattened tensor without ``dim``."""
+        """Return values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax return; of
+the flattened tensor without ``dim``."""
 
     def tan(self, *, out: Tensor | None = None) -> Tensor:
-        """``tan`` elementwise; integers give the default float dtype."""
+        """Return ``tan`` elementwise; integers give the default float dtype."""
 
     def tan_(self) -> Tensor:
-        """``tan`` elementwise; integers give the default float dtype."""
+        """Return ``tan`` elementwise; integers give the default float dtype."""
 
     def tanh(self, *, out: Tensor | None = None) -> Tensor:
-        """``tanh`` elementwise; integers give the default float dtype."""
+        """Return ``tanh`` elementwise; integers give the default float dtype."""
 
     def tanh_(self) -> Tensor:
-        """``tanh`` elementwise; integers give the default float dtype."""
+        """Return ``tanh`` elementwise; integers give the default float dtype."""
 
     def tensor_split(self, indices_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
-        """Views cut at the given indices, or into sections whose sizes differ by at most one."""
+        """Return views cut at the given indices, or into sections whose sizes differ by at most one."""
 
     def tile(self, *dims: Any, **kwargs: Any) -> Tensor:
-        """``repeat``, with missing leading repeats taken as 1."""
+        """Repeat as ``repeat``, with missing leading repeats taken as 1."""
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, and keywords."""
+        """Return the tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
+``to(device, dtype)``, ``to(other)``, and the same by keyword."""
 
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
         """Itself (in another dtype)."""
 
     def to_mkldnn(self, dtype: Any = None) -> Tensor:
-        """NotImplementedError: there is no such layout."""
+        """Raise NotImplementedError: there is no such layout."""
 
     def to_padded_tensor(self, padding: _float, output_size: Any = None) -> Tensor:
         """The parts of a nested tensor along a first dimension, with padding behind each.
@@ -1748,122 +1776,124 @@ under make_fx."""
         """What is not zero in layout torch.sparse_csr; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""
 
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
-        """The ``k`` largest (or smallest) values along a dimension, in order, and where they are."""
+        """Return the ``k`` largest (or smallest) values along a dimension, in order, and their indices."""
 
     def trace(self, *, out: Tensor | None = None) -> Tensor:
-        """The sum of the diagonal of a matrix (int64 for integers)."""
+        """Return the sum of the diagonal of a matrix (int64 for integers)."""
 
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dimensions swapped."""
+        """Return a view with two dimensions swapped."""
 
     def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``transpose`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``transpose`` in place: this tensor's geometry changes, its memory does not."""
 
     def triangular_solve(self, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False, *, out: Any = None) -> Any:
-        """The solution of a triangular system, and the coefficients: a named pair."""
+        """Return the solution of a triangular system, and the coefficients: a named pair."""
 
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The lower triangle of matrices: zero above ``diagonal``."""
+        """Return the lower triangle of matrices: zero above ``diagonal``."""
 
     def tril_(self, diagonal: _int = 0) -> Tensor:
-        """The lower triangle of matrices: zero above ``diagonal``."""
+        """Return the lower triangle of matrices: zero above ``diagonal``."""
 
     def triu(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The upper triangle of matrices: zero below ``diagonal``."""
+        """Return the upper triangle of matrices: zero below ``diagonal``."""
 
     def triu_(self, diagonal: _int = 0) -> Tensor:
-        """The upper triangle of matrices: zero below ``diagonal``."""
+        """Return the upper triangle of matrices: zero below ``diagonal``."""
 
     def true_divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-integers stay."""
+        """Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+and integers stay."""
 
     def true_divide_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
-        """``div`` in place."""
+        """Apply ``div`` in place."""
 
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
-        """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
     def trunc_(self) -> Tensor:
-        """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+        """Return ``trunc`` elementwise; integers stay as they are; the gradient is zero."""
 
     def type(self, dtype: Any = None, non_blocking: Any = False) -> Any:
-        """The type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
+        """Return the type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
 
     def type_as(self, other: Tensor) -> Tensor:
-        """``to(other.dtype)``."""
+        """Return the tensor in the dtype and on the device of ``other``."""
 
     def unbind(self, dim: _int = 0) -> _tuple[Tensor, ...]:
-        """All indices of a dimension, each a view without it."""
+        """Return all indices of a dimension, each a view without it."""
 
     def unflatten(self, dim: _int, sizes: Any) -> Tensor:
-        """One dimension split into ``sizes`` (one may be -1)."""
+        """Split one dimension into ``sizes`` (one may be -1)."""
 
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
-        """Sliding windows of ``size`` every ``step`` along a dimension, as a new last dimension."""
+        """Return a view of sliding windows of ``size`` every ``step`` along a dimension, as a new last
+dimension."""
 
     def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with uniform numbers of ``[from, to)``. RuntimeError when from > to."""
 
     def unique(self, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: _int | None = None) -> Any:
-        """The distinct elements (or slices along ``dim``), in order."""
+        """Return the distinct elements (or slices along ``dim``), in order."""
 
     def unique_consecutive(self, return_inverse: Any = False, return_counts: Any = False, dim: _int | None = None) -> Any:
-        """The first of every run of equal elements (or slices along ``dim``)."""
+        """Return the first of every run of equal elements (or slices along ``dim``)."""
 
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
-        """``chunk`` whose pieces may be changed in place."""
+        """Split as ``chunk`` does into pieces that may be changed in place."""
 
     def unsafe_split(self, split_size: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
-        """``split`` whose pieces may be changed in place (each is a view of its own)."""
+        """Split as ``split`` does into pieces that may be changed in place (each is a view of its
+own)."""
 
     def unsafe_split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
-        """``split_with_sizes`` whose pieces may be changed in place."""
+        """Split as ``split_with_sizes`` does into pieces that may be changed in place."""
 
     def unsqueeze(self, dim: _int) -> Tensor:
-        """A new dimension of size 1 at ``dim``."""
+        """Return a view with a new dimension of size 1 at ``dim``."""
 
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """``unsqueeze`` in place: this tensor's geometry changes, its memory does not."""
+        """Apply ``unsqueeze`` in place: this tensor's geometry changes, its memory does not."""
 
     def values(self) -> Any:
         """RuntimeError: this tensor is of another layout than has ``values``."""
 
     def var(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
-        """The var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+        """Return the var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``dot`` with the first vector conjugated."""
+        """Return the inner product of two vectors, the first conjugated."""
 
     def view(self, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
-        """The same memory with another shape, or another dtype (``view(dtype)``)."""
+        """Return a view of the same memory with another shape, or another dtype (``view(dtype)``)."""
 
     def view_as(self, other: Tensor) -> Tensor:
-        """``view(other.size())``."""
+        """Return a view in the shape of ``other``."""
 
     def view_as_complex(self) -> Tensor:
-        """A (..., 2) float tensor as complex numbers."""
+        """View a (..., 2) float tensor as complex numbers."""
 
     def view_as_real(self) -> Tensor:
-        """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
+        """View a complex tensor as real and imaginary parts in a new last dimension of size 2."""
 
     @property
     def volatile(self) -> Any: ...
 
     def vsplit(self, indices_or_sections: Any) -> _tuple[Tensor, ...]:
-        """``tensor_split`` along a fixed dimension, into equal sections."""
+        """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """This tensor where ``condition`` holds, else ``other``."""
+        """Return this tensor where ``condition`` holds, else ``other``."""
 
     def xlogy(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+        """Return ``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
 
     def xlogy_(self, other: Tensor | Number) -> Tensor:
-        """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+        """Return ``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
 
     def xpu(self, device: Any = None, non_blocking: Any = False) -> Tensor:
-        """AssertionError: there are no such devices."""
+        """Raise AssertionError: there are no such devices."""
 
     def zero_(self) -> Tensor:
-        """Every element becomes zero."""
+        """Set every element to zero."""

@@ -37,8 +37,8 @@ def register_decomposition(
     type: str = "post_autograd",
     unsafe: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: a function stands for an operator (an overload, a packet with all of its
-    overloads, or a list of them).
+    """Return a decorator that registers a function as the decomposition of an operator (an
+    overload, a packet with all of its overloads, or a list of them).
 
     RuntimeError where the table has one already, unless it is a table of one's own.
     """
@@ -61,21 +61,21 @@ def register_decomposition(
 def get_decompositions(
     aten_ops: Sequence[Any], type: str = "post_autograd"
 ) -> dict[Any, Callable[..., Any]]:
-    """The decompositions of operators, of all overloads for a packet; those without one are left
-    out."""
+    """Return the decompositions of operators, of all overloads for a packet; those without one are
+    left out."""
     table: dict[Any, Any] = global_decomposition_table[type]
     return {o: table[o] for op in aten_ops for o in _overloads(op) if o in table}
 
 
 def remove_decompositions(decompositions: dict[Any, Any], aten_ops: Sequence[Any]) -> None:
-    """Take the decompositions of operators out of a table."""
+    """Remove the decompositions of operators from a table."""
     for op in aten_ops:
         for overload in _overloads(op):
             decompositions.pop(overload, None)
 
 
 def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
-    """The decompositions of this table, which a smaller set of operators results from.
+    """Return the decompositions of this table, which reduce operators to a smaller set.
 
     Differs from PyTorch: there are fewer of them (see ``decompositions.py``).
     """

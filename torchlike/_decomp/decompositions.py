@@ -31,13 +31,13 @@ def _add(a: Any, b: Any) -> Tensor:
 
 @_stands_for(aten.t.default)
 def t(self: Tensor) -> Tensor:
-    """The matrix transposed."""
+    """Transpose the matrix."""
     return aten.transpose.int(self, 0, 0 if self.dim() < 2 else 1)
 
 
 @_stands_for(aten.addmm.default)
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * self + alpha * mat1 @ mat2``."""
+    """Return ``beta * self + alpha * mat1 @ mat2``."""
     product = aten.mm.default(mat1, mat2)
     product = product if alpha == 1 else _mul(product, alpha)
     return _add(product, self if beta == 1 else _mul(self, beta))
@@ -45,35 +45,35 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any
 
 @_stands_for(aten.addcmul.default)
 def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """``self + value * tensor1 * tensor2``."""
+    """Return ``self + value * tensor1 * tensor2``."""
     product = _mul(tensor1, tensor2)
     return _add(self, product if value == 1 else _mul(product, value))
 
 
 @_stands_for(aten.addcdiv.default)
 def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """``self + value * tensor1 / tensor2``."""
+    """Return ``self + value * tensor1 / tensor2``."""
     quotient = aten.div.Tensor(tensor1, tensor2)
     return _add(self, quotient if value == 1 else _mul(quotient, value))
 
 
 @_stands_for(aten.rsub.Scalar, aten.rsub.Tensor)
 def rsub(self: Tensor, other: Any, alpha: Any = 1) -> Tensor:
-    """``other - alpha * self``."""
+    """Return ``other - alpha * self``."""
     scaled = self if alpha == 1 else _mul(self, alpha)
     return _add(aten.neg.default(scaled), other)
 
 
 @_stands_for(aten._softmax.default)
 def softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """``exp`` over its sum, the maximum taken off first."""
+    """Return ``exp`` over its sum, the maximum taken off first."""
     shifted = aten.exp.default(aten.sub.Tensor(self, aten.amax.default(self, [dim], True)))
     return aten.div.Tensor(shifted, aten.sum.dim_IntList(shifted, [dim], True))
 
 
 @_stands_for(aten._log_softmax.default)
 def log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """The logarithm of the softmax."""
+    """Return the logarithm of the softmax."""
     shifted = aten.sub.Tensor(self, aten.amax.default(self, [dim], True))
     total = aten.sum.dim_IntList(aten.exp.default(shifted), [dim], True)
     return aten.sub.Tensor(shifted, aten.log.default(total))
@@ -81,7 +81,7 @@ def log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 @_stands_for(aten._softmax_backward_data.default)
 def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    """The softmax's gradient."""
+    """Return the softmax's gradient."""
     product = _mul(grad_output, output)
     total = aten.sum.dim_IntList(product, [dim], True)
     return aten.sub.Tensor(product, _mul(output, total))
@@ -89,7 +89,7 @@ def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype:
 
 @_stands_for(aten._log_softmax_backward_data.default)
 def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    """The gradient of its logarithm."""
+    """Return the gradient of the softmax's logarithm."""
     total = aten.sum.dim_IntList(grad_output, [dim], True)
     return aten.sub.Tensor(grad_output, _mul(aten.exp.default(output), total))
 
@@ -98,7 +98,8 @@ def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dt
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalised over the last dimensions, with the mean and ``1 / sqrt(var + eps)``."""
+    """Normalise over the last dimensions, and return the result with the mean and ``1 / sqrt(var +
+    eps)``."""
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
     variance, mean = aten.var_mean.correction(input, dims, correction=0, keepdim=True)
     rstd = aten.rsqrt.default(_add(variance, eps))
@@ -109,7 +110,7 @@ def native_layer_norm(
 
 @_stands_for(aten.gelu.default)
 def gelu(self: Tensor, *, approximate: str = "none") -> Tensor:
-    """The Gaussian error linear unit."""
+    """Apply the Gaussian error linear unit."""
     if approximate == "tanh":
         cubed = _mul(aten.pow.Tensor_Scalar(self, 3), 0.044715)
         inner = _mul(_add(self, cubed), math.sqrt(2 / math.pi))
@@ -119,25 +120,25 @@ def gelu(self: Tensor, *, approximate: str = "none") -> Tensor:
 
 @_stands_for(aten.silu.default)
 def silu(self: Tensor) -> Tensor:
-    """``x * sigmoid(x)``."""
+    """Return ``x * sigmoid(x)``."""
     return _mul(self, aten.sigmoid.default(self))
 
 
 @_stands_for(aten.hardtanh.default)
 def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Tensor:
-    """Between two numbers."""
+    """Limit values to between two numbers."""
     return aten.clamp.default(self, min_val, max_val)
 
 
 @_stands_for(aten.leaky_relu.default)
 def leaky_relu(self: Tensor, negative_slope: Any = 0.01) -> Tensor:
-    """``relu`` with a slope below zero."""
+    """Apply ``relu`` with a slope below zero."""
     return aten.where.self(aten.gt.Scalar(self, 0), self, _mul(self, negative_slope))
 
 
 @_stands_for(aten.elu.default)
 def elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
-    """The exponential linear unit."""
+    """Apply the exponential linear unit."""
     inner = self if input_scale == 1 else _mul(self, input_scale)
     below = _mul(aten.expm1.default(inner), alpha * scale)
     above = self if scale == 1 else _mul(self, scale)
@@ -146,7 +147,7 @@ def elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> T
 
 @_stands_for(aten.softplus.default)
 def softplus(self: Tensor, beta: Any = 1, threshold: Any = 20) -> Tensor:
-    """A smooth ``relu``."""
+    """Apply a smooth ``relu``."""
     scaled = self if beta == 1 else _mul(self, beta)
     smooth = aten.log1p.default(aten.exp.default(scaled))
     smooth = smooth if beta == 1 else aten.div.Tensor(smooth, beta)
@@ -155,19 +156,19 @@ def softplus(self: Tensor, beta: Any = 1, threshold: Any = 20) -> Tensor:
 
 @_stands_for(aten.hardsigmoid.default)
 def hardsigmoid(self: Tensor) -> Tensor:
-    """A sigmoid of straight lines."""
+    """Apply a sigmoid of straight lines."""
     return aten.div.Tensor(aten.clamp.default(_add(self, 3), 0, 6), 6)
 
 
 @_stands_for(aten.hardswish.default)
 def hardswish(self: Tensor) -> Tensor:
-    """``x * hardsigmoid(x)``."""
+    """Return ``x * hardsigmoid(x)``."""
     return _mul(self, hardsigmoid(self))
 
 
 @_stands_for(aten.mse_loss.default)
 def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    """Squared differences."""
+    """Return the squared differences, reduced."""
     squares = aten.pow.Tensor_Scalar(aten.sub.Tensor(self, target), 2)
     if reduction == 0:
         return squares
@@ -176,26 +177,26 @@ def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
 
 @_stands_for(aten.tanh_backward.default)
 def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
-    """The gradient of tanh."""
+    """Return the gradient of tanh."""
     return _mul(grad_output, _add(aten.neg.default(_mul(output, output)), 1))
 
 
 @_stands_for(aten.sigmoid_backward.default)
 def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
-    """The gradient of the sigmoid."""
+    """Return the gradient of the sigmoid."""
     return _mul(grad_output, _mul(output, _add(aten.neg.default(output), 1)))
 
 
 @_stands_for(aten.threshold_backward.default)
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Tensor:
-    """The gradient of a threshold, ``relu``'s for 0."""
+    """Return the gradient of a threshold, ``relu``'s for 0."""
     zero = aten.scalar_tensor.default(0.0, dtype=grad_output.dtype, device=grad_output.device)
     return aten.where.self(aten.le.Scalar(self, threshold), zero, grad_output)
 
 
 @_stands_for(aten.select_backward.default)
 def select_backward(grad_output: Tensor, input_sizes: Any, dim: int, index: int) -> Tensor:
-    """The gradient of ``select``."""
+    """Return the gradient of ``select``."""
     zeros = aten.new_zeros.default(grad_output, list(input_sizes))
     return aten.select_scatter.default(zeros, grad_output, dim, index)
 
@@ -204,19 +205,19 @@ def select_backward(grad_output: Tensor, input_sizes: Any, dim: int, index: int)
 def slice_backward(
     grad_output: Tensor, input_sizes: Any, dim: int, start: Any, end: Any, step: int
 ) -> Tensor:
-    """The gradient of a slice."""
+    """Return the gradient of a slice."""
     zeros = aten.new_zeros.default(grad_output, list(input_sizes))
     return aten.slice_scatter.default(zeros, grad_output, dim, start, end, step)
 
 
 @_stands_for(aten.masked_fill.Scalar)
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Another value where a mask is true."""
+    """Return ``self`` with another value where a mask is true."""
     filled = aten.scalar_tensor.default(value, dtype=self.dtype, device=self.device)
     return aten.where.self(mask, filled, self)
 
 
 @_stands_for(aten.lerp.Scalar)
 def lerp(self: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """Between two tensors."""
+    """Interpolate between two tensors."""
     return _add(self, _mul(aten.sub.Tensor(end, self), weight))

@@ -13,18 +13,20 @@ from torchlike._core import dtypes
 
 
 def scalar_type_of(x: Any) -> str:
-    """PyTorch's internal name of an array's dtype ("Float", "Long")."""
+    """Return PyTorch's internal name of an array's dtype ("Float", "Long")."""
     return dtypes.scalar_type(x.dtype)
 
 
 def floats_only(x: Any, kernel: str) -> None:
-    """NotImplementedError naming PyTorch's kernel unless ``x`` is real floating point."""
+    """Refuse, with NotImplementedError naming PyTorch's kernel, an ``x`` that is not real floating
+    point."""
     if x.dtype not in dtypes.DIFFERENTIABLE or x.dtype.kind == "c":
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_of(x)}'")
 
 
 def per_dimension(value: Any, n: int, message: str) -> tuple[int, ...]:
-    """One int for each of n dimensions, from one for all or a list of n. RuntimeError otherwise."""
+    """Return one int for each of n dimensions, from one for all or a list of n. RuntimeError
+    otherwise."""
     if isinstance(value, int):
         return (value,) * n
     if len(value) not in (1, n):
@@ -71,13 +73,13 @@ def integers_only(kernel: str) -> Callable[..., Any]:
 
 
 def numbers_only(x: Any, kernel: str) -> None:
-    """NotImplementedError naming PyTorch's kernel for bools and complex numbers."""
+    """Refuse, with NotImplementedError naming PyTorch's kernel, bools and complex numbers."""
     if x.dtype.kind in "bc":
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_of(x)}'")
 
 
 def check_mask(mask: Any, name: str) -> None:
-    """RuntimeError in PyTorch's words unless a mask is bool."""
+    """Refuse a mask that is not bool with a RuntimeError in PyTorch's words."""
     if mask.dtype != np.bool_:
         raise RuntimeError(
             f"{name} only supports boolean masks, but got mask with dtype "

@@ -12,7 +12,7 @@ from jax import lax
 def scan(
     body: Callable[[Any, Any], Any], init: Any, xs: Any, *, reverse: bool = False
 ) -> tuple[Any, ...]:
-    """``lax.scan``, which stays a loop where JAX's jits are disabled.
+    """Run ``lax.scan``, which stays a loop where JAX's jits are disabled.
 
     Programs for NumPy are traced so (``first_calls``), and JAX would unroll the loop there.
     """

@@ -10,7 +10,8 @@ from torchlike._dispatch.out import store_all
 def given(
     out: Any, values: Any, *, cast: Any = False, resizes: Any = False, name: str = "out"
 ) -> Any:
-    """``values`` (a tensor or a named tuple), written into ``out`` when that is given.
+    """Write ``values`` (a tensor or a named tuple) into ``out`` and return it; return ``values``
+    where no ``out`` is given.
 
     ``cast``: whether PyTorch casts the result to the dtype of ``out``, or demands the same.
     ``resizes``: whether ``out`` takes the size of the result without a warning. ``name``: the

@@ -19,12 +19,12 @@ from torchlike._runtime import targets
 
 
 def is_number(x: Any) -> bool:
-    """Whether a traced operand came from a Python number rather than a tensor."""
+    """Return whether a traced operand came from a Python number rather than a tensor."""
     return isinstance(x, (bool, int, float, complex)) or x.aval.weak_type
 
 
 def result_dtype(*operands: Any) -> dtypes.dtype:
-    """PyTorch's common dtype of traced operands."""
+    """Return PyTorch's common dtype of traced operands."""
     dimensioned, zero_dim, wrapped = [], [], []
     for x in operands:
         if isinstance(x, (bool, int, float, complex)):
@@ -39,12 +39,12 @@ def result_dtype(*operands: Any) -> dtypes.dtype:
 
 
 def check_broadcast(*operands: Any) -> None:
-    """RuntimeError in PyTorch's words unless the operands' shapes broadcast."""
+    """Refuse operands whose shapes do not broadcast with a RuntimeError in PyTorch's words."""
     check_broadcast_shapes(*(jnp.shape(x) for x in operands))
 
 
 def check_broadcast_shapes(*shapes: tuple[int, ...]) -> None:
-    """``check_broadcast`` of shapes."""
+    """Refuse shapes that do not broadcast, as ``check_broadcast`` refuses operands."""
     for i, a in enumerate(shapes):
         for b in shapes[i + 1 :]:
             if a == b:
@@ -55,13 +55,14 @@ def check_broadcast_shapes(*shapes: tuple[int, ...]) -> None:
 
 
 def promoted(*operands: Any) -> tuple[Any, ...]:
-    """The operands cast to their common dtype; RuntimeError when they do not broadcast."""
+    """Return the operands cast to their common dtype; RuntimeError when they do not broadcast."""
     check_broadcast(*operands)
     return _as(result_dtype(*operands).numpy, operands)
 
 
 def promoted_float(*operands: Any) -> tuple[Any, ...]:
-    """Like ``promoted``, with integers and bools raised to the default float dtype."""
+    """Return the operands as ``promoted`` does, with integers and bools raised to the default float
+    dtype."""
     check_broadcast(*operands)
     common = result_dtype(*operands)
     return _as((common if common.category >= 2 else dtypes.get_default_dtype()).numpy, operands)
@@ -81,7 +82,7 @@ def _as(dtype: np.dtype, operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def require_tensor(name: str, *operands: Any) -> None:
-    """TypeError when all operands are Python numbers."""
+    """Refuse, with TypeError, operands that are all Python numbers."""
     if all(is_number(x) for x in operands):
         kinds = ", ".join(
             type(x).__name__ if not hasattr(x, "aval") else "Number" for x in operands
@@ -93,7 +94,8 @@ def require_tensor(name: str, *operands: Any) -> None:
 
 
 def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``fn`` as PyTorch's kernels compute half precision: in float32, rounded once at the end.
+    """Wrap ``fn`` to compute half precision as PyTorch's kernels do: in float32, rounded once at
+    the end.
 
     Operands must have one dtype. In programs for accelerators what is kept for backward are the
     operands in their 16 bits, as in PyTorch, and ``fn`` is computed again there: XLA would keep
@@ -117,9 +119,9 @@ def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
 def beside_scalars(
     fn: Callable[[Any, Any], Any], x: Any, y: Any, *, floats: bool = False
 ) -> jax.Array:
-    """``fn`` of promoted operands, as PyTorch's CPU kernels compute half precision: in float32,
-    where a number (or a 0-dim tensor beside one with dimensions) keeps the digits that 16 bits have
-    not.
+    """Apply ``fn`` to promoted operands, as PyTorch's CPU kernels compute half precision: in
+    float32, where a number (or a 0-dim tensor beside one with dimensions) keeps the digits that 16
+    bits have not.
 
     ``floats``: integers and bools are raised to the default float dtype.
     """
@@ -135,10 +137,10 @@ def beside_scalars(
 
 
 def is_alone(x: Any, beside: Any) -> bool:
-    """Whether ``x`` is a number, or a 0-dim tensor beside one with dimensions."""
+    """Return whether ``x`` is a number, or a 0-dim tensor beside one with dimensions."""
     return is_number(x) or (jnp.ndim(x) == 0 and jnp.ndim(beside) > 0)
 
 
 def scalar_like(value: Any, x: Any) -> jax.Array:
-    """A scalar operand (alpha, value) in the dtype of ``x``."""
+    """Return a scalar operand (alpha, value) in the dtype of ``x``."""
     return casts.plainly(jnp.asarray(value), x.dtype)

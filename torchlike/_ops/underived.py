@@ -18,7 +18,8 @@ from torchlike.tensor import Tensor
 
 
 def without_derivative(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``fn``, whose derivative is a NotImplementedError (for ``aten::`` names a RuntimeError)."""
+    """Wrap ``fn`` so that its derivative is a NotImplementedError (for ``aten::`` names a
+    RuntimeError)."""
     found = jax.custom_jvp(fn)
 
     @found.defjvp
@@ -32,12 +33,13 @@ def without_derivative(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
 
 @op("underived_op", namespaces=(), method=False, needs="nothing", grad_name="NotImplemented")
 def underived_op(values: Input, inputs: Inputs, name: Str):
-    """The values; backward through them is an error."""
+    """Return the values; backward through them is an error."""
     return without_derivative(name, lambda values, inputs: values)(values, inputs)
 
 
 def underived(values: Tensor, name: str, *inputs: Tensor | None) -> Tensor:
-    """``values``, in the graph where one of the inputs they were made from requires grad."""
+    """Return ``values``, recorded in the graph where one of the inputs they were made from requires
+    grad."""
     if not modes.current.grad_enabled:
         return values
     wanted = [t for t in inputs if t is not None and t.requires_grad]

@@ -16,7 +16,8 @@ from torchlike._runtime import targets
 def unfused(
     function: Callable[..., Any], *operands: Any, otherwise: Callable[..., Any] | None = None
 ) -> Any:
-    """``function(*operands)``, arrays, computed in loops of its own.
+    """Return ``function(*operands)``, arrays, computed in loops of its own, which XLA does not fuse
+    with others.
 
     XLA's fusion on the CPU takes what is computed element by element into each loop that reads it,
     however long it is, and computes it there again. Nothing is taken out of the branches of a
@@ -38,7 +39,8 @@ def unfused(
 
 
 def settled(x: jax.Array) -> jax.Array:
-    """``x``, which is compared with an extremum of its own, in programs for accelerators.
+    """Return ``x``, which is compared with an extremum of its own, behind an optimization barrier
+    in programs for accelerators.
 
     XLA computes it again in each loop that reads it, and a GPU's loops round differently: then no
     element equals the largest, and the gradient, shared among those that do, is NaN.

@@ -15,67 +15,67 @@ from torchlike.tensor import Tensor as Tensor
 Number = _bool | _int | _float | _complex
 
 def fft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The discrete Fourier transform, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
+    """Compute the discrete Fourier transform, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
 
 def fft2(input: Tensor, s: Any = None, dim: Any = ..., norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The discrete Fourier transform, over two dimensions."""
+    """Compute the discrete Fourier transform, over two dimensions."""
 
 def fftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
-    """The frequencies of ``fft`` of size n, spacing d."""
+    """Return the frequencies of ``fft`` of size n, spacing d."""
 
 def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The discrete Fourier transform, over several dimensions (all by default)."""
+    """Compute the discrete Fourier transform, over several dimensions (all by default)."""
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Zero frequency moved to the middle."""
+    """Move the zero frequency to the middle."""
 
 def hfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """``fft`` of a signal that is Hermitian in time, given by its half: real, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
+    """Compute ``fft`` of a signal that is Hermitian in time, given by its half: real, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
 
 def hfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """``fft`` of a signal that is Hermitian in time, given by its half: real, over two dimensions."""
+    """Compute ``fft`` of a signal that is Hermitian in time, given by its half: real, over two dimensions."""
 
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """``fft`` of a signal that is Hermitian in time, given by its half: real, over several dimensions (all by default)."""
+    """Compute ``fft`` of a signal that is Hermitian in time, given by its half: real, over several dimensions (all by default)."""
 
 def ifft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``fft``, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
+    """Compute the inverse of ``fft``, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
 
 def ifft2(input: Tensor, s: Any = None, dim: Any = ..., norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``fft``, over two dimensions."""
+    """Compute the inverse of ``fft``, over two dimensions."""
 
 def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``fft``, over several dimensions (all by default)."""
+    """Compute the inverse of ``fft``, over several dimensions (all by default)."""
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Undoes ``fftshift``."""
+    """Undo ``fftshift``."""
 
 def ihfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``hfft``, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
+    """Compute the inverse of ``hfft``, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
 
 def ihfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``hfft``, over two dimensions."""
+    """Compute the inverse of ``hfft``, over two dimensions."""
 
 def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``hfft``, over several dimensions (all by default)."""
+    """Compute the inverse of ``hfft``, over several dimensions (all by default)."""
 
 def irfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default), along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
+    """Compute the inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default), along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
 
 def irfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default), over two dimensions."""
+    """Compute the inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default), over two dimensions."""
 
 def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default), over several dimensions (all by default)."""
+    """Compute the inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default), over several dimensions (all by default)."""
 
 def rfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """``fft`` of a real input, without the redundant half, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
+    """Compute ``fft`` of a real input, without the redundant half, along ``dim``. ``norm``: "backward", "forward" or "ortho"."""
 
 def rfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """``fft`` of a real input, without the redundant half, over two dimensions."""
+    """Compute ``fft`` of a real input, without the redundant half, over two dimensions."""
 
 def rfftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
-    """The frequencies of ``rfft`` of size n, spacing d."""
+    """Return the frequencies of ``rfft`` of size n, spacing d."""
 
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: _str | None = None, *, out: Any = None) -> Tensor:
-    """``fft`` of a real input, without the redundant half, over several dimensions (all by default)."""
+    """Compute ``fft`` of a real input, without the redundant half, over several dimensions (all by default)."""

@@ -17,128 +17,137 @@ Number = _bool | _int | _float | _complex
 LinAlgError: type
 
 def cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor:
-    """The lower (or upper) Cholesky factor of positive-definite matrices; LinAlgError otherwise."""
+    """Return the lower (or upper) Cholesky factor of positive-definite matrices; LinAlgError
+otherwise."""
 
 def cholesky_ex(A: Tensor, *, upper: Any = False, check_errors: Any = False, out: Any = None) -> Any:
-    """The Cholesky factor and an info code instead of an error: the order of the first leading
-minor that is not positive-definite. The columns before it are the factor's."""
+    """Return the Cholesky factor and an info code instead of an error: the order of the first
+leading minor that is not positive-definite. The columns before it are the factor's."""
 
 def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
-    """The condition number in a matrix norm: the ratio of singular values for None and ±2,
+    """Return the condition number in a matrix norm: the ratio of singular values for None and ±2,
 ``norm(A) * norm(inv(A))`` otherwise; infinite for a singular matrix."""
 
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor:
-    """The cross product along ``dim`` (the last by default)."""
+    """Return the cross product along ``dim`` (the last by default)."""
 
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinant of square matrices."""
+    """Return the determinant of square matrices."""
 
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-    """The diagonal of the last two dimensions, a view."""
+    """Return the diagonal of the last two dimensions, a view."""
 
 def eig(A: Tensor, *, out: Any = None) -> Any:
-    """Eigenvalues and eigenvectors (columns of norm 1) of square matrices, always complex. CPU."""
+    """Return the eigenvalues and eigenvectors (columns of norm 1) of square matrices, always
+complex. CPU."""
 
 def eigh(A: Tensor, UPLO: _str = 'L', *, out: Any = None) -> Any:
-    """Eigenvalues (rising, real) and eigenvectors (columns) of Hermitian matrices."""
+    """Return the eigenvalues (rising, real) and eigenvectors (columns) of Hermitian matrices."""
 
 def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
-    """Eigenvalues of square matrices, always complex. CPU."""
+    """Return the eigenvalues of square matrices, always complex. CPU."""
 
 def eigvalsh(A: Tensor, UPLO: _str = 'L', *, out: Any = None) -> Tensor:
-    """Eigenvalues, rising, of Hermitian matrices."""
+    """Return the eigenvalues, rising, of Hermitian matrices."""
 
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The leading columns of the product of Householder reflectors."""
+    """Return the leading columns of the product of Householder reflectors."""
 
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of square matrices. LinAlgError for a singular one."""
+    """Return the inverse of square matrices. LinAlgError for a singular one."""
 
 def inv_ex(A: Tensor, *, check_errors: Any = False, out: Any = None) -> Any:
-    """The inverse and an info code instead of an error."""
+    """Return the inverse and an info code instead of an error."""
 
 def ldl_factor(A: Tensor, *, hermitian: Any = False, out: Any = None) -> Any:
-    """The compact LDL factorization of symmetric (or Hermitian) matrices, and pivots."""
+    """Return the compact LDL factorization of symmetric (or Hermitian) matrices, and pivots."""
 
 def ldl_factor_ex(A: Tensor, *, hermitian: Any = False, check_errors: Any = False, out: Any = None) -> Any:
-    """The compact LDL factorization, pivots, and an info code instead of an error."""
+    """Return the compact LDL factorization, pivots, and an info code instead of an error."""
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Any = False, out: Any = None) -> Tensor:
-    """X with ``A @ X = B`` from the compact LDL factorization of A. RuntimeError for sizes and
-dtypes that do not fit."""
+    """Return X with ``A @ X = B`` from the compact LDL factorization of A. RuntimeError for sizes
+and dtypes that do not fit."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: _str | None = None, out: Any = None) -> Any:
-    """X that makes ``|A @ X - B|`` least (of least norm), residuals, rank and singular values."""
+    """Return the X that makes ``|A @ X - B|`` least (of least norm), residuals, rank and singular
+values."""
 
 def lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
-    """P, L and U with ``A = P @ L @ U``."""
+    """Return P, L and U with ``A = P @ L @ U``."""
 
 def lu_factor(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
-    """The compact LU factorization with pivots. RuntimeError for a singular matrix."""
+    """Return the compact LU factorization with pivots. RuntimeError for a singular matrix."""
 
 def lu_factor_ex(A: Tensor, *, pivot: Any = True, check_errors: Any = False, out: Any = None) -> Any:
-    """The compact LU factorization with pivots and an info code instead of an error."""
+    """Return the compact LU factorization with pivots and an info code instead of an error."""
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Any = True, adjoint: Any = False, out: Any = None) -> Tensor:
-    """X with ``A @ X = B`` from the compact LU factorization of A."""
+    """Return X with ``A @ X = B`` from the compact LU factorization of A."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product; batches broadcast, vectors are promoted to matrices and back."""
+    """Return the matrix product; batches broadcast, vectors are promoted to matrices and back."""
 
 def matrix_exp(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix exponential of square matrices; in float32 for 16-bit ones."""
+    """Return the matrix exponential of square matrices; in float32 for 16-bit ones."""
 
 def matrix_norm(A: Tensor, ord: Any = 'fro', dim: Any = ..., keepdim: Any = False, *, dtype: Any = None, out: Any = None) -> Tensor:
-    """A norm of matrices: "fro", "nuc", ±1 (columns), ±inf (rows) or ±2 (singular values)."""
+    """Return a norm of matrices: "fro", "nuc", ±1 (columns), ±inf (rows) or ±2 (singular
+values)."""
 
 def matrix_power(A: Tensor, n: _int, *, out: Any = None) -> Tensor:
-    """The ``n``-th power of square matrices; a negative n inverts."""
+    """Return the ``n``-th power of square matrices; a negative n inverts."""
 
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
-    """How many singular values are above ``max(atol, rtol * largest)``."""
+    """Count the singular values above ``max(atol, rtol * largest)``."""
 
 def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
-    """The product of two or more matrices (the first and last may be vectors), cheapest first."""
+    """Return the product of two or more matrices (the first and last may be vectors), in the
+cheapest order."""
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: Any = False, *, dtype: Any = None, out: Any = None) -> Tensor:
-    """A vector norm over one dimension or a matrix norm over two; the 2-norm of all elements when
-neither ``ord`` nor ``dim`` is given."""
+    """Return a vector norm over one dimension or a matrix norm over two; the 2-norm of all elements
+when neither ``ord`` nor ``dim`` is given."""
 
 def pinv(A: Tensor, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
-    """The pseudoinverse; singular values not above ``max(atol, rtol * largest)`` count as zero."""
+    """Return the pseudoinverse; singular values not above ``max(atol, rtol * largest)`` count as
+zero."""
 
 def qr(A: Tensor, mode: _str = 'reduced', *, out: Any = None) -> Any:
-    """Q (orthonormal columns) and R (upper triangular); ``mode`` "reduced", "complete" or "r"."""
+    """Return Q (orthonormal columns) and R (upper triangular); ``mode`` "reduced", "complete" or
+"r"."""
 
 def slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """The sign and the logarithm of the absolute value of the determinant: a named pair."""
+    """Return the sign and the logarithm of the absolute value of the determinant: a named pair."""
 
 def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
-    """X with ``A @ X = B`` (``X @ A = B`` unless ``left``). LinAlgError for a singular matrix."""
+    """Return X with ``A @ X = B`` (``X @ A = B`` unless ``left``). LinAlgError for a singular
+matrix."""
 
 def solve_ex(A: Tensor, B: Tensor, *, left: Any = True, check_errors: Any = False, out: Any = None) -> Any:
-    """The solution and an info code instead of an error."""
+    """Return the solution and an info code instead of an error."""
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: Any, left: Any = True, unitriangular: Any = False, out: Any = None) -> Tensor:
-    """X with ``A @ X = B`` for a triangular A; the other triangle is not looked at."""
+    """Return X with ``A @ X = B`` for a triangular A; the other triangle is not looked at."""
 
 def svd(A: Tensor, full_matrices: Any = True, *, driver: Any = None, out: Any = None) -> Any:
-    """U, the singular values S (falling) and Vh, with ``A = U @ diag(S) @ Vh``."""
+    """Return U, the singular values S (falling) and Vh, with ``A = U @ diag(S) @ Vh``."""
 
 def svdvals(A: Tensor, *, driver: Any = None, out: Any = None) -> Tensor:
-    """Singular values, falling."""
+    """Return the singular values, falling."""
 
 def tensorinv(A: Tensor, ind: _int = 2, *, out: Any = None) -> Tensor:
-    """The inverse for tensordot over the first ``ind`` dimensions."""
+    """Return the inverse for tensordot over the first ``ind`` dimensions."""
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
-    """X with ``tensordot(A, X, X.ndim) == B``."""
+    """Return X with ``tensordot(A, X, X.ndim) == B``."""
 
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
-    """Rising powers of the last dimension as a new one."""
+    """Return rising powers of the elements of the last dimension, as a new last dimension."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
-    """Dot products along a dimension, the first vector conjugated."""
+    """Return the dot products along a dimension, the first vector conjugated."""
 
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = False, *, dtype: Any = None, out: Any = None) -> Tensor:
-    """``sum(|x| ** ord) ** (1 / ord)`` over ``dim`` (all by default); also for ord 0 and ±inf."""
+    """Return ``sum(|x| ** ord) ** (1 / ord)`` over ``dim`` (all by default); also for ord 0 and
+±inf."""

@@ -22,22 +22,22 @@ __all__ = [
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator; gives it. ValueError outside 64 bits."""
+    """Seed the default generator and return it. ValueError outside 64 bits."""
     return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
-    """Seed the default generator from the operating system; gives the seed."""
+    """Seed the default generator from the operating system and return the seed."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The default generator's state, a uint8 tensor."""
+    """Return the default generator's state, a uint8 tensor."""
     return default_generator.get_state()
 
 
@@ -54,7 +54,7 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """What is drawn inside leaves the default generator as it was."""
+    """Restore the default generator after a `with` block to the state that it had before it."""
     if not enabled:
         yield
         return

@@ -22,14 +22,15 @@ _SURELY_FINITE = 6e4
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded sum and its rounding error (Knuth): a + b = s + error, exactly."""
+    """Return the rounded sum and its rounding error (Knuth): a + b = s + error, exactly."""
     s = a + b
     b_part = s - a
     return s, (a - (s - b_part)) + (b - b_part)
 
 
 def _to_odd(s: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """``s + error`` rounded to odd, so that rounding it once more is as good as rounding once.
+    """Return ``s + error`` rounded to odd, so that rounding it once more is as good as rounding
+    once.
 
     Boldo & Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
     rounding to odd", 2008.
@@ -40,7 +41,7 @@ def _to_odd(s: np.ndarray, error: np.ndarray) -> np.ndarray:
 
 
 def fma32(a: np.ndarray, b: Any, c: Any) -> np.ndarray:
-    """a * b + c with a single rounding, float32; b and c are float32 arrays or scalars.
+    """Return a * b + c with a single rounding, float32; b and c are float32 arrays or scalars.
 
     The product of two float32 is exact in float64; the sum is rounded there and then again. That
     second rounding can go wrong only on a float32 tie or below the normal numbers: those few
@@ -59,7 +60,8 @@ def fma32(a: np.ndarray, b: Any, c: Any) -> np.ndarray:
 
 
 def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
-    """a * b + c with a single rounding, float64, for an array ``a`` and Python floats b, c."""
+    """Return a * b + c with a single rounding, float64, for an array ``a`` and Python floats b,
+    c."""
     if c == 0.0:
         return a * b + 0.0  # -0 becomes +0, as in the fused form
     if not (math.isfinite(b) and math.isfinite(c)):
@@ -78,7 +80,7 @@ def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
 
 
 def _two_product(a: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded product and its error (Dekker, with Veltkamp's splitting by 2**27 + 1)."""
+    """Return the rounded product and its error (Dekker, with Veltkamp's splitting by 2**27 + 1)."""
     scaled = a * 134217729.0
     a_high = scaled - (scaled - a)
     a_low = a - a_high
@@ -102,7 +104,7 @@ def _fma_by_fractions(a: float, b: float, c: float) -> float:
 
 
 def cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """``values`` as ``dtype``; to the half types through float32, so with two roundings.
+    """Return ``values`` as ``dtype``; to the half types through float32, so with two roundings.
 
     Floats to integers as the C++ casts do on x86-64: out of range gives the smallest int64 or
     int32, and narrower integers are the low bits of an int32.
@@ -118,7 +120,7 @@ def cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def round_to(value: float, dtype: np.dtype) -> float:
-    """The Python float ``value`` rounded to ``dtype``, as a Python float."""
+    """Return the Python float ``value`` rounded to ``dtype``, as a Python float."""
     if abs(value) < _SURELY_FINITE:
         # Without the array and the error state that `cast` needs: 0.4 µs instead of 3.
         return float(value if dtype == FLOAT64 else dtype.type(np.float32(value)))
@@ -135,19 +137,19 @@ def _work(values: np.ndarray) -> np.ndarray:
 
 
 def add_scalar(values: np.ndarray, number: float) -> np.ndarray:
-    """values + number, in the dtype of ``values``."""
+    """Return values + number, in the dtype of ``values``."""
     work = _work(values)
     return cast(work + work.dtype.type(round_to(number, values.dtype)), values.dtype)
 
 
 def multiply_scalar(values: np.ndarray, number: float) -> np.ndarray:
-    """values * number, in the dtype of ``values``."""
+    """Return values * number, in the dtype of ``values``."""
     work = _work(values)
     return cast(work * work.dtype.type(number), values.dtype)
 
 
 def divide_scalar(values: np.ndarray, number: float) -> np.ndarray:
-    """values / number, in the dtype of ``values``."""
+    """Return values / number, in the dtype of ``values``."""
     work = _work(values)
     return cast(work / work.dtype.type(number), values.dtype)
 
@@ -158,7 +160,8 @@ def rounded_surely(
     exact: Callable[[np.ndarray], np.ndarray],
     finish: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """``finish`` of the C library's values, mostly by way of numpy's faster ones.
+    """Return the results of ``finish`` on the C library's values, mostly by way of numpy's faster
+    ones.
 
     numpy's vector log1p, tan and log may differ from the C library's in the last bits. ``finish``
     (a rounding, a ceiling) is monotone and hides that unless a step of it lies within ``slack``
@@ -176,14 +179,14 @@ def rounded_surely(
 
 
 def c_log(x: float) -> float:
-    """log with C's edges: -inf at 0, nan below."""
+    """Return log with C's edges: -inf at 0, nan below."""
     if x > 0.0:
         return math.log(x)
     return -math.inf if x == 0.0 else math.nan
 
 
 def c_exp(x: float) -> float:
-    """exp with C's edge: inf where it overflows."""
+    """Return exp with C's edge: inf where it overflows."""
     try:
         return math.exp(x)
     except OverflowError:
@@ -191,5 +194,5 @@ def c_exp(x: float) -> float:
 
 
 def c_sqrt(x: float) -> float:
-    """sqrt with C's edge: nan below 0."""
+    """Return sqrt with C's edge: nan below 0."""
     return math.nan if x < 0.0 else math.sqrt(x)

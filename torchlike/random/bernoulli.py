@@ -16,7 +16,8 @@ _TARGETS = (*FLOATS, *map(np.dtype, ("int64", "int32", "int16", "int8", "uint8",
 
 @atomic
 def bernoulli_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarray:
-    """bool of ``shape``, True with probability ``p``. Draws 2 words an element, p = 0 and 1 too.
+    """Draw a mask of bools of ``shape``, True with probability ``p``. Draws 2 words an element, p =
+    0 and 1 too.
 
     The uniform double x = k * 2**-53 is below p exactly when the integer k is below
     ceil(p * 2**53), so no floats are made.
@@ -37,7 +38,8 @@ def bernoulli_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarr
 
 @atomic
 def bernoulli(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float) -> np.ndarray:
-    """1 with probability ``p``, else 0, as ``dtype``: ``bernoulli_(p)``. Draws 2 words an element.
+    """Draw 1 with probability ``p``, else 0, as ``dtype``: ``bernoulli_(p)``. Draws 2 words an
+    element.
 
     Raises:
       RuntimeError: p outside [0, 1].
@@ -56,7 +58,8 @@ def bernoulli(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float)
 def bernoulli_tensor(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: np.ndarray
 ) -> np.ndarray:
-    """1 with the probability at the same place of ``p``, which broadcasts to ``shape``.
+    """Draw 1 with the probability at the same place of ``p``, which broadcasts to ``shape``, else
+    0.
 
     Draws 2 words an element for float64 ``p``, else 1: the dtype of ``p`` decides, not ``dtype``.
 

@@ -29,7 +29,8 @@ _STIRLING_TAIL = (
 
 @atomic
 def binomial(engine: Engine, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
-    """Successes in ``count`` trials of probability ``prob``, which broadcast together.
+    """Draw the number of successes in ``count`` trials of probability ``prob``, which broadcast
+    together.
 
     Returns the dtype of ``count``. Draws nothing where count <= 0 or prob is outside (0, 1); 2
     words a waiting time where the mean of the rarer outcome is below 10; else 4 an attempt.
@@ -66,7 +67,8 @@ def _to_float32(x: float) -> float:
 
 
 def _sample(engine: Engine, n: float, p: float, fit: Callable[[float], float]) -> float:
-    """One value; ``fit`` rounds to the dtype of the parameters, in which some steps are made."""
+    """Draw one value; ``fit`` rounds to the dtype of the parameters, in which some steps are
+    made."""
     if n <= 0.0 or p <= 0.0:
         return 0.0
     if p >= 1.0:
@@ -107,7 +109,7 @@ def _stirling_tail(k: float) -> float:
 def _transformed_rejection(
     engine: Engine, n: float, p: float, fit: Callable[[float], float]
 ) -> float:
-    """BTRS. W. Hörmann, "The generation of binomial random variates", 1993."""
+    """Draw one value by BTRS. W. Hörmann, "The generation of binomial random variates", 1993."""
     log, tail = math.log, _stirling_tail
     sd = math.sqrt(fit(fit(n * p) * fit(1.0 - p)))
     b = 1.15 + 2.53 * sd

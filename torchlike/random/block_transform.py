@@ -71,7 +71,7 @@ _JAX = _Arithmetic(
 
 
 def _log(do: _Arithmetic, u: Any) -> Any:
-    """log of float32 in (0, 1]."""
+    """Return the logarithm of float32 in (0, 1]."""
     xp, fma, mul, one = do.xp, do.fma, do.mul, np.float32(1)
     bits = do.bits_of(u)
     e = ((bits >> 23) - 126).astype(np.float32)
@@ -90,7 +90,7 @@ def _log(do: _Arithmetic, u: Any) -> Any:
 
 
 def _sin_cos(do: _Arithmetic, t: Any) -> tuple[Any, Any]:
-    """sin and cos of float32 in [0, 2 pi]."""
+    """Return the sine and cosine of float32 in [0, 2 pi]."""
     xp, fma, mul = do.xp, do.fma, do.mul
     j = mul(t, np.float32(1.27323954473516)).astype(np.int32)
     j = (j + 1) & ~1
@@ -111,7 +111,8 @@ def _sin_cos(do: _Arithmetic, t: Any) -> tuple[Any, Any]:
 
 
 def _box_muller(do: _Arithmetic, words: Any, mean_std: Any) -> tuple[Any, Any]:
-    """Words (blocks, 16) to the normals of lanes 0-7 and of lanes 8-15, each (blocks, 8)."""
+    """Transform words (blocks, 16) to the normals of lanes 0-7 and of lanes 8-15, each (blocks,
+    8)."""
     unit = (words & np.uint32(0xFFFFFF)).astype(np.int32).astype(np.float32) * np.float32(2**-24)
     radius = do.xp.sqrt(np.float32(-2) * _log(do, np.float32(1) - unit[:, :8]))
     sin, cos = _sin_cos(do, do.mul(unit[:, 8:], np.float32(2 * np.pi)))
@@ -120,7 +121,8 @@ def _box_muller(do: _Arithmetic, words: Any, mean_std: Any) -> tuple[Any, Any]:
 
 
 def transform_in_numpy(words: np.ndarray, mean: float, std: float, out: np.ndarray) -> None:
-    """uint32 words (blocks, 16) to normals in ``out`` (blocks, 16), in exact numpy arithmetic."""
+    """Transform uint32 words (blocks, 16) to normals in ``out`` (blocks, 16), in exact numpy
+    arithmetic."""
     # An infinite or huge mean or std makes infinities and NaNs on purpose.
     with np.errstate(over="ignore", invalid="ignore"):
         parameters = np.array([mean, std], np.float64).astype(np.float32)
@@ -145,14 +147,15 @@ class _Compiled:
         self.usable = True
 
     def program(self, n: int) -> Any:
-        """The program when it is ready or worth making for ``n`` more numbers, else None."""
+        """Return the program when it is ready or worth making for ``n`` more numbers, else None."""
         if self._program is not None or not self.usable:
             return self._program
         self._spent += _CALL_COST + n
         return self.build() if self._spent > _NUMPY_BUDGET else None
 
     def build(self) -> Any:
-        """Compile and check; returns the program, or None where its bits differ from numpy's."""
+        """Compile and check the program, and return it, or None where its bits differ from
+        numpy's."""
         with self._lock:
             if self._program is None and self.usable:
                 program = _compile(self.piece)
@@ -192,8 +195,8 @@ def _compile(numbers: int) -> Any:
 
 
 def _block_by_block(packed: Any) -> Any:
-    """The normals of the first blocks, (…, 16). Behind the words a last row has the bits of mean
-    and std, and how many blocks: an argument more costs 2.5 µs.
+    """Return the normals of the first blocks, (…, 16). Behind the words a last row has the bits of
+    mean and std, and how many blocks: an argument more costs 2.5 µs.
 
     As a loop over single blocks, since XLA runs at once, on Python's thread, what counts fewer than
     1,000 operations, and a loop counts as one turn: 13 µs for 64 numbers, and 40 without it.
@@ -250,7 +253,7 @@ def _run(
 
 
 def transform(words: np.ndarray, mean: float, std: float, out: np.ndarray) -> None:
-    """uint32 words (blocks, 16) to normals in ``out``, float32 (blocks, 16).
+    """Transform uint32 words (blocks, 16) to normals in ``out``, float32 (blocks, 16).
 
     In each block the lanes j and j + 8 form a pair: lane j gives the radius, lane j + 8 the angle.
     """

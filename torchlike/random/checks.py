@@ -24,24 +24,25 @@ SIGNIFICANT_BITS = {FLOAT32: 24, FLOAT64: 53, FLOAT16: 11, BFLOAT16: 8}
 
 
 def number(value: float) -> str:
-    """A double as C++ streams print it: six significant digits."""
+    """Return a double as C++ streams print it: six significant digits."""
     return f"{value:g}"
 
 
 def not_implemented(kernel: str, dtype: np.dtype) -> NotImplementedError:
-    """PyTorch's error for a dtype that a kernel does not take."""
+    """Return PyTorch's error for a dtype that a kernel does not take."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
 
 
 def check_std(std: float) -> None:
-    """RuntimeError unless ``std >= 0``."""
+    """Raise RuntimeError unless ``std >= 0``."""
     if not std >= 0.0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {number(std)}")
 
 
 @functools.cache
 def limits(dtype: np.dtype) -> tuple[float, float]:
-    """The smallest and the largest finite value of a real dtype (ints for integers and bool)."""
+    """Return the smallest and the largest finite value of a real dtype (ints for integers and
+    bool)."""
     if dtype == np.bool_:
         return 0, 1
     if dtype in FLOATS:
@@ -51,7 +52,7 @@ def limits(dtype: np.dtype) -> tuple[float, float]:
 
 
 def check_in_bounds(value: float, name: str, dtype: np.dtype) -> None:
-    """RuntimeError unless the number ``value`` lies within the limits of ``dtype``."""
+    """Raise RuntimeError unless the number ``value`` lies within the limits of ``dtype``."""
     low, high = limits(dtype)
     if not low <= value <= high:
         raise RuntimeError(f"{name} is out of bounds for {c_name(dtype)}")

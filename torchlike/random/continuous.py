@@ -30,7 +30,7 @@ def _by_chunks(
     dtype: np.dtype,
     values: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """``values(uniform doubles)`` of ``dtype``. Draws 2 words an element."""
+    """Draw ``values(uniform doubles)`` of ``dtype``. Draws 2 words an element."""
     flat = np.empty(math.prod(shape), dtype)
     for start, stop in chunks(flat.size):
         flat[start:stop] = values(unit_doubles(engine, stop - start))
@@ -45,7 +45,7 @@ def _each(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
 def exponential(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, lambd: float = 1.0
 ) -> np.ndarray:
-    """-log1p(-x) / lambd: ``exponential_``. Draws 2 words an element.
+    """Draw -log1p(-x) / lambd: ``exponential_``. Draws 2 words an element.
 
     Raises:
       RuntimeError: lambd <= 0 or not a number, or an integer or complex dtype.
@@ -79,7 +79,7 @@ def exponential(
 
 @atomic
 def geometric(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float) -> np.ndarray:
-    """ceil(log(x) / log1p(-p)): ``geometric_``, trials up to the first success.
+    """Draw ceil(log(x) / log1p(-p)): ``geometric_``, trials up to the first success.
 
     Draws 2 words an element. A count too large for an integer dtype comes out as C++ casts it.
 
@@ -113,7 +113,7 @@ def geometric(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float)
 def cauchy(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, median: float = 0.0, sigma: float = 1.0
 ) -> np.ndarray:
-    """tan(pi (x - 1/2)) sigma + median, fused: ``cauchy_``. Draws 2 words an element.
+    """Draw tan(pi (x - 1/2)) sigma + median, fused: ``cauchy_``. Draws 2 words an element.
 
     Raises:
       RuntimeError: sigma <= 0 or not a number, or an integer or complex dtype.
@@ -151,7 +151,7 @@ def cauchy(
 def log_normal(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, mean: float = 1.0, std: float = 2.0
 ) -> np.ndarray:
-    """exp of a scalar normal with ``mean`` and ``std``: ``log_normal_``.
+    """Draw exp of a scalar normal with ``mean`` and ``std``: ``log_normal_``.
 
     Draws 4 words for each pair, by way of the cached normal whatever the size.
 

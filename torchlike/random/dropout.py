@@ -22,20 +22,23 @@ SELU_FLOOR = 1.7580993408473766
 
 
 def check_dropout_probability(p: float) -> None:
-    """RuntimeError unless p is in [0, 1]. (``nn.functional`` raises ValueError, same words.)"""
+    """Raise RuntimeError unless p is in [0, 1]. (``nn.functional`` raises ValueError, same
+    words.)"""
     if not 0.0 <= p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {number(p)}")
 
 
 def feature_noise_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """(N, C, 1, ..., 1): one noise value a channel. RuntimeError with fewer than 2 dimensions."""
+    """Return (N, C, 1, ..., 1): one noise value a channel. RuntimeError with fewer than 2
+    dimensions."""
     if len(shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     return (*shape[:2], *(1 for _ in shape[2:]))
 
 
 def dropout_scale(dtype: np.dtype, p: float) -> float:
-    """The value of kept noise: 1 / (1 - p), the divisor rounded to ``dtype``, then the quotient.
+    """Return the value of kept noise: 1 / (1 - p), the divisor rounded to ``dtype``, then the
+    quotient.
 
     For the half types the division happens in float32. 0 for p = 1.
     """
@@ -47,7 +50,7 @@ def dropout_scale(dtype: np.dtype, p: float) -> float:
 
 @atomic
 def dropout_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarray:
-    """bool of ``shape``, True where an element is kept.
+    """Draw a mask of bools of ``shape``, True where an element is kept.
 
     With ``dropout_scale`` this is all of dropout, in a quarter of the bytes of the noise.
     Draws 2 words an element; none for p = 0 and p = 1, where nothing is left to chance.
@@ -63,7 +66,7 @@ def dropout_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarray
 
 @atomic
 def dropout_noise(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float) -> np.ndarray:
-    """0 with probability p, else 1 / (1 - p), as ``dtype``. Draws as ``dropout_mask``.
+    """Draw 0 with probability p, else 1 / (1 - p), as ``dtype``. Draws as ``dropout_mask``.
 
     Raises:
       RuntimeError: p outside [0, 1].
@@ -87,7 +90,7 @@ class AlphaNoise(NamedTuple):
 def alpha_dropout_noise(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float
 ) -> AlphaNoise:
-    """Noise and shift that keep mean and variance of SELU activations, each of ``dtype``.
+    """Draw the noise and shift that keep mean and variance of SELU activations, each of ``dtype``.
 
     a = ((A**2 p + 1)(1 - p))**-1/2 with A = ``SELU_FLOOR``; kept: noise a, shift A a p; dropped:
     noise 0, shift A a p - A a. Draws as ``dropout_mask``. Klambauer et al., "Self-Normalizing
@@ -104,7 +107,7 @@ def alpha_dropout_noise(
 
 
 def alpha_values(dtype: np.dtype, p: float) -> tuple[AlphaNoise, AlphaNoise]:
-    """The noise and shift of a kept and of a dropped element, each 0-dim, for 0 < p < 1.
+    """Return the noise and shift of a kept and of a dropped element, each 0-dim, for 0 < p < 1.
 
     With ``dropout_mask`` this is all of alpha dropout, in an eighth of the bytes of the noise.
     """
@@ -113,20 +116,21 @@ def alpha_values(dtype: np.dtype, p: float) -> tuple[AlphaNoise, AlphaNoise]:
 
 
 def _alpha_noise(kept: np.ndarray, p: float) -> AlphaNoise:
-    """Of ones for kept elements and zeros for dropped ones."""
+    """Return the noise and shift of ones for kept elements and zeros for dropped ones."""
     a = 1.0 / math.sqrt((SELU_FLOOR * SELU_FLOOR * p + 1.0) * (1.0 - p))
     shift = _affine(kept, -1.0, SELU_FLOOR * a, SELU_FLOOR * a * p)
     return AlphaNoise(multiply_scalar(kept, a), shift)
 
 
 def _affine(kept: np.ndarray, add: float, multiply: float, then_add: float) -> np.ndarray:
-    """(kept + add) * multiply + then_add, each operation rounded to the dtype of ``kept``."""
+    """Return (kept + add) * multiply + then_add, each operation rounded to the dtype of
+    ``kept``."""
     return add_scalar(multiply_scalar(add_scalar(kept, add), multiply), then_add)
 
 
 @atomic
 def rrelu_slopes(engine: Engine, x: np.ndarray, lower: float, upper: float) -> np.ndarray:
-    """The slope of each element of ``x``: uniform on [lower, upper] where x <= 0, else 1.
+    """Draw the slope of each element of ``x``: uniform on [lower, upper] where x <= 0, else 1.
 
     Returns slopes of the dtype of ``x``, but of float32 for bfloat16: there the output is x * slope
     computed in float32 and then rounded (the noise kept for backward is the rounded slope).

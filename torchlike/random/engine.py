@@ -49,7 +49,7 @@ _FEW_WORDS = 4096
 
 
 def unsigned_seed(seed: int) -> int:
-    """The seed as PyTorch keeps it: modulo 2**64, so -1 becomes 2**64 - 1.
+    """Return the seed as PyTorch keeps it: modulo 2**64, so -1 becomes 2**64 - 1.
 
     Raises:
       ValueError: outside [-2**63, 2**64 - 1].
@@ -103,20 +103,21 @@ class Engine:
         return np.array_equal(self._memory(), mark[0]) and normals == mark[2:4]
 
     def go_back(self, mark: tuple[Any, ...]) -> None:
-        """Go back to a mark."""
+        """Restore the state of a mark."""
         with self.lock:
             self._memory()[:] = mark[0]
             _, self._seed, self.cached_normal, self._normal32, self._spent_next = mark
 
     def _memory(self) -> np.ndarray:
-        """NumPy's state of the stream, as it lies in memory: the words, and the place in them."""
+        """Return NumPy's state of the stream, as it lies in memory: the words, and the place in
+        them."""
         words = ctypes.c_uint32 * (_WORDS + 1)
         return np.ctypeslib.as_array(words.from_address(self._bits.ctypes.state_address))
 
     # -- seeding -----------------------------------------------------------------------------------
 
     def seed(self, seed: int) -> None:
-        """Start again from ``seed``; drops the cached normal.
+        """Start again from ``seed``, and drop the cached normal.
 
         All 64 bits are kept for ``initial_seed``, but only the low 32 start the stream, so that
         0 and 2**32 give the same numbers. Draws nothing.
@@ -136,19 +137,19 @@ class Engine:
             self._normal32: float | None = None
 
     def seed_from_entropy(self) -> int:
-        """Seed with 64 bits from the operating system; returns that seed."""
+        """Seed with 64 bits from the operating system, and return that seed."""
         seed = secrets.randbits(64)
         self.seed(seed)
         return seed
 
     def initial_seed(self) -> int:
-        """The seed last set, in [0, 2**64)."""
+        """Return the seed last set, in [0, 2**64)."""
         return self._seed
 
     # -- draws -------------------------------------------------------------------------------------
 
     def words32(self, n: int) -> np.ndarray:
-        """The next ``n`` words, uint32 of shape (n,)."""
+        """Draw the next ``n`` words, uint32 of shape (n,)."""
         if n < _FEW_WORDS:
             if n == 0:
                 return np.empty(0, np.uint32)
@@ -158,7 +159,7 @@ class Engine:
         return self._generator.integers(0, 0xFFFFFFFF, n, np.uint32, endpoint=True)
 
     def words64(self, n: int) -> np.ndarray:
-        """``n`` 64-bit words, uint64 of shape (n,): the word drawn first is the high half.
+        """Draw ``n`` 64-bit words, uint64 of shape (n,): the word drawn first is the high half.
 
         Draws 2n words.
         """
@@ -172,14 +173,15 @@ class Engine:
         return self._generator.integers(0, 0xFFFFFFFFFFFFFFFF, n, np.uint64, endpoint=True)
 
     def double(self) -> float:
-        """One uniform double in [0, 1): 53 bits of a 64-bit word. Draws 2 words."""
+        """Draw one uniform double in [0, 1): 53 bits of a 64-bit word. Draws 2 words."""
         raw = self._bits.random_raw
         self._spent_next = _WORDS
         high = raw()
         return (((high << 32) | raw()) & MASK53) * UNIT53
 
     def normal(self) -> float:
-        """One standard normal, or the cached one. Draws 4 words, or none when one was cached.
+        """Draw one standard normal, or take the cached one. Draws 4 words, or none when one was
+        cached.
 
         Box-Muller on two uniform doubles x1, x2: radius sqrt(-2 log1p(-x2)), angle 2 pi x1; the
         cosine is the value, the sine is cached.
@@ -197,7 +199,7 @@ class Engine:
     # -- state -------------------------------------------------------------------------------------
 
     def get_state(self) -> np.ndarray:
-        """The state as PyTorch's 5056 bytes, uint8 of shape (5056,), a fresh array."""
+        """Return the state as PyTorch's 5056 bytes, uint8 of shape (5056,), a fresh array."""
         with self.lock:
             stream: Any = self._bits.state["state"]
             pos = int(stream["pos"])
@@ -253,7 +255,7 @@ class Engine:
             self._normal32 = float(record["normal32"]) if record["has_normal32"] else None
 
     def copy(self) -> Engine:
-        """An engine of its own that will give the same numbers."""
+        """Return a separate engine that will give the same numbers."""
         return from_state(self.get_state())
 
     def __reduce__(self) -> tuple[Callable[[np.ndarray], Engine], tuple[np.ndarray]]:
@@ -261,7 +263,7 @@ class Engine:
 
 
 def from_state(state: np.ndarray) -> Engine:
-    """A new engine with the given 5056 state bytes; raises what ``set_state`` raises."""
+    """Return a new engine with the given 5056 state bytes; raises what ``set_state`` raises."""
     engine = Engine()
     engine.set_state(state)
     return engine

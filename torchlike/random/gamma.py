@@ -18,8 +18,8 @@ _SQUEEZE = float(np.float32(0.0331))
 
 @atomic
 def standard_gamma(engine: Engine, alpha: np.ndarray) -> np.ndarray:
-    """A Gamma(alpha, 1) value for each ``alpha``, of its shape and dtype; at least the smallest
-    normal number.
+    """Draw a Gamma(alpha, 1) value for each ``alpha``, of its shape and dtype; at least the
+    smallest normal number.
 
     Draws nothing for alpha 0; 2 words first where alpha < 1; then a scalar normal (with its
     cache) and 2 words for each attempt.
@@ -34,7 +34,7 @@ def standard_gamma(engine: Engine, alpha: np.ndarray) -> np.ndarray:
 
 @atomic
 def dirichlet(engine: Engine, alpha: np.ndarray) -> np.ndarray:
-    """A point of the simplex for each row (last axis) of ``alpha``, of its shape and dtype.
+    """Draw a point of the simplex for each row (last axis) of ``alpha``, of its shape and dtype.
 
     Gammas in double, divided by their sum, kept within the open interval (0, 1). Draws as
     ``standard_gamma``.
@@ -65,7 +65,8 @@ def _samples(engine: Engine, alpha: np.ndarray) -> list[float]:
 
 
 def _sample(engine: Engine, alpha: float, dtype: np.dtype) -> float:
-    """G. Marsaglia & W. W. Tsang, "A simple method for generating gamma variables", 2000."""
+    """Draw one value. G. Marsaglia & W. W. Tsang, "A simple method for generating gamma variables",
+    2000."""
     scale = 1.0
     if alpha < 1.0:
         if alpha == 0.0:

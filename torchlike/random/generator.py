@@ -24,7 +24,8 @@ _of_thread = _OfThread()
 
 @contextlib.contextmanager
 def drawing_from(engine: Engine) -> Iterator[None]:
-    """Inside, in this thread, the default generator draws from (and seeds) ``engine``."""
+    """Have the default generator of this thread draw from (and seed) ``engine`` in a `with`
+    block."""
     before = _of_thread.engine
     _of_thread.engine = engine
     try:
@@ -54,33 +55,35 @@ class Generator:
         return self._engine
 
     def to_be_undone(self) -> None:
-        """Before the stream moves: a capture that fails puts it back."""
+        """Register with a capture that is running, before the stream moves, that its failure puts
+        the stream back."""
         capture = modes.current.capture
         if capture is not None:
             engine, state = self.engine, self.engine.get_state()
             capture.undo_on_failure(self, lambda: engine.set_state(state))
 
     def manual_seed(self, seed: Any) -> Generator:
-        """Start over from ``seed``. RuntimeError unless it is an integer of 64 bits."""
+        """Start over from ``seed``, and return the generator. RuntimeError unless it is an integer
+        of 64 bits."""
         self.to_be_undone()
         self.engine.seed(seed)
         return self
 
     def seed(self) -> int:
-        """Start over from a number of the operating system's; gives that number."""
+        """Start over from a number of the operating system's, and return that number."""
         self.to_be_undone()
         return self.engine.seed_from_entropy()
 
     def initial_seed(self) -> int:
-        """The seed that the stream started from."""
+        """Return the seed that the stream started from."""
         return self.engine.initial_seed()
 
     def get_state(self) -> Tensor:
-        """The state as a uint8 tensor of 5056 bytes."""
+        """Return the state as a uint8 tensor of 5056 bytes."""
         return Tensor._on(Storage(None, self.engine.get_state()))
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Go back to a state. TypeError unless it is a uint8 tensor."""
+        """Restore a state. TypeError unless it is a uint8 tensor."""
         if not isinstance(new_state, Tensor) or new_state.dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         values = new_state._value("Generator.set_state")
@@ -89,7 +92,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """A generator that goes on from the same state independently."""
+        """Return a generator that goes on from the same state independently."""
         return Generator(self.device).set_state(self.get_state())
 
     def get_offset(self) -> int:

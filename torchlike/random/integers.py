@@ -47,7 +47,8 @@ def random(
     low: int | None = None,
     high: int | None = None,
 ) -> np.ndarray:
-    """PyTorch's ``random_``: (), (low, None) and (low, high); ``random_(n)`` is (0, n).
+    """Draw integers as PyTorch's ``random_``: (), (low, None) and (low, high); ``random_(n)`` is
+    (0, n).
 
     Without bounds: the non-negative integers of the dtype (for floats 0 to 2**bits inclusive).
     With ``high`` None: from ``low`` to the largest of these. Floats get integers; their bounds
@@ -71,7 +72,7 @@ def random(
 def randint(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int, high: int
 ) -> np.ndarray:
-    """Integers in [low, high) as ``dtype``: ``randint`` and ``random_(low, high)``.
+    """Draw integers in [low, high) as ``dtype``: ``randint`` and ``random_(low, high)``.
 
     Draws 1 word an element, 2 where high - low >= 2**28.
 
@@ -147,7 +148,7 @@ def _every_int64(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.
 
 
 def _narrow_low(low: int, dtype: np.dtype) -> int:
-    """``low``, raised to the next value of ``dtype`` if low + 1 would round below it."""
+    """Return ``low``, raised to the next value of ``dtype`` if low + 1 would round below it."""
     rounded = _as_float(low + 1, dtype)
     if not math.isfinite(rounded) or int(rounded) >= low:
         return low
@@ -155,7 +156,7 @@ def _narrow_low(low: int, dtype: np.dtype) -> int:
 
 
 def _narrow_high(high: int, dtype: np.dtype) -> int:
-    """``high``, lowered if high - 1 would round up to it."""
+    """Return ``high``, lowered if high - 1 would round up to it."""
     rounded = _as_float(high - 1, dtype)
     if not math.isfinite(rounded) or int(rounded) < high:
         return high
@@ -163,17 +164,18 @@ def _narrow_high(high: int, dtype: np.dtype) -> int:
 
 
 def _as_float(value: int, dtype: np.dtype) -> float:
-    """An int64 as a value of ``dtype``: not by way of a double, which would round once more."""
+    """Return an int64 as a value of ``dtype``: not by way of a double, which would round once
+    more."""
     return float(cast(np.array([value], np.int64), dtype)[0])
 
 
 def _spacing(value: int, dtype: np.dtype) -> int:
-    """The distance between the values of ``dtype`` around ``value``."""
+    """Return the distance between the values of ``dtype`` around ``value``."""
     return 1 << (abs(value).bit_length() - SIGNIFICANT_BITS[dtype])
 
 
 def _check_range(first: int, last: int, dtype: np.dtype) -> None:
-    """RuntimeError for bounds outside the dtype; a warning where floats skip integers."""
+    """Refuse, with RuntimeError, bounds outside the dtype, and warn where floats skip integers."""
     for value, name in ((first, "from"), (last, "to - 1")):
         check_in_bounds(value, name, dtype)
     if dtype not in FLOATS:
@@ -193,7 +195,7 @@ def _check_range(first: int, last: int, dtype: np.dtype) -> None:
 def _draw(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, span: int, low: int, wide: bool
 ) -> np.ndarray:
-    """word % span + low in wrapping int64 arithmetic, cast to ``dtype``.
+    """Draw word % span + low in wrapping int64 arithmetic, cast to ``dtype``.
 
     Draws 2 words an element where ``wide`` is said, else 1.
     """

@@ -20,7 +20,7 @@ _NO_MASS = "invalid multinomial distribution (sum of probabilities <= 0)"
 def multinomial(
     engine: Engine, p: np.ndarray, num_samples: int, replacement: bool = False
 ) -> np.ndarray:
-    """int64 of shape (num_samples,) or (rows, num_samples), drawn with the weights in ``p``.
+    """Draw int64 of shape (num_samples,) or (rows, num_samples) with the weights in ``p``.
 
     Without replacement, and for a single sample with or without: the largest of p / q with q
     exponential (the exponential race), in descending order. Else: a search in each row's
@@ -79,7 +79,8 @@ def _by_race(engine: Engine, rows: np.ndarray, num_samples: int) -> np.ndarray:
 
 
 def winners(race: np.ndarray, num_samples: int) -> np.ndarray:
-    """Who comes first in each row of a race, (rows, num_samples)."""
+    """Return the indices of the first ``num_samples`` in each row of a race, (rows,
+    num_samples)."""
     if num_samples == 1:
         # argmax puts NaN first and takes the earliest of equals, as PyTorch's does.
         precise = race.astype(np.float32) if race.dtype in HALVES else race

@@ -33,7 +33,7 @@ def normal(
     std: float = 1.0,
     contiguous: bool = True,
 ) -> np.ndarray:
-    """Normal with ``mean`` and ``std``: PyTorch's ``normal_``; with the defaults, ``randn``.
+    """Draw normals with ``mean`` and ``std``: PyTorch's ``normal_``; with the defaults, ``randn``.
 
     A complex dtype is filled as pairs of reals with std / sqrt(2) and ``mean`` in both.
 
@@ -68,7 +68,7 @@ def normal(
 
 
 def scalar_normals(engine: Engine, n: int, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
-    """``n`` float64 normals one after another, by way of the cache and the C library.
+    """Draw ``n`` float64 normals one after another, by way of the cache and the C library.
 
     Draws 4 words for each pair that the cached value does not cover.
     """
@@ -88,7 +88,7 @@ def scalar_normals(engine: Engine, n: int, mean: float = 0.0, std: float = 1.0) 
 
 
 def _pairs(uniforms: np.ndarray) -> list[float]:
-    """Box-Muller on consecutive uniforms (angle, radius): cosine and sine values in turn."""
+    """Apply Box-Muller to consecutive uniforms (angle, radius): cosine and sine values in turn."""
     log1p, sqrt, cos, sin = math.log1p, math.sqrt, math.cos, math.sin
     out: list[float] = []
     for x1, x2 in uniforms.reshape(-1, 2).tolist():
@@ -99,7 +99,7 @@ def _pairs(uniforms: np.ndarray) -> list[float]:
 
 
 def _blocks32(engine: Engine, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
-    """float32 and the half types: whole blocks, then 16 new words for the last 16 elements."""
+    """Draw float32 and the half types: whole blocks, then 16 new words for the last 16 elements."""
     out = np.empty(n, dtype)
     whole = n // BLOCK * BLOCK
     for start in range(0, whole, PIECE):
@@ -113,7 +113,8 @@ def _blocks32(engine: Engine, n: int, dtype: np.dtype, mean: float, std: float) 
 
 
 def _fill_blocks(engine: Engine, out: np.ndarray, mean: float, std: float) -> None:
-    """Normals into ``out``, whole blocks of a narrow float dtype. Draws one word an element."""
+    """Draw normals into ``out``, whole blocks of a narrow float dtype. Draws one word an
+    element."""
     words = engine.words32(out.size).reshape(-1, BLOCK)
     if out.dtype == FLOAT32:
         transform(words, mean, std, out.reshape(-1, BLOCK))
@@ -137,7 +138,7 @@ def _blocks64(engine: Engine, n: int, mean: float, std: float) -> np.ndarray:
 
 
 def _transform64(uniforms: np.ndarray) -> np.ndarray:
-    """Box-Muller in blocks of 16 with the C library's log, sin and cos, one value at a time.
+    """Apply Box-Muller in blocks of 16 with the C library's log, sin and cos, one value at a time.
 
     numpy's vector functions are 4 times as fast, but 0.2 % of their values are off by an ulp.
     """

@@ -32,7 +32,7 @@ _INTEGERS = tuple(np.dtype(name) for name in ("int64", "int32", "int16", "int8",
 
 @atomic
 def randperm(engine: Engine, n: int, dtype: np.dtype) -> np.ndarray:
-    """A permutation of 0 ... n - 1 as ``dtype``, shape (n,).
+    """Draw a permutation of 0 ... n - 1 as ``dtype``, shape (n,).
 
     Draws n - 1 words (none for n <= 1); 2n from n = 214748364 on.
 
@@ -60,7 +60,8 @@ def _check(n: int, dtype: np.dtype) -> None:
 
 
 def _steps_by_target(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The steps sorted by (target, step): targets, steps, and whether the same target went before.
+    """Return the steps sorted by (target, step): targets, steps, and whether the same target went
+    before.
 
     One sort of uint64 keys, which numpy does with vector instructions.
     """
@@ -77,7 +78,7 @@ def _steps_by_target(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _roots(parent: np.ndarray) -> np.ndarray:
-    """The end of each chain i -> parent[i] -> ..., where ends are their own parents.
+    """Return the end of each chain i -> parent[i] -> ..., where ends are their own parents.
 
     Each round doubles the length of chain that is resolved; chains are about log n long.
     """
@@ -89,7 +90,8 @@ def _roots(parent: np.ndarray) -> np.ndarray:
 
 
 def swap_forward(words: np.ndarray, n: int) -> np.ndarray:
-    """For i = 0 ... n - 2 swap the places i and i + words[i] % (n - i) of 0 ... n - 1; int64.
+    """Return 0 ... n - 1 after swapping, for i = 0 ... n - 2, the places i and i + words[i] % (n -
+    i); int64.
 
     Step i puts what place i holds (call it held[i]) into its target place and takes out the
     final value of place i. Place i was written to only by earlier steps with target i; the last
@@ -127,7 +129,8 @@ def swap_forward(words: np.ndarray, n: int) -> np.ndarray:
 
 
 def inside_out(words: np.ndarray) -> np.ndarray:
-    """For i = 0 ... n - 1, with k = words[i] % (i + 1): a[i] = a[k], then a[k] = i; int64.
+    """Return the permutation made by setting, for i = 0 ... n - 1, with k = words[i] % (i + 1):
+    a[i] = a[k], then a[k] = i; int64.
 
     Place p is first written by step p, with what its target k holds then: k's last writer before
     p, or, if only step k itself wrote there, what that step copied in (a chain). Later

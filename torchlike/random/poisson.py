@@ -19,7 +19,7 @@ _INT64_MIN = -(1 << 63)
 
 @atomic
 def poisson(engine: Engine, rate: np.ndarray) -> np.ndarray:
-    """A Poisson count for each rate, in the shape and dtype of ``rate``.
+    """Draw a Poisson count for each rate, in the shape and dtype of ``rate``.
 
     Draws nothing for rate 0; 2 words a factor below rate 10 (count + 1 factors); 4 words an
     attempt from rate 10 on (1.1 to 1.2 attempts on average).
@@ -47,8 +47,8 @@ def _small(engine: Engine, rate: float) -> int:
 
 
 def _large(engine: Engine, rate: float) -> int:
-    """Hörmann's PTRS. W. Hörmann, "The transformed rejection method for generating Poisson
-    random variables", 1993."""
+    """Draw one count by Hörmann's PTRS. W. Hörmann, "The transformed rejection method for
+    generating Poisson random variables", 1993."""
     log_rate = math.log(rate)
     b = 0.931 + 2.53 * math.sqrt(rate)
     a = -0.059 + 0.02483 * b
@@ -69,5 +69,6 @@ def _large(engine: Engine, rate: float) -> int:
 
 
 def _floor_int64(x: float) -> int:
-    """floor as C++ casts it to int64: what does not fit, and NaN, give the smallest int64."""
+    """Return the floor as C++ casts it to int64: what does not fit, and NaN, give the smallest
+    int64."""
     return math.floor(x) if -(2.0**63) <= x < 2.0**63 else _INT64_MIN

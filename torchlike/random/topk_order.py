@@ -16,7 +16,8 @@ _INSERTION_LIMIT = 16
 
 
 def largest(values: np.ndarray, k: int) -> np.ndarray:
-    """Indices of the ``k`` largest along the last axis, descending, int64; NaN counts as largest.
+    """Return the indices of the ``k`` largest along the last axis, descending, int64; NaN counts as
+    largest.
 
     About 10 ns an element; in a row with ties that matter about 1 µs.
     """

@@ -23,7 +23,7 @@ def trunc_normal(
     b: float = 2.0,
     contiguous: bool = True,
 ) -> np.ndarray:
-    """Normal with ``mean`` and ``std`` given that it lies in [a, b].
+    """Draw normals with ``mean`` and ``std`` given that they lie in [a, b].
 
     Where [a, b] has more than 0.3 of the mass: whole normal fills, of which elements outside are
     replaced from the next fill until none is left. Else: whole uniform fills on [a, b], each
@@ -46,7 +46,7 @@ def trunc_normal(
 
 
 def _phi(x: float) -> float:
-    """The normal distribution function."""
+    """Return the normal distribution function."""
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
@@ -83,7 +83,8 @@ def _from_uniforms(
     log_peak = -0.5 * ((mode - mean) / std) ** 2
 
     def refused(candidates: np.ndarray) -> np.ndarray:
-        """log(uniform) > log density relative to the peak, each step rounded to the dtype."""
+        """Return whether log(uniform) > log density relative to the peak, each step rounded to the
+        dtype."""
         offset = divide_scalar(add_scalar(candidates, -mean), std)
         density = add_scalar(multiply_scalar(offset * offset, -0.5), -log_peak)
         u = uniform(engine, shape, dtype).astype(np.float64)

@@ -27,13 +27,14 @@ CHUNK = 1 << 14
 
 
 def chunks(n: int) -> Iterator[tuple[int, int]]:
-    """The half-open pieces [start, stop) of at most ``CHUNK`` elements that cover ``range(n)``."""
+    """Yield the half-open pieces [start, stop) of at most ``CHUNK`` elements that cover
+    ``range(n)``."""
     for start in range(0, n, CHUNK):
         yield start, min(start + CHUNK, n)
 
 
 def unit_floats(words: np.ndarray) -> np.ndarray:
-    """float32 in [0, 1) from uint32 words: the LOW 24 bits of each. Overwrites ``words``."""
+    """Convert uint32 words to float32 in [0, 1): the LOW 24 bits of each. Overwrites ``words``."""
     words &= np.uint32(0xFFFFFF)
     floats = words.view(np.int32).astype(np.float32)
     floats *= np.float32(2.0**-24)
@@ -41,7 +42,7 @@ def unit_floats(words: np.ndarray) -> np.ndarray:
 
 
 def unit_doubles(engine: Engine, n: int) -> np.ndarray:
-    """``n`` float64 in [0, 1): the low 53 bits of 64-bit words. Draws 2n words."""
+    """Draw ``n`` float64 in [0, 1): the low 53 bits of 64-bit words. Draws 2n words."""
     words = engine.words64(n)
     words &= np.uint64(MASK53)
     doubles = words.view(np.int64).astype(np.float64)
@@ -50,7 +51,8 @@ def unit_doubles(engine: Engine, n: int) -> np.ndarray:
 
 
 def _check_bounds(from_: float, to: float, dtype: np.dtype) -> None:
-    """RuntimeError, in PyTorch's words, unless [from, to) is a range of ``dtype``'s values."""
+    """Raise RuntimeError, in PyTorch's words, unless [from, to) is a range of ``dtype``'s
+    values."""
     check_in_bounds(from_, "from", dtype)
     check_in_bounds(to, "to", dtype)
     if not from_ <= to:
@@ -70,7 +72,7 @@ def _check_bounds(from_: float, to: float, dtype: np.dtype) -> None:
 def uniform(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, from_: float = 0.0, to: float = 1.0
 ) -> np.ndarray:
-    """Uniform on [from, to): PyTorch's ``uniform_``; with the defaults, ``rand``.
+    """Draw uniforms on [from, to): PyTorch's ``uniform_``; with the defaults, ``rand``.
 
     Draws 1 word an element (float32 and the half types), 2 for float64, and twice that for
     complex dtypes, whose real and imaginary parts are drawn one after the other.

@@ -52,7 +52,7 @@ class Asked(NamedTuple):
 
 
 def asked_of_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Asked:
-    """What the arguments of ``to`` ask for."""
+    """Return the dtype, device and other options that the arguments of ``to`` ask for."""
     found: dict[str, Any] = {}
     flags: list[Any] = []
     for a in args:
@@ -83,7 +83,7 @@ def asked_of_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Asked:
 
 @composite("to", "Tensor.to")
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor with another dtype or on another device."""
+    """Return the tensor with another dtype or on another device."""
     asked = asked_of_to(args, kwargs)
     return _converted(self, asked.dtype, asked.device, asked.copy, asked.memory, asked.non_blocking)
 
@@ -117,20 +117,20 @@ for _name, _dtype in DTYPES_BY_METHOD.items():
 
 @composite("cpu", "Tensor.cpu")
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor on the CPU."""
+    """Move the tensor to the CPU."""
     return _converted(self, None, devices.CPU, memory=memory_format)
 
 
 @composite("Tensor.cuda")
 def cuda(self: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor:
-    """The tensor on a GPU."""
+    """Move the tensor to a GPU."""
     place = devices.device("cuda", 0) if device is None else devices.device(device)
     return _converted(self, None, place, non_blocking=non_blocking)
 
 
 @composite("type", "Tensor.type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
-    """The tensor with another dtype; without one, the name of its type."""
+    """Return the tensor with another dtype; without one, the name of its type."""
     if dtype is None:
         kind = {"cpu": "torch"}.get(self.device.type, f"torch.{self.device.type}")
         return f"{kind}.{dtypes.scalar_type(self.dtype)}Tensor"
@@ -139,7 +139,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
 
 @composite("type_as")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor with another's dtype, on its device."""
+    """Return the tensor with another's dtype, on its device."""
     if self.dtype is other.dtype and self.device == other.device:
         return self
     return aten._to_copy.default(self, dtype=other.dtype, layout=strided, device=other.device)
@@ -147,7 +147,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @composite("contiguous")
 def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
-    """The tensor in row-major (or the asked) memory order."""
+    """Return the tensor in row-major (or the asked) memory order."""
     if self.is_contiguous(memory_format=memory_format):
         return self
     return aten.clone.default(self, memory_format=memory_format)
@@ -155,7 +155,7 @@ def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tenso
 
 @composite("item", "Tensor.item")
 def item(self: Tensor) -> Any:
-    """The value of a tensor of one element."""
+    """Return the value of a tensor of one element."""
     if self.numel() != 1:
         raise RuntimeError(errors.NO_SCALAR.format(self.numel()))
     return aten._local_scalar_dense.default(self)
@@ -163,7 +163,7 @@ def item(self: Tensor) -> Any:
 
 @composite("is_nonzero", "Tensor.__bool__")
 def is_nonzero(self: Tensor) -> bool:
-    """Whether the one element is no zero."""
+    """Return whether the one element is not zero."""
     n = self.numel()
     if n != 1:
         what = "no values" if n == 0 else "more than one value"
@@ -173,19 +173,19 @@ def is_nonzero(self: Tensor) -> bool:
 
 @composite("Tensor.__float__")
 def as_float(self: Tensor) -> float:
-    """``float(x)``."""
+    """Return ``float(x)``."""
     return float(item(self))
 
 
 @composite("Tensor.__int__", "Tensor.__index__")
 def as_int(self: Tensor) -> int:
-    """``int(x)``."""
+    """Return ``int(x)``."""
     return int(item(self))
 
 
 @composite("tensor")
 def tensor(data: Any, **options: Any) -> Tensor:
-    """A new tensor: made where nobody sees it, then handed over."""
+    """Make a new tensor where no class or mode sees it, then hand it over."""
     wants_grad = options.pop("requires_grad", False)
     with unhandled():
         made = NAMESPACES[""]["tensor"](data, **options)
@@ -195,7 +195,7 @@ def tensor(data: Any, **options: Any) -> Tensor:
 
 @composite("from_numpy")
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor over an array's memory, then handed over."""
+    """Make a tensor over an array's memory, then hand it over."""
     with unhandled():
         made = NAMESPACES[""]["from_numpy"](ndarray)
     return aten.lift_fresh.default(made)

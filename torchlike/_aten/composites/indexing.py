@@ -41,7 +41,7 @@ def _consumed(part: Any) -> int:
 
 
 def _viewed(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
-    """The view that the plain parts of an index make, and its indices that are tensors."""
+    """Return the view that the plain parts of an index make, and the parts that are tensors."""
     parts = _parts(index)
     if any(p is Ellipsis for p in parts):
         at = next(i for i, p in enumerate(parts) if p is Ellipsis)
@@ -77,7 +77,7 @@ def _viewed(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
 
 
 def _place(index: Any) -> Any:
-    """An int, or a SymInt as it is."""
+    """Return an int, or a SymInt as it is."""
     return index if isinstance(index, SymInt) else index.__index__()
 
 
@@ -94,7 +94,7 @@ def _sliced(x: Tensor, dim: int, part: slice) -> Tensor:
 
 @composite("Tensor.__getitem__")
 def getitem(self: Tensor, index: Any) -> Tensor:
-    """``self[index]``."""
+    """Return ``self[index]``."""
     x, tensors = _viewed(self, index)
     if tensors:
         return aten.index.Tensor(x, tensors)
@@ -103,7 +103,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 @composite("Tensor.__setitem__")
 def setitem(self: Tensor, index: Any, value: Any) -> None:
-    """``self[index] = value``."""
+    """Assign ``self[index] = value``."""
     number = not isinstance(value, Tensor)
     if number:
         value = aten.lift_fresh.default(_number(self, value))
@@ -136,7 +136,7 @@ def _number(self: Tensor, value: Any) -> Tensor:
 def index_put(
     self: Tensor, indices: Sequence[Any], values: Tensor, accumulate: Any = False
 ) -> Tensor:
-    """A copy with other values at indices."""
+    """Return a copy with other values at indices."""
     rest = [True] if accumulate else []
     return aten.index_put.default(self, list(indices), values, *rest)
 
@@ -145,6 +145,6 @@ def index_put(
 def index_put_(
     self: Tensor, indices: Sequence[Any], values: Tensor, accumulate: Any = False
 ) -> Tensor:
-    """Other values written at indices."""
+    """Write other values at indices, in place."""
     rest = [True] if accumulate else []
     return aten.index_put_.default(self, list(indices), values, *rest)

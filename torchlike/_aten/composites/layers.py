@@ -20,7 +20,7 @@ from torchlike.tensor import Tensor
 
 
 def listed(value: Any, n: int) -> list[int]:
-    """A number for each of ``n`` dimensions."""
+    """Return a number for each of ``n`` dimensions."""
     if isinstance(value, (int, SymInt)):
         return [value] * n  # type: ignore[list-item]
     found = ints(value)
@@ -28,7 +28,7 @@ def listed(value: Any, n: int) -> list[int]:
 
 
 def _activation(name: str, operator: str, *given: Any, trimmed: bool = False) -> None:
-    """``F.name(input, *given, inplace)``; ``given`` are parameters' names and defaults."""
+    """Register ``F.name(input, *given, inplace)``; ``given`` are parameters' names and defaults."""
     names, defaults = given[::2], given[1::2]
 
     @composite(f"F.{name}")
@@ -56,38 +56,38 @@ _activation("threshold", "threshold", "threshold", 0.0, "value", 0.0)
 
 @composite("F.relu6", "relu6")
 def relu6(input: Tensor, inplace: Any = False) -> Tensor:
-    """``relu``, at most 6."""
+    """Apply ``relu``, limited to at most 6."""
     return (aten.hardtanh_ if inplace else aten.hardtanh).default(input, 0, 6)
 
 
 @composite("F.selu", "selu")
 def selu(input: Tensor, inplace: Any = False) -> Tensor:
-    """The scaled exponential linear unit."""
+    """Apply the scaled exponential linear unit."""
     given = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return (aten.elu_ if inplace else aten.elu).default(input, *given)
 
 
 @composite("F.softsign")
 def softsign(input: Tensor) -> Tensor:
-    """``x / (1 + |x|)``."""
+    """Return ``x / (1 + |x|)``."""
     return aten.div.Tensor(input, aten.add.Tensor(aten.abs.default(input), 1))
 
 
 @composite("F.tanhshrink")
 def tanhshrink(input: Tensor) -> Tensor:
-    """``x - tanh(x)``."""
+    """Return ``x - tanh(x)``."""
     return aten.sub.Tensor(input, aten.tanh.default(input))
 
 
 @composite("F.logsigmoid", "log_sigmoid")
 def logsigmoid(input: Tensor) -> Tensor:
-    """The logarithm of the sigmoid."""
+    """Return the logarithm of the sigmoid."""
     return aten.log_sigmoid_forward.default(input)[0]
 
 
 @composite("F.prelu", "prelu")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """``relu`` with a learned slope below zero."""
+    """Apply ``relu`` with a learned slope below zero."""
     if weight.dim() != input.dim():
         size = [1] * input.dim()
         if input.dim() > 1:
@@ -100,7 +100,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def functional_softmax(
     input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
-    """``softmax``, along a dimension that may be chosen."""
+    """Apply ``softmax`` along a dimension that is chosen where none is given."""
     return softmax(input, softmax_dim(input) if dim is None else dim, dtype)
 
 
@@ -108,18 +108,18 @@ def functional_softmax(
 def functional_log_softmax(
     input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
-    """``log_softmax``, along a dimension that may be chosen."""
+    """Apply ``log_softmax`` along a dimension that is chosen where none is given."""
     return log_softmax(input, softmax_dim(input) if dim is None else dim, dtype)
 
 
 @composite("F.softmin")
 def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """``softmax`` of the negative."""
+    """Apply ``softmax`` to the negative."""
     return softmax(aten.neg.default(input), softmax_dim(input) if dim is None else dim, dtype)
 
 
 def softmax_dim(input: Tensor) -> int:
-    """The dimension that is taken where none is given."""
+    """Return the dimension that is taken where none is given."""
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
@@ -127,7 +127,7 @@ def softmax_dim(input: Tensor) -> int:
 def normalize(
     input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
 ) -> Tensor:
-    """Over the norm."""
+    """Divide by the norm along dimensions."""
     dims = [dim] if isinstance(dim, int) else list(dim)
     length = aten.linalg_vector_norm.default(input, p, dims, True)
     bounded = aten.clamp_min.default(length, eps)
@@ -146,7 +146,7 @@ def layer_norm(
     eps: float = 1e-5,
     cudnn_enable: Any = True,
 ) -> Tensor:
-    """Normalised over the last dimensions."""
+    """Normalise over the last dimensions."""
     return aten.native_layer_norm.default(input, list(normalized_shape), weight, bias, eps)[0]
 
 
@@ -159,7 +159,7 @@ def group_norm(
     eps: float = 1e-5,
     cudnn_enabled: Any = True,
 ) -> Tensor:
-    """Normalised over groups of channels."""
+    """Normalise over groups of channels."""
     n, c = input.shape[:2]
     rest = math.prod(input.shape[2:])
     return aten.native_group_norm.default(input, weight, bias, n, c, rest, num_groups, eps)[0]
@@ -169,7 +169,7 @@ def group_norm(
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None
 ) -> Tensor:
-    """Over the root of the mean square."""
+    """Divide by the root of the mean square."""
     dims = [input.dim() - i for i in range(len(normalized_shape), 0, -1)]
     epsilon = dtypes.finfo(input.dtype).eps if eps is None else eps
     mean = aten.mean.dim(aten.pow.Tensor_Scalar(input, 2), dims, True)
@@ -188,7 +188,7 @@ def functional_batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised over the batch, or by what was seen before."""
+    """Normalise by the statistics of the batch, or by the running ones."""
     return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -204,7 +204,7 @@ def batch_norm(
     eps: float,
     cudnn_enabled: Any = True,
 ) -> Tensor:
-    """Normalised over the batch, or by what was seen before."""
+    """Normalise by the statistics of the batch, or by the running ones."""
     aten.empty.memory_format([0], dtype=dtypes.uint8, layout=strided, device=input.device)
     return aten.native_batch_norm.default(
         input, weight, bias, running_mean, running_var, bool(training), momentum, eps
@@ -222,7 +222,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised for each example and channel."""
+    """Normalise each channel of each example."""
     n, c = input.shape[:2]
     repeated = [
         None if t is None else aten.repeat.default(t, [n])
@@ -347,7 +347,7 @@ def avg_pool1d(
     ceil_mode: Any = False,
     count_include_pad: Any = True,
 ) -> Tensor:
-    """Means of windows."""
+    """Return the means of windows."""
     size = listed(kernel_size, 1)
     steps = size if stride in (None, []) else listed(stride, 1)
     values: list[Any] = [
@@ -366,7 +366,7 @@ def avg_pool1d(
 
 @composite("F.adaptive_avg_pool2d", "adaptive_avg_pool2d")
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of as many windows as asked."""
+    """Return the means of as many windows as asked."""
     size = listed(
         [s if s is not None else n for s, n in zip(output_size, input.shape[-2:], strict=True)]
         if isinstance(output_size, (tuple, list))
@@ -380,7 +380,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 @composite("F.adaptive_avg_pool1d", "adaptive_avg_pool1d")
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of as many windows as asked."""
+    """Return the means of as many windows as asked."""
     wide = aten.unsqueeze.default(input, -2)
     return aten.squeeze.dim(adaptive_avg_pool2d(wide, [1, *listed(output_size, 1)]), -2)
 
@@ -395,7 +395,7 @@ def embedding(
     scale_grad_by_freq: Any = False,
     sparse: Any = False,
 ) -> Tensor:
-    """Rows of a table."""
+    """Return the rows of a table at indices."""
     if not isinstance(weight, Tensor) or not input.dtype.category < 2:
         input, weight = weight, input  # torch.embedding has the table first
     place = -1 if padding_idx is None else padding_idx
@@ -409,7 +409,7 @@ def embedding(
 
 @composite("F.pad", "pad")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Tensor:
-    """Wider at the ends of dimensions."""
+    """Pad the ends of dimensions."""
     sizes = ints(pad)
     if mode == "constant":
         return aten.constant_pad_nd.default(input, sizes, 0.0 if value is None else value)
@@ -429,7 +429,7 @@ def interpolate(
     recompute_scale_factor: Any = None,
     antialias: Any = False,
 ) -> Tensor:
-    """Resized images."""
+    """Resize images."""
     n = input.dim() - 2
     scales: list[Any] = []
     if size is None:
@@ -467,7 +467,7 @@ def interpolate(
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Windows as columns."""
+    """Return the sliding windows as columns."""
     given = [listed(v, 2) for v in (kernel_size, dilation, padding, stride)]
     return aten.im2col.default(input, *given)
 
@@ -481,7 +481,7 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """Columns summed to an image."""
+    """Sum columns to an image."""
     given = [listed(v, 2) for v in (output_size, kernel_size, dilation, padding, stride)]
     return aten.col2im.default(input, *given)
 
@@ -497,7 +497,7 @@ def scaled_dot_product_attention(
     scale: Any = None,
     enable_gqa: Any = False,
 ) -> Tensor:
-    """Attention."""
+    """Compute attention."""
     plain = (
         dropout_p == 0.0
         and query.dim() == 4

@@ -12,7 +12,7 @@ from torchlike.tensor import Tensor
 
 
 def reduction_number(reduction: Any) -> int:
-    """A reduction as aten has it. ValueError for an unknown name."""
+    """Return the number that aten has for a reduction. ValueError for an unknown name."""
     if isinstance(reduction, int):
         return reduction
     return get_enum(reduction)
@@ -27,7 +27,7 @@ def _reduced(x: Tensor, reduction: int) -> Tensor:
 
 
 def _numbered(name: str, *options: Any) -> None:
-    """``F.name(input, target, options…, reduction)`` that is one operator."""
+    """Register ``F.name(input, target, options…, reduction)`` that is one operator."""
     names, defaults = options[::2], options[1::2]
 
     @composite(f"F.{name}")
@@ -65,7 +65,7 @@ def l1_loss(
     reduction: Any = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """Absolute differences."""
+    """Return the absolute differences."""
     return _reduced(aten.abs.default(aten.sub.Tensor(input, target)), reduction_number(reduction))
 
 
@@ -79,7 +79,7 @@ def nll_loss(
     reduce: Any = None,
     reduction: Any = "mean",
 ) -> Tensor:
-    """The negative of the logarithms at the targets."""
+    """Return the negative of the logarithms at the targets."""
     packet = aten.nll_loss2d_forward if input.dim() == 4 else aten.nll_loss_forward
     return packet.default(input, target, weight, reduction_number(reduction), ignore_index)[0]
 
@@ -95,7 +95,7 @@ def cross_entropy(
     reduction: Any = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The cross entropy of logits with classes or their probabilities."""
+    """Return the cross entropy of logits with classes or their probabilities."""
     at = 0 if input.dim() == 1 else 1
     logs = log_softmax(input, at)
     how = reduction_number(reduction)
@@ -169,7 +169,7 @@ def kl_div(
     reduction: Any = "mean",
     log_target: Any = False,
 ) -> Tensor:
-    """The divergence of logarithms of probabilities from a target."""
+    """Return the divergence of logarithms of probabilities from a target."""
     if log_target:
         out = aten.mul.Tensor(aten.exp.default(target), aten.sub.Tensor(target, input))
     else:
@@ -189,7 +189,7 @@ def binary_cross_entropy(
     reduce: Any = None,
     reduction: Any = "mean",
 ) -> Tensor:
-    """The cross entropy of probabilities with targets between 0 and 1."""
+    """Return the cross entropy of probabilities with targets between 0 and 1."""
     how = reduction_number(reduction)
     rest = [weight, how] if how != 1 else ([weight] if weight is not None else [])
     return aten.binary_cross_entropy.default(input, target, *rest)
@@ -205,7 +205,7 @@ def with_logits(
     reduction: Any = "mean",
     pos_weight: Any = None,
 ) -> Tensor:
-    """``binary_cross_entropy`` of logits."""
+    """Return the ``binary_cross_entropy`` of logits."""
     values: list[Any] = [weight, pos_weight, reduction_number(reduction)]
     while values and values[-1] == (None, None, 1)[len(values) - 1]:
         values.pop()

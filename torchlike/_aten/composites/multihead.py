@@ -15,7 +15,7 @@ _functional, _torch = NAMESPACES["nn.functional"], NAMESPACES[""]
 
 
 def _projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor, bias: Any) -> Any:
-    """Queries, keys and values by one matrix of three: in one product, two or three."""
+    """Project queries, keys and values by one matrix of three: in one product, two or three."""
     linear = _functional["linear"]
     width = q.size(-1)
     if k is v:
@@ -30,14 +30,14 @@ def _projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor, bias: Any) -> An
 
 
 def _parted(joined: Tensor, count: int, width: int) -> list[Tensor]:
-    """A product's parts, each in memory of its own."""
+    """Return the parts of a product, each in memory of its own."""
     parts = joined.unflatten(-1, (count, width)).unsqueeze(0).transpose(0, -2).squeeze(-2)
     parts = parts.contiguous()
     return [parts[i] for i in range(count)]
 
 
 def _longer(mask: Any, padding: Any) -> tuple[Any, Any]:
-    """Masks that do not hide one more row."""
+    """Return the masks for one more key, which they do not hide."""
     pad = _functional["pad"]
     return (
         None if mask is None else pad(mask, (0, 1)),
@@ -46,7 +46,7 @@ def _longer(mask: Any, padding: Any) -> tuple[Any, Any]:
 
 
 def _additive(mask: Any, name: str, like: Tensor) -> Any:
-    """A mask to be added."""
+    """Return an additive mask."""
     if mask is None or mask.dtype is not dtypes.bool:
         return multihead._canonical_mask(mask, name, None, "", like.dtype, check_other=False)
     zeros = _torch["zeros_like"](mask, dtype=like.dtype)
@@ -81,7 +81,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Any]:
-    """Multi-head attention (L, N, E), as ``torch.nn.functional`` has it."""
+    """Compute multi-head attention (L, N, E), as ``torch.nn.functional`` does."""
     batched = multihead._mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
@@ -145,7 +145,7 @@ def multi_head_attention_forward(
 
 
 def _for_all_heads(mask: Tensor, heads: int, target: int, source: int) -> Tensor:
-    """A mask of three dimensions. RuntimeError for one of another size."""
+    """Return a mask of three dimensions. RuntimeError for one of another size."""
     expected = (target, source) if mask.dim() == 2 else (heads, target, source)
     if tuple(mask.shape) != expected:
         raise RuntimeError(
@@ -166,7 +166,7 @@ def _with_padding(mask: Any, padding: Tensor, batch: int, num_heads: int, source
 
 
 def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tensor, Tensor]:
-    """What is attended to, and with which weights."""
+    """Return the attention's result and its weights."""
     scaled = q * math.sqrt(1.0 / float(q.shape[-1]))
     if mask is None:
         weights = _torch["bmm"](scaled, k.transpose(-2, -1))

@@ -17,7 +17,7 @@ _ALPHA = 1.7580993408473766
 
 
 def _noise(input: Tensor, kept: float, features: bool) -> Tensor:
-    """Ones with probability ``kept``, else zeros: for each element or each channel."""
+    """Draw ones with probability ``kept``, else zeros: for each element or each channel."""
     if features:
         if input.dim() < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
@@ -36,8 +36,8 @@ def dropped(
     features: bool = False,
     alpha: bool = False,
 ) -> Tensor:
-    """``input`` with zeros (or, with ``alpha``, the activation's limit) at random places, or in
-    whole channels (``features``), the rest scaled."""
+    """Replace elements of ``input`` at random places, or in whole channels (``features``), by zeros
+    (or, with ``alpha``, the activation's limit), and scale the rest."""
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0 or input.numel() == 0:
@@ -110,7 +110,7 @@ def _rrelu_with_noise(
     training: bool = False,
     generator: Any = None,
 ) -> Tensor:
-    """Randomly leaky ReLU; ``noise`` becomes what each element was multiplied by."""
+    """Apply randomly leaky ReLU and write what each element was multiplied by into ``noise``."""
     made = NAMESPACES[""]["rrelu"](self, lower, upper, training, generator)
     if training:
         noise.copy_(NAMESPACES[""]["where"](self > 0, 1.0, made / self))  # type: ignore[attr-defined]
@@ -144,7 +144,7 @@ def functional_rrelu(
     training: Any = False,
     inplace: Any = False,
 ) -> Tensor:
-    """``nn.functional.rrelu``."""
+    """Apply ``nn.functional.rrelu``."""
     return _leaky(f"rrelu_with_noise{'_' * bool(inplace)}", input, lower, upper, training)
 
 
@@ -156,7 +156,7 @@ def rrelu(
     training: Any = False,
     generator: Any = None,
 ) -> Tensor:
-    """``torch.rrelu``."""
+    """Apply ``torch.rrelu``."""
     return _leaky("rrelu_with_noise", input, lower, upper, training)
 
 
@@ -168,5 +168,5 @@ def rrelu_(
     training: Any = False,
     generator: Any = None,
 ) -> Tensor:
-    """``torch.rrelu_``."""
+    """Apply ``torch.rrelu_``."""
     return _leaky("rrelu_with_noise_", input, lower, upper, training)

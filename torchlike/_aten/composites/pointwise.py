@@ -16,31 +16,31 @@ from torchlike.tensor import Tensor
 
 @composite("square")
 def square(input: Tensor) -> Tensor:
-    """``input ** 2``."""
+    """Return ``input ** 2``."""
     return aten.pow.Tensor_Scalar(input, 2)
 
 
 @composite("square_")
 def square_(input: Tensor) -> Tensor:
-    """``input ** 2``, in place."""
+    """Square ``input`` in place."""
     return aten.pow_.Scalar(input, 2)
 
 
 @composite("positive")
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself."""
+    """Return the tensor itself."""
     return input
 
 
 @composite("max")
 def max_(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """The maximum of all elements, along a dimension, or of two tensors."""
+    """Return the maximum of all elements, along a dimension, or of two tensors."""
     return _extreme("max", input, args, kwargs)
 
 
 @composite("min")
 def min_(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """The minimum of all elements, along a dimension, or of two tensors."""
+    """Return the minimum of all elements, along a dimension, or of two tensors."""
     return _extreme("min", input, args, kwargs)
 
 
@@ -58,7 +58,7 @@ def _extreme(name: str, input: Tensor, args: Any, kwargs: Any) -> Any:
 
 @composite("isfinite")
 def isfinite(input: Tensor) -> Tensor:
-    """Whether elements are neither infinite nor NaN."""
+    """Return whether each element is neither infinite nor NaN."""
     if not input.is_floating_point():
         return aten.ones_like.default(input, dtype=dtypes.bool, pin_memory=False)
     apart = aten.ne.Scalar(aten.abs.default(input), math.inf)
@@ -67,7 +67,7 @@ def isfinite(input: Tensor) -> Tensor:
 
 @composite("where")
 def where(condition: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """Elements of one tensor or of another."""
+    """Return elements of one tensor or of another, by a condition."""
     args = (*args, *kwargs.values())
     if not args:
         return aten.unbind.int(aten.nonzero.default(condition), 1)
@@ -95,7 +95,7 @@ def where(condition: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 @composite("float_power")
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """A power in float64."""
+    """Return a power in double precision."""
     base = input if isinstance(input, Tensor) else exponent
     kind = dtypes.complex128 if base.is_complex() else dtypes.float64
     if isinstance(input, Tensor):
@@ -141,7 +141,7 @@ for _name in ("std", "var", "std_mean", "var_mean"):
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, dtype: Any = None
 ) -> Tensor:
-    """The norm of all elements, or along dimensions."""
+    """Return the norm of all elements, or along dimensions."""
     order = 2 if p in ("fro", None) else p
     dims = None if dim is None else ([dim] if isinstance(dim, int) else list(dim))
     if p == "nuc":
@@ -165,7 +165,7 @@ def _vector_norm(
 def linalg_norm(
     A: Tensor, ord: Any = None, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
 ) -> Tensor:
-    """The norm of vectors or matrices."""
+    """Return the norm of vectors or matrices."""
     dims = None if dim is None else ([dim] if isinstance(dim, int) else list(dim))
     if ord is not None and ((dims is None and A.dim() == 2) or (dims and len(dims) == 2)):
         return NAMESPACES["linalg"]["matrix_norm"](A, ord, dims or (-2, -1), keepdim, dtype=dtype)
@@ -177,7 +177,7 @@ def linalg_norm(
 
 @composite("argsort")
 def argsort(input: Tensor, dim: int = -1, descending: Any = False, stable: Any = False) -> Tensor:
-    """The indices that sort."""
+    """Return the indices that sort."""
     if stable:
         keywords = {"dim": dim, "descending": descending}
         given = {k: v for k, v in keywords.items() if v != {"dim": -1, "descending": False}[k]}
@@ -188,21 +188,21 @@ def argsort(input: Tensor, dim: int = -1, descending: Any = False, stable: Any =
 
 @composite("softmax", "Tensor.softmax", "special_softmax")
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """``exp`` of each over the sum along a dimension."""
+    """Return ``exp`` of each over the sum along a dimension."""
     x = input if dtype is None else _converted(input, dtypes.from_argument(dtype), None)
     return aten._softmax.default(x, dim, False)
 
 
 @composite("log_softmax", "Tensor.log_softmax", "special_log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """The logarithm of ``softmax``."""
+    """Return the logarithm of ``softmax``."""
     x = input if dtype is None else _converted(input, dtypes.from_argument(dtype), None)
     return aten._log_softmax.default(x, dim, False)
 
 
 @composite("div", "Tensor.div", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
-    """A quotient, rounded as said."""
+    """Return a quotient, rounded as ``rounding_mode`` says."""
     if out is not None:
         return aten.div.out(input, other, out=out)
     if rounding_mode is None:
@@ -218,7 +218,7 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -
 
 @composite("number_divided", "Tensor.__rtruediv__", "Tensor.__rdiv__")
 def number_divided(input: Tensor, other: Any) -> Tensor:
-    """``other / input``."""
+    """Return ``other / input``."""
     return aten.mul.Tensor(aten.reciprocal.default(input), other)
 
 
@@ -226,7 +226,7 @@ def number_divided(input: Tensor, other: Any) -> Tensor:
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: Any = False
 ) -> Tensor:
-    """Whether elements are equal but for tolerances."""
+    """Return whether elements are equal but for tolerances."""
     close = aten.eq.Tensor(input, other)
     if equal_nan and input.is_floating_point():
         both = aten.bitwise_and.Tensor(aten.ne.Tensor(input, input), aten.ne.Tensor(other, other))

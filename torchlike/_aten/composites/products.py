@@ -13,7 +13,7 @@ from torchlike.tensor import Tensor
 
 @composite("linear", "F.linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias``."""
+    """Return ``input @ weight.T + bias``."""
     rank = input.dim()
     if rank == 2 and bias is not None:
         return aten.addmm.default(bias, input, aten.t.default(weight))
@@ -28,7 +28,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @composite("matmul", "Tensor.matmul", "Tensor.__matmul__")
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The product of vectors, matrices or batches of them."""
+    """Return the product of vectors, matrices or batches of them."""
     if out is not None:
         return aten.copy_.default(out, matmul(input, other))
     a, b = input.dim(), other.dim()
@@ -51,8 +51,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _folds(first: Tensor, second: Tensor) -> bool:
-    """Whether the batch of one operand becomes rows: where that needs no copy, or gradients of the
-    smaller one would be of the whole batch."""
+    """Return whether the batch of one operand becomes rows: where that needs no copy, or where
+    gradients of the smaller one would have the size of the whole batch."""
     flipped = second.dim() > first.dim()
     big, small = (second, first) if flipped else (first, second)
     if small.dim() > 2 or big.dim() < 3:
@@ -106,13 +106,13 @@ def _batched(first: Tensor, second: Tensor) -> Tensor:
 
 @composite("outer")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The products of all pairs."""
+    """Return the products of all pairs."""
     return aten.mul.Tensor(aten.view.default(input, [input.shape[0], 1]), vec2)
 
 
 @composite("tensordot")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, dims_other: Any = None) -> Tensor:
-    """A sum of products over dimensions of both, given in a pair or (to the operator) one by
+    """Return a sum of products over dimensions of both, given in a pair or (to the operator) one by
     one."""
     if dims_other is not None:
         of_a, of_b = list(dims), list(dims_other)
@@ -137,7 +137,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, dims_other: Any = None) -> Te
 
 @composite("inner")
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The sum of products over the last dimensions."""
+    """Return the sum of products over the last dimensions."""
     if input.dim() == 0 or other.dim() == 0:
         return aten.mul.Tensor(input, other)
     return tensordot(input, other, ((-1,), (-1,)))
@@ -145,7 +145,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @composite("chain_matmul", "F.chain_matmul")
 def chain_matmul(*matrices: Any) -> Tensor:
-    """The product of matrices."""
+    """Return the product of matrices."""
     product = matrices[0]
     for m in matrices[1:]:
         product = aten.mm.default(product, m)
@@ -154,7 +154,7 @@ def chain_matmul(*matrices: Any) -> Tensor:
 
 @composite("kron")
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product."""
+    """Return the Kronecker product."""
     n = max(input.dim(), other.dim())
     a = [1] * (n - input.dim()) + list(input.shape)
     b = [1] * (n - other.dim()) + list(other.shape)
@@ -167,7 +167,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 @composite("linalg_inv", "inverse")
 def inv(A: Tensor) -> Tensor:
-    """The inverse."""
+    """Return the inverse."""
     found, info = aten.linalg_inv_ex.default(A)
     aten._linalg_check_errors.default(info, "linalg.inv", is_matrix=A.dim() == 2)
     return found
@@ -175,7 +175,7 @@ def inv(A: Tensor) -> Tensor:
 
 @composite("linalg_cholesky")
 def cholesky(A: Tensor, *, upper: Any = False) -> Tensor:
-    """The Cholesky factor."""
+    """Return the Cholesky factor."""
     found, info = aten.linalg_cholesky_ex.default(A, **({"upper": True} if upper else {}))
     aten._linalg_check_errors.default(info, "linalg.cholesky", is_matrix=A.dim() == 2)
     return found
@@ -188,20 +188,20 @@ def cdist(
     p: float = 2.0,
     compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
 ) -> Tensor:
-    """The distances of all pairs of rows."""
+    """Return the distances of all pairs of rows."""
     modes = {"use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
     return aten._cdist_forward.default(x1, x2, float(p), modes.get(compute_mode))
 
 
 @composite("linalg_det", "det")
 def det(A: Tensor) -> Tensor:
-    """The determinant."""
+    """Return the determinant."""
     return aten._linalg_det.default(A)[0]
 
 
 @composite("linalg_solve")
 def solve(A: Tensor, B: Tensor, *, left: Any = True) -> Tensor:
-    """The solution of a linear system."""
+    """Return the solution of a linear system."""
     found, _, _, info = aten._linalg_solve_ex.default(A, B, **({} if left else {"left": False}))
     aten._linalg_check_errors.default(info, "torch.linalg.solve", is_matrix=A.dim() == 2)
     return found

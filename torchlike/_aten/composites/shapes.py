@@ -17,20 +17,21 @@ from torchlike.tensor import Tensor
 
 
 def ints(args: Sequence[Any]) -> list[Any]:
-    """Ints given one by one or as one list."""
+    """Return ints that are given one by one or as one list."""
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         args = args[0]
     return [a if isinstance(a, SymInt) else int(a) for a in args]
 
 
 def can_view(self: Tensor, size: Sequence[int]) -> bool:
-    """Whether the elements in a new shape lie at strides, without a copy."""
+    """Return whether the elements can be viewed in a new shape by strides, without a copy."""
     g = self._geometry
     return views.view_strides(g.size, g.stride, tuple(map(hint_of, size))) is not None
 
 
 def _product(sizes: list[int]) -> int:
-    """The product; of one size that size, with no multiplication for a graph to record."""
+    """Return the product of sizes; of one size that size, with no multiplication for a graph to
+    record."""
     return functools.reduce(operator.mul, sizes) if sizes else 1
 
 
@@ -43,7 +44,7 @@ def _known(self: Tensor, size: list[int]) -> list[int]:
 
 @composite("reshape", "Tensor.reshape")
 def reshape(self: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
-    """The elements in another shape: a view where there is one."""
+    """Return the elements in another shape: as a view where that is possible."""
     size = ints(shape or (kwargs["shape"],))
     if can_view(self, _known(self, size)):
         return aten.view.default(self, size if self.is_contiguous() else _known(self, size))
@@ -54,7 +55,7 @@ def reshape(self: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
 
 @composite("flatten")
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dimensions made one."""
+    """Join dimensions into one."""
     n = self.dim()
     if n == 0:
         return reshape(self, [1])
@@ -68,13 +69,13 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite("ravel")
 def ravel(self: Tensor) -> Tensor:
-    """The elements in one row."""
+    """Return the elements in one dimension."""
     return aten.view.default(self, [-1]) if self.is_contiguous() else reshape(self, [-1])
 
 
 @composite("unflatten", "Tensor.unflatten")
 def unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dimension made several."""
+    """Split one dimension into several."""
     at = errors.wrap_dim(dim, self.dim())
     size = _sized(self.shape[at], list(sizes))
     return aten.view.default(self, [*self.shape[:at], *size, *self.shape[at + 1 :]])
@@ -87,25 +88,25 @@ def _sized(n: int, size: list[int]) -> list[int]:
 
 @composite("view_as", "reshape_as")
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The elements in another tensor's shape."""
+    """Return the elements in another tensor's shape."""
     return reshape(self, list(other.shape))
 
 
 @composite("expand_as")
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Expanded to another tensor's shape."""
+    """Expand to another tensor's shape."""
     return aten.expand.default(self, list(other.shape))
 
 
 @composite("broadcast_to")
 def broadcast_to(self: Tensor, size: Any) -> Tensor:
-    """Expanded to a shape."""
+    """Expand to a shape."""
     return aten.expand.default(self, list(size))
 
 
 def broadcast_sizes(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    """The size that two sizes broadcast to; the operator that comes next refuses those that do
-    not."""
+    """Return the size that two sizes broadcast to; the operator that comes next refuses those that
+    do not."""
     n = max(len(one), len(other))
     padded = [(1,) * (n - len(s)) + tuple(s) for s in (one, other)]
     return tuple(b if a == 1 else a for a, b in zip(*padded, strict=True))
@@ -113,7 +114,7 @@ def broadcast_sizes(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]
 
 @composite("broadcast_tensors", "F.broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Tensors expanded to the shape that they broadcast to."""
+    """Expand tensors to the shape that they broadcast to."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     size = list(functools.reduce(broadcast_sizes, [t.shape for t in tensors]))
@@ -122,31 +123,31 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @composite("T", "Tensor.T")
 def transposed(self: Tensor) -> Tensor:
-    """Dimensions in reverse order."""
+    """Reverse the order of the dimensions."""
     return aten.permute.default(self, list(range(self.dim()))[::-1])
 
 
 @composite("mT", "Tensor.mT", "adjoint", "Tensor.mH")
 def matrices_transposed(self: Tensor) -> Tensor:
-    """The last two dimensions exchanged."""
+    """Exchange the last two dimensions."""
     return aten.transpose.int(self, -2, -1)
 
 
 @composite("H", "Tensor.H")
 def hermitian(self: Tensor) -> Tensor:
-    """The matrix transposed."""
+    """Transpose the matrix."""
     return aten.transpose.int(self, 0, 1)
 
 
 @composite("transpose")
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged."""
+    """Exchange two dimensions."""
     return aten.transpose.int(self, dim0, dim1)
 
 
 @composite("movedim")
 def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to other places."""
+    """Move dimensions to other places."""
     n = self.dim()
     sources = [errors.wrap_dim(d, n) for d in ints((source,))]
     places = [errors.wrap_dim(d, n) for d in ints((destination,))]
@@ -159,7 +160,7 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
 
 @composite("chunk")
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
-    """Parts of equal size, but for the last."""
+    """Split into parts of equal size, but for the last."""
     n = self.shape[errors.wrap_dim(dim, self.dim())]
     size = (n + chunks - 1) // chunks or 1
     return aten.split.Tensor(self, size, *([dim] if dim else []))
@@ -167,7 +168,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
 
 @composite("split", "Tensor.split")
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, **kwargs: Any) -> Any:
-    """Parts of one size, or of the sizes given."""
+    """Split into parts of one size, or of the sizes given."""
     given = kwargs.get("split_size", split_size_or_sections)
     rest = [dim] if dim else []
     if isinstance(given, (list, tuple)):
@@ -177,7 +178,7 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, **kw
 
 @composite("tensor_split")
 def tensor_split(self: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: Any) -> Any:
-    """Parts between indices, or a number of parts."""
+    """Split at indices, or into a number of parts."""
     given: Any = indices_or_sections
     if given is None:
         given = named.get("indices", named.get("sections"))
@@ -195,7 +196,7 @@ def tensor_split(self: Tensor, indices_or_sections: Any = None, dim: int = 0, **
 
 @composite("narrow")
 def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """A part along a dimension."""
+    """Return a part along a dimension."""
     start = start if isinstance(start, SymInt) else int(start)
     if start < 0:
         start += self.shape[dim]
@@ -204,20 +205,20 @@ def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @composite("hstack", "F.hstack")
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Joined along the second dimension, vectors along their only one."""
+    """Join along the second dimension, vectors along their only one."""
     tensors = [t if t.dim() else reshape(t, [1]) for t in tensors]
     return aten.cat.default(tensors, *([1] if tensors[0].dim() > 1 else []))
 
 
 @composite("vstack", "row_stack")
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Joined along the first dimension, vectors as rows."""
+    """Join along the first dimension, vectors as rows."""
     return aten.cat.default([atleast_2d(t) for t in tensors])
 
 
 @composite("atleast_2d")
 def atleast_2d(*tensors: Any) -> Any:
-    """With two dimensions at least."""
+    """Return tensors with at least two dimensions."""
     if len(tensors) != 1 or not isinstance(tensors[0], Tensor):
         given = tensors[0] if len(tensors) == 1 else tensors
         return tuple(atleast_2d(t) for t in given)
@@ -229,14 +230,14 @@ def atleast_2d(*tensors: Any) -> Any:
 
 @composite("tile")
 def tile(self: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """Repeated along dimensions."""
+    """Repeat along dimensions."""
     counts = ints(dims or (kwargs["dims"],))
     return aten.repeat.default(self, [1] * (self.dim() - len(counts)) + counts)
 
 
 @composite("meshgrid", "F.meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """The coordinates of a grid."""
+    """Return the coordinates of a grid."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     swapped = indexing == "xy" and len(tensors) > 1
@@ -255,7 +256,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 @composite("diag")
 def diag(self: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or a matrix with a diagonal."""
+    """Return the diagonal of a matrix, or a matrix with a diagonal."""
     rest = [diagonal] if diagonal else []
     if self.dim() == 1:
         return aten.diag_embed.default(self, *rest)
@@ -264,7 +265,7 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
 
 @composite("repeat_interleave")
 def repeat_interleave(self: Tensor, repeats: Any = None, dim: int | None = None, **kw: Any) -> Any:
-    """Each element several times."""
+    """Repeat each element several times."""
     if repeats is None or isinstance(repeats, Tensor):
         operator = aten.repeat_interleave.Tensor if repeats is None else None
         if operator is not None:
@@ -283,7 +284,8 @@ def repeat_interleave(self: Tensor, repeats: Any = None, dim: int | None = None,
 
 
 def _without_defaults(*given: Any) -> tuple[Any, ...]:
-    """``(sorted, return_inverse, return_counts)`` up to the last that is not as by default."""
+    """Return ``(sorted, return_inverse, return_counts)`` up to the last that differs from its
+    default."""
     kept = [bool(g) for g in given]
     while kept and kept[-1] == (True, False, False)[len(kept) - 1]:
         kept.pop()
@@ -298,7 +300,7 @@ def unique(
     return_counts: Any = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements, and where they are."""
+    """Return the distinct elements, and their indices."""
     if dim is None:
         given = _without_defaults(sorted, return_inverse, return_counts)
         found = aten._unique2.default(input, *given)
@@ -312,7 +314,7 @@ def unique(
 
 @composite("diff")
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """Differences of neighbours."""
+    """Return the differences of neighbours."""
     if n == 0:  # what is before and behind it does not count
         return aten.copy_.default(aten.zeros_like.default(self), self)
     parts = [p for p in (prepend, self, append) if p is not None]

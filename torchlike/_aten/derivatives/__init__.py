@@ -17,7 +17,8 @@ __all__ = ["formula_of", "gradients", "layers", "pointwise", "shapes"]
 
 
 def formula_of(overload: Any) -> Formula | None:
-    """The formula of an operator, or of what it is the in-place twin of; None for none."""
+    """Return the formula of an operator, or of the operator whose in-place twin it is; None where
+    there is none."""
     operator = overload.operator
     if operator.namespace != "aten":
         return None
@@ -60,7 +61,7 @@ class Bound:
 
 
 def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
-    """The gradients of the tensors that a node was recorded for, in order."""
+    """Return the gradients of the tensors that a node was recorded for, in order."""
     bound = Bound(node)
     formula = node.formula
     given = list(cotangents) if formula.takes_all else cotangents[0]
@@ -88,7 +89,7 @@ def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
 
 
 def _fitted(gradient: Any, value: Tensor) -> Any:
-    """A gradient summed to the size of what it is for, in its dtype."""
+    """Return a gradient summed to the size of the value that it is for, in its dtype."""
     if gradient is None:
         return None
     if tuple(gradient.shape) != tuple(value.shape):
@@ -97,7 +98,7 @@ def _fitted(gradient: Any, value: Tensor) -> Any:
 
 
 def _wants(node: Any, argument: Any, value: Any) -> bool:
-    """Whether an argument's gradient is asked for."""
+    """Return whether an argument's gradient is asked for."""
     if isinstance(value, (list, tuple)):
         return any(isinstance(v, Tensor) and v.requires_grad for v in value)
     if not isinstance(value, Tensor):
@@ -106,7 +107,7 @@ def _wants(node: Any, argument: Any, value: Any) -> bool:
 
 
 def _stood_in(node: Any, value: Tensor) -> bool:
-    """Whether ``value`` is the copy of what an in-place operator has overwritten, which wanted a
-    gradient."""
+    """Return whether ``value`` is the copy of what an in-place operator has overwritten, which
+    wanted a gradient."""
     others = [t for t in node.args if isinstance(t, Tensor) and t is not value and t.requires_grad]
     return len(node.wanted) > len(others)

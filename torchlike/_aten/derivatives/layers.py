@@ -15,7 +15,7 @@ def _column_major(x: Tensor) -> bool:
 
 
 def _first(g: Tensor, x: Tensor, y: Tensor, alpha: Any = 1) -> Tensor:
-    """The gradient of the first matrix of a product, in its memory order."""
+    """Return the gradient of the first matrix of a product, in its memory order."""
     if _column_major(x):
         return times_number(aten.t.default(aten.mm.default(y, aten.t.default(g))), alpha)
     return times_number(aten.mm.default(g, aten.t.default(y)), alpha)

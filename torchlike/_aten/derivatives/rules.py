@@ -33,12 +33,13 @@ class Formula:
         self.only_first = only_first
 
     def gradient(self, argument: str, cotangent: Any, bound: Any) -> Any:
-        """The gradient of one argument; None where it has none."""
+        """Return the gradient of one argument; None where it has none."""
         rule = self.rules.get(argument)
         return None if rule is None else rule(cotangent, bound)
 
     def overwrites(self, target: Tensor, args: Any, kwargs: Any) -> bool:
-        """Whether an in-place operator's gradients need what it is about to write over."""
+        """Return whether an in-place operator's gradients need the values that it is about to
+        overwrite."""
         if not self.saves:
             return False
         wanted = {
@@ -65,8 +66,8 @@ def formula(
     only_first: bool = False,
     **rules: Rule,
 ) -> None:
-    """Say the gradients of operators. ``result``: which results rules use, True for the only one;
-    ``every``: rules get all cotangents; ``saves``: they use values of arguments or results;
+    """Register the gradients of operators. ``result``: which results rules use, True for the only
+    one; ``every``: rules get all cotangents; ``saves``: they use values of arguments or results;
     ``only_first``: further results are not differentiable."""
     kept = (0,) if result is True else tuple(result)
     for name in names:
@@ -74,7 +75,7 @@ def formula(
 
 
 def summed_to(g: Tensor, size: Any) -> Tensor:
-    """The sum over what was broadcast."""
+    """Sum over the dimensions that were broadcast."""
     lead = g.dim() - len(size)
     dims = list(range(lead))
     dims += [i + lead for i, n in enumerate(size) if n == 1 and g.shape[i + lead] != 1]
@@ -84,12 +85,12 @@ def summed_to(g: Tensor, size: Any) -> Tensor:
 
 
 def times(g: Tensor, factor: Any) -> Tensor:
-    """A product, left out where the factor is the number one."""
+    """Multiply by a factor; by the number one nothing is done."""
     if not isinstance(factor, Tensor) and factor == 1:
         return g
     return aten.mul.Tensor(g, factor)
 
 
 def times_number(g: Tensor, number: Any) -> Tensor:
-    """``times`` as the compiled core writes it for a number."""
+    """Multiply by a number as the compiled core writes it: by one nothing is done."""
     return g if number == 1 else aten.mul.Tensor(g, number)

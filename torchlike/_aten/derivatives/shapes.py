@@ -83,7 +83,7 @@ formula(
 
 
 def _filled(g: Any, a: Any) -> list[Tensor]:
-    """The cotangents of all parts, zeros for those that have none."""
+    """Return the cotangents of all parts, zeros for those that have none."""
     like = next(c for c in g if c is not None)
     return [
         aten.zeros.default(list(n), dtype=like.dtype, layout=like.layout, device=like.device)
@@ -143,7 +143,7 @@ formula("roll", saves=False, self=lambda g, a: aten.roll.default(g, [-s for s in
 
 
 def _spread(g: Tensor, a: Any) -> Tensor:
-    """A gradient of a sum for all that was summed."""
+    """Expand the gradient of a sum to the size of what was summed."""
     size = _size(a.self)
     if size and a.dim and not a.keepdim:
         for d in sorted(d % len(size) for d in a.dim):
@@ -178,7 +178,7 @@ formula(
 
 
 def _at_indices(g: Any, a: Any) -> Tensor:
-    """Of ``max`` along a dimension: to where the maximum was."""
+    """Put the gradient of ``max`` along a dimension where the maximum was."""
     g, places = g[0], a.second
     size = _size(a.self)
     if not a.keepdim:
@@ -197,7 +197,7 @@ formula(
 
 
 def _evenly(g: Tensor, a: Any) -> Tensor:
-    """Of ``amax``: shared by all that are the maximum."""
+    """Divide the gradient of ``amax`` evenly among all elements equal to the maximum."""
     result = a.result
     dims = a.dim or []
     if dims and not a.keepdim:

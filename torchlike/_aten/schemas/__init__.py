@@ -51,7 +51,7 @@ class Line(NamedTuple):
 
 
 def _with_types(arguments: str) -> str:
-    """The arguments with the ``Tensor`` that was left out."""
+    """Return the arguments with the type ``Tensor`` where it was left out."""
     given = []
     for part in re.split(r",\s*(?![^(\[]*[)\]])", arguments):
         part = part.strip()
@@ -61,7 +61,7 @@ def _with_types(arguments: str) -> str:
 
 @functools.cache
 def table() -> dict[str, list[Line]]:
-    """The lines by the operator's name."""
+    """Return the schema lines by the operator's name."""
     found: dict[str, list[Line]] = {}
     texts = (pointwise, reductions, shapes, creation, layers, linear_algebra, lists)
     for text in texts:
@@ -86,8 +86,8 @@ def table() -> dict[str, list[Line]]:
 
 @functools.cache
 def overloads_of(name: str) -> dict[str, tuple[Line, str]]:
-    """The overloads of an operator: their line and their schema as text. In-place twins and those
-    that write into ``out`` are made from the lines of the operator itself."""
+    """Return the overloads of an operator: their line and their schema as text. In-place twins and
+    those that write into ``out`` are made from the lines of the operator itself."""
     found: dict[str, tuple[Line, str]] = {}
     for line in table().get(name, ()):
         found[line.overload] = line, f"({_with_types(line.arguments)}) -> {line.returns}"
@@ -117,6 +117,6 @@ def _into_out(line: Line) -> str:
 
 @functools.cache
 def schema(name: str, overload: str) -> Schema:
-    """The schema of an overload ("" for the default). KeyError where there is none."""
+    """Return the schema of an overload ("" for the default). KeyError where there is none."""
     end = f".{overload}" if overload else ""
     return parse(f"aten::{name}{end}{overloads_of(name)[overload][1]}")

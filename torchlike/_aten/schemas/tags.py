@@ -221,7 +221,7 @@ _LISTED = {
 
 @functools.cache
 def _listed() -> dict[Tag, frozenset[str]]:
-    """Tag -> the overloads, as ``name.overload``."""
+    """Map each tag to its overloads, as ``name.overload``."""
     return {tag: frozenset(_spelled(text)) for tag, text in _LISTED.items()}
 
 
@@ -235,7 +235,7 @@ def _spelled(text: str) -> list[str]:
 
 @functools.cache
 def tags_of(name: str, overload: str) -> tuple[Tag, ...]:
-    """The tags of an overload of aten's ("" for the default one), in PyTorch's order.
+    """Return the tags of an overload of aten's ("" for the default one), in PyTorch's order.
 
     KeyError for one without a schema.
     """

@@ -18,7 +18,8 @@ _FAILED = (
 
 @composite("_assert", method=False)
 def assert_(condition: Any, message: Any) -> None:
-    """AssertionError with the message unless the condition, a bool or a tensor of one, is true."""
+    """Raise AssertionError with the message unless the condition, a bool or a tensor of one, is
+    true."""
     if isinstance(condition, Tensor) and modes.current.capture is not None:
         require(condition, AssertionError, str(message))
     elif not condition:
@@ -27,7 +28,7 @@ def assert_(condition: Any, message: Any) -> None:
 
 @composite("_assert_async", method=False)
 def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
-    """RuntimeError unless a tensor's one value is not zero.
+    """Raise RuntimeError unless a tensor's one value is not zero.
 
     Differs from PyTorch: eager code waits for the value.
     """
@@ -57,7 +58,8 @@ def _raise_unless(holds: bool, error: type[Exception], message: Any) -> None:
 
 @composite("_check_with", method=False)
 def check_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
-    """``error_type`` with what ``message()`` gives unless ``cond``, which must be a bool."""
+    """Raise ``error_type`` with the text that ``message()`` returns unless ``cond``, which must be
+    a bool."""
     if isinstance(cond, Tensor):
         raise TypeError(
             "cond must be a bool, but got a Tensor. For tensor conditions, use "
@@ -72,7 +74,9 @@ def _check(name: str, error: type[Exception]) -> None:
     def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
         check_with(error, cond, message)
 
-    check.__doc__ = f"{error.__name__} with what ``message()`` gives unless ``cond``."
+    check.__doc__ = (
+        f"Raise {error.__name__} with the text that ``message()`` returns unless ``cond``."
+    )
     composite(name, method=False)(check)
 
 
@@ -85,13 +89,13 @@ _check("_check_not_implemented", NotImplementedError)
 
 @composite("_check_is_size", method=False)
 def check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:
-    """RuntimeError unless ``0 <= i``, and ``i <= max`` where it is given."""
+    """Raise RuntimeError unless ``0 <= i``, and ``i <= max`` where it is given."""
     _raise_unless(i >= 0 and (max is None or i <= max), RuntimeError, message)
 
 
 @composite("_check_tensor_all_with", method=False)
 def check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
-    """``error_type`` unless all elements of a tensor of bools are true."""
+    """Raise ``error_type`` unless all elements of a tensor of bools are true."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype is not dtypes.bool:
@@ -105,7 +109,7 @@ def check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any =
 
 @composite("_check_tensor_all", method=False)
 def check_tensor_all(cond: Any, message: Any = None) -> None:
-    """RuntimeError unless all elements of a tensor of bools are true."""
+    """Raise RuntimeError unless all elements of a tensor of bools are true."""
     check_tensor_all_with(RuntimeError, cond, message)
 
 
@@ -119,7 +123,7 @@ def assert_tensor_metadata(
     device: Any = None,
     layout: Any = None,
 ) -> None:
-    """RuntimeError unless a tensor has the size, strides, dtype, device and layout that are
+    """Raise RuntimeError unless a tensor has the size, strides, dtype, device and layout that are
     given."""
     is_strided = a.layout is layouts.strided
     for name, expected, found in (
@@ -140,7 +144,7 @@ def assert_tensor_metadata(
 
 
 def _said(what: Any, found: bool = False) -> str:
-    """A size, dtype, device or layout, as the message names it."""
+    """Return a size, dtype, device or layout, as the message names it."""
     if isinstance(what, dtypes.dtype):
         return dtypes.c_name(what) if found else dtypes.scalar_type(what)
     if isinstance(what, layouts.layout):

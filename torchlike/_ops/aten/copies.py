@@ -17,7 +17,7 @@ from torchlike.tensor import Tensor
 def slice_of(
     input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Tensor:
-    """Every ``step``-th index of a dimension from ``start`` up to ``end``, as a view."""
+    """Return every ``step``-th index of a dimension from ``start`` up to ``end``, as a view."""
     views.require_tensor(input, "slice")
     size = tuple(input.shape)
     if not size:
@@ -85,7 +85,7 @@ def _copying(name: str, view: Callable[..., Any]) -> Callable[..., Any]:
             return None
         return given(out, shown.clone(memory_format=contiguous_format))
 
-    copy.__doc__ = f"``{name}`` as a tensor of its own (contiguous), not a view."
+    copy.__doc__ = f"Apply ``{name}`` to make a tensor of its own (contiguous), not a view."
     return composite(f"{name}_copy", method=name == "narrow")(copy)
 
 
@@ -97,7 +97,8 @@ for _name, _function in _VIEWS.items():
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
-    """A copy of ``input`` with ``src`` written where ``as_strided`` of these arguments looks.
+    """Return a copy of ``input`` with ``src`` written where ``as_strided`` of these arguments
+    looks.
 
     RuntimeError when that reaches beyond the storage, or ``src`` has another shape.
 
@@ -128,17 +129,18 @@ def _sections(pieces: tuple[Tensor, ...], dim: int) -> list[int]:
 
 @composite()
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """``split`` whose pieces may be changed in place (each is a view of its own)."""
+    """Split as ``split`` does into pieces that may be changed in place (each is a view of its
+    own)."""
     return _pieces(tensor, _sections(views.split(tensor, split_size, dim), dim), dim)
 
 
 @composite()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """``split_with_sizes`` whose pieces may be changed in place."""
+    """Split as ``split_with_sizes`` does into pieces that may be changed in place."""
     return _pieces(input, _sections(views.split_with_sizes(input, split_sizes, dim), dim), dim)
 
 
 @composite()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """``chunk`` whose pieces may be changed in place."""
+    """Split as ``chunk`` does into pieces that may be changed in place."""
     return _pieces(input, _sections(views.chunk(input, chunks, dim), dim), dim)

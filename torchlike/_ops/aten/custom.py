@@ -40,13 +40,14 @@ _decomposed: Callable[[OpOverload], Callable[..., Any] | None] | None = None
 
 
 def decomposed_by(find_rule: Callable[[OpOverload], Callable[..., Any] | None]) -> None:
-    """Have ``find_rule(overload)`` say what ``overload.decompose`` runs."""
+    """Set ``find_rule(overload)`` as the function that finds what ``overload.decompose`` runs."""
     global _decomposed
     _decomposed = find_rule
 
 
 def handled_by(handle: Callable[..., Any]) -> None:
-    """Have ``handle(overload, args, kwargs)`` called where there is such a class or mode."""
+    """Set ``handle(overload, args, kwargs)`` as the function that is called where a class or mode
+    handles the operator."""
     global _handle
     _handle = handle
 
@@ -77,7 +78,8 @@ class OpNamespace:
 
 
 def _asked_of(args: Any, kwargs: Any) -> list[Any]:
-    """The arguments whose classes have a ``__torch_function__`` that is asked of operators too."""
+    """Return the arguments whose classes have a ``__torch_function__`` that is asked of operators
+    too."""
     if not protocol.is_awake():
         return []
     return protocol.overloaded((*args, *kwargs.values()), depth=1)
@@ -100,7 +102,7 @@ class OpOverload:
         return self.operator.schema
 
     def name(self) -> str:
-        """``namespace::name``, and ``.overload`` where it has one."""
+        """Return ``namespace::name``, and ``.overload`` where it has one."""
         return self.operator.qualname
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -126,8 +128,8 @@ class OpOverload:
         return self.operator.name
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
-        """What the operators give that stand for it in PyTorch; NotImplemented where it is not made
-        of others."""
+        """Return the result of the operators that the operator is made of in PyTorch;
+        NotImplemented where it is not made of others."""
         rule = None if _decomposed is None else _decomposed(self)
         return NotImplemented if rule is None else rule(*args, **kwargs)
 
@@ -143,7 +145,7 @@ class OpOverload:
         return list(getattr(self.operator, "tags", ()))
 
     def has_kernel_for_dispatch_key(self, key: Any) -> bool:
-        """Whether it is computed on that backend: all are, by XLA."""
+        """Return whether the operator is computed on that backend: all are, by XLA."""
         return True
 
     def __deepcopy__(self, memo: Any) -> OpOverload:
@@ -191,7 +193,7 @@ class OpOverloadPacket:
         return self
 
     def overloads(self) -> list[str]:
-        """Their names."""
+        """Return the names of the overloads."""
         return list(self._overloads)
 
     def __getattr__(self, name: str) -> OpOverload:
@@ -244,11 +246,11 @@ class HigherOrderOperator:
         setattr(find("higher_order"), name, self)
 
     def name(self) -> str:
-        """Its name."""
+        """Return the operator's name."""
         return self._name
 
     def cacheable(self) -> bool:
-        """What was said when it was made."""
+        """Return whether the operator was declared cacheable when it was made."""
         return self._cacheable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -267,19 +269,20 @@ class HigherOrderOperator:
 
 
 def find(name: str) -> OpNamespace:
-    """The namespace of that name, without operators if nobody registered any."""
+    """Return the namespace of that name; it is made, without operators, if nobody registered
+    any."""
     if name in _OWN and name not in NAMESPACES:
         importlib.import_module(_OWN[name])
     return NAMESPACES.setdefault(name, OpNamespace(name))
 
 
 def overload_of(operator: Any) -> OpOverload:
-    """The overload by which an operator is called."""
+    """Return the overload by which an operator is called."""
     return _named(operator.namespace, operator.name, operator.overload or "default")
 
 
 def exists(name: str) -> bool:
-    """Whether a namespace has operators."""
+    """Return whether a namespace has operators."""
     return name in NAMESPACES or name in _OWN
 
 

@@ -18,8 +18,8 @@ _AMBIGUOUS = (
 
 
 def _order(sizes: Any, strides: Any) -> tuple[int, ...]:
-    """Dimensions by falling stride. An expanded one (stride 0) stays where it is, as PyTorch's
-    insertion sort leaves it; of equal strides the longer dimension is the slower one."""
+    """Return the dimensions by falling stride. An expanded one (stride 0) stays where it is, as
+    PyTorch's insertion sort leaves it; of equal strides the longer dimension is the slower one."""
     order = list(range(len(sizes)))[::-1]  # from the fastest
     for i in range(1, len(order)):
         at = i
@@ -35,7 +35,7 @@ def _order(sizes: Any, strides: Any) -> tuple[int, ...]:
 
 
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """Dimensions from the one that changes slowest in memory to the fastest.
+    """Return the dimensions from the one that changes slowest in memory to the fastest.
 
     ambiguity_check: True raises RuntimeError when another order would be as right (dimensions of
     size 1, or of equal strides); a list of memory formats, when it is as right for two of them.
@@ -58,7 +58,8 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both lie at the same place of one memory, with one shape and one set of strides."""
+    """Return whether both tensors lie at the same place of one memory, with one shape and one set
+    of strides."""
     return (
         self._storage is tensor._storage
         and self.shape == tensor.shape
@@ -68,7 +69,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 def const_data_ptr(self: Tensor) -> int:
-    """``data_ptr()``: arrays are never written where they lie."""
+    """Return ``data_ptr()``: arrays are never written where they lie."""
     return self.data_ptr()
 
 
@@ -78,12 +79,12 @@ for _method in (dim_order, is_set_to, const_data_ptr):
 
 @composite()
 def is_distributed(input: Tensor) -> bool:
-    """False: a tensor lives in one process."""
+    """Return False: a tensor lives in one process."""
     require_tensor(input, "is_distributed")
     return False
 
 
 @composite(method=False)
 def get_device(input: Tensor) -> int:
-    """``input.get_device()``."""
+    """Return ``input.get_device()``."""
     return input.get_device()

@@ -20,8 +20,9 @@ from torchlike.tensor import Tensor
 
 @composite(namespaces=())
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype, ``new(tensor)``
-    or ``new(storage)`` another tensor on that one's memory; use new_empty, new_tensor.
+    """Return a tensor of this tensor's dtype: ``new(2, 3)`` (a size) or ``new([1, 2])`` (data), and
+    with ``new(tensor)`` or ``new(storage)`` another tensor on that one's memory; use new_empty,
+    new_tensor.
 
     TypeError for a tensor of another dtype, RuntimeError for a tensor and a device.
     """
@@ -46,7 +47,7 @@ def new_empty_strided(
     pin_memory: Any = False,
     requires_grad: Any = False,
 ) -> Tensor:
-    """``empty_strided`` with this tensor's dtype and device."""
+    """Return a tensor as ``empty_strided`` makes it, with this tensor's dtype and device."""
     return empty_strided(
         size,
         stride,
@@ -58,7 +59,7 @@ def new_empty_strided(
 
 @composite(namespaces=())
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """A view of as many elements in another size (deprecated in PyTorch; use reshape)."""
+    """Return a view of as many elements in another size (deprecated in PyTorch; use reshape)."""
     return self.reshape(*sizes)
 
 
@@ -69,7 +70,7 @@ def _mapped(self: Tensor, values: Any) -> Tensor:
 
 @composite(namespaces=())
 def apply_(self: Tensor, callable: Any) -> Tensor:
-    """Each element replaced by ``callable(element)``, one Python call each."""
+    """Replace each element by ``callable(element)``, one Python call each."""
     if self.requires_grad:
         raise TypeError("apply_() is not supported for tensors that require grad")
     values = self._value("apply_()", "ops on whole tensors").reshape(-1)
@@ -78,7 +79,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 
 @composite(namespaces=())
 def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
-    """Each element replaced by ``callable(element, element of tensor)``."""
+    """Replace each element by ``callable(element, element of tensor)``."""
     others = tensor.expand_as(self)._value("map_()", "ops on whole tensors").reshape(-1)
     values = self._value("map_()", "ops on whole tensors").reshape(-1)
     pairs = zip(values, others, strict=True)
@@ -87,14 +88,15 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
 
 @composite(namespaces=())
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: JAX manages transfers, there is no pinned memory."""
+    """Return False: JAX manages transfers, there is no pinned memory."""
     return False
 
 
 @composite(namespaces=())
 def module_load(self: Tensor, other: Tensor, assign: Any = False) -> Tensor:
-    """What a module's tensor is exchanged for when ``other`` is loaded into it, where
-    ``torch.__future__.set_swap_module_params_on_conversion(True)`` holds; subclasses may have one.
+    """Return the tensor that takes the place of a module's when ``other`` is loaded into it, where
+    ``torch.__future__.set_swap_module_params_on_conversion(True)`` holds; subclasses may override
+    it.
 
     ``other`` detached with ``assign``; else this tensor, detached, with the values of ``other``.
     """
@@ -103,18 +105,18 @@ def module_load(self: Tensor, other: Tensor, assign: Any = False) -> Tensor:
 
 @composite(namespaces=())
 def record_stream(self: Tensor, stream: Any) -> None:
-    """Nothing: XLA orders work on a device by itself."""
+    """Do nothing: XLA orders work on a device by itself."""
 
 
 @composite(namespaces=())
 def is_coalesced(self: Tensor) -> bool:
-    """RuntimeError: only sparse tensors can be coalesced."""
+    """Raise RuntimeError: only sparse tensors can be coalesced."""
     raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
 
 
 @composite(namespaces=())
 def as_subclass(self: Tensor, cls: type) -> Any:
-    """The same tensor (memory and history) as an instance of a subclass."""
+    """Return the same tensor (memory and history) as an instance of a subclass."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
@@ -129,7 +131,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
 
 @composite(method=False)
 def typename(obj: Any) -> str:
-    """``torch.FloatTensor`` and the like; the class name of anything else."""
+    """Return ``torch.FloatTensor`` and the like for a tensor; the class name of anything else."""
     if isinstance(obj, Tensor):
         return obj.type()
     kind = obj if hasattr(obj, "__qualname__") else type(obj)
@@ -143,7 +145,7 @@ def _cast(name: str, dtype: dtypes.dtype) -> None:
         return require_tensor(input, name).to(dtype)
 
     cast.__name__ = cast.__qualname__ = name
-    cast.__doc__ = f"``input.to(torch.{dtype.name})``: a function from before ``to``."
+    cast.__doc__ = f"Return ``input.to(torch.{dtype.name})``: a function from before ``to``."
     composite(name, method=False)(cast)
 
 

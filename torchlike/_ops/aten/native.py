@@ -39,8 +39,8 @@ _functional = NAMESPACES["nn.functional"]
     saved_names={"input": "input"},
 )
 def moments(input: Input, over: Shape, eps: Float, half: Bool):
-    """Mean and ``1 / sqrt(var + eps)`` over dimensions, which stay as 1; computed in float32 for
-    half types, and given so unless ``half``."""
+    """Return the mean and ``1 / sqrt(var + eps)`` over dimensions, which stay as 1; computed in
+    float32 for half types, and returned so unless ``half``."""
     x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     mean = jnp.mean(x, over, keepdims=True)
     rstd = lax.rsqrt(jnp.mean((x - mean) ** 2, over, keepdims=True) + eps)
@@ -89,7 +89,8 @@ def native_batch_norm(
     *,
     out: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch norm, and in training the batch's mean and ``1 / sqrt(var + eps)`` (else empty).
+    """Normalise by the batch in training, which moves the running statistics in place, else by
+    these, and return the result, the batch's mean and ``1 / sqrt(var + eps)`` (else empty).
 
     In evaluation the two tensors of ``out=`` for these stay as they are. RuntimeError when they
     are not vectors.
@@ -107,7 +108,7 @@ def native_batch_norm(
 def _native_batch_norm_legit(
     input: Tensor, weight: Any, bias: Any, *rest: Any, out: Any = None, **named: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``native_batch_norm``; the two running statistics may be left out."""
+    """Call ``native_batch_norm``; the two running statistics may be left out."""
     with_statistics = len(rest) + len(named) == 5
     names = ("running_mean", "running_var") if with_statistics else ()
     names += ("training", "momentum", "eps")
@@ -139,7 +140,7 @@ def _batch_norm_with_update(
     *,
     out: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``native_batch_norm`` in training, with an empty workspace as fourth result."""
+    """Call ``native_batch_norm`` in training, with an empty workspace as fourth result."""
     found = _batch_normed(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return given(out, (*found, input.new_empty(0, dtype=dtypes.uint8)))
 
@@ -148,7 +149,7 @@ def _batch_norm_with_update(
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float, *, out: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Layer norm, with the mean and ``1 / sqrt(var + eps)`` of each sample."""
+    """Return the layer norm, with the mean and ``1 / sqrt(var + eps)`` of each sample."""
     shape = ints((normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape)
     normed = _functional["layer_norm"](input, shape, weight, bias, eps)
     over = tuple(range(input.dim() - len(shape), input.dim()))
@@ -169,7 +170,7 @@ def native_group_norm(
     *,
     out: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
+    """Return the group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
     normed = _functional["group_norm"](input, group, weight, bias, eps)
     grouped = input.reshape(N, group, -1 if N * C * HxW else 0)
     mixed = weight is not None and weight.dtype is not input.dtype
@@ -182,7 +183,7 @@ def native_group_norm(
 
 @composite(method=False)
 def native_dropout(input: Tensor, p: float, train: Any) -> tuple[Tensor, Tensor]:
-    """Dropout and the mask of what was kept."""
+    """Return the input after dropout, and the mask of the elements that were kept."""
     if train is not None and not train:
         return input.clone(), input.new_ones(input.shape, dtype=dtypes.bool)
     if order_of_examples(input) is None:
@@ -195,7 +196,7 @@ def native_dropout(input: Tensor, p: float, train: Any) -> tuple[Tensor, Tensor]
 
 @composite(namespaces=("", "aten"), method=False)
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """``grad_output * mask * scale``."""
+    """Return ``grad_output * mask * scale``."""
     return grad_output * mask.to(grad_output.dtype) * scale
 
 
@@ -206,7 +207,7 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 def _softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any, *, grad_input: Any = None
 ) -> Tensor:
-    """The gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""
+    """Return the gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""
     product = grad_output * output
     total = product.sum(dim, keepdim=True)
     return given(grad_input, (product - output * total).to(input_dtype))
@@ -216,14 +217,14 @@ def _softmax_backward_data(
 def _log_softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any, *, out: Any = None
 ) -> Tensor:
-    """The gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
+    """Return the gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
     total = grad_output.sum(dim, keepdim=True)
     return given(out, (grad_output - output.exp() * total).to(input_dtype))
 
 
 @composite(namespaces=("aten",), method=False)
 def _safe_softmax(self: Any, dim: int, dtype: Any = None) -> Tensor:
-    """Softmax that is 0 along ``dim`` where every element is -inf."""
+    """Return a softmax that is 0 along ``dim`` where every element is -inf."""
     lost = (self == -math.inf).all(dim, keepdim=True)
     return self.masked_fill(lost, 0).softmax(dim, dtype=dtype).masked_fill(lost, 0)
 
@@ -256,7 +257,7 @@ def _sampler(name: str, dims: int | None) -> None:
             bool(align_corners),
         )
 
-    sampler.__doc__ = "``nn.functional.grid_sample`` with its modes as numbers."
+    sampler.__doc__ = "Call ``nn.functional.grid_sample`` with its modes as numbers."
     composite(name, method=False)(sampler)
 
 
@@ -285,12 +286,12 @@ def _antialiased(name: str, mode: str) -> None:
             scales, size = (scales_h, scales_w), ints(output_size)
         return upsampled(input, size, scales, mode, bool(align_corners))
 
-    upsample.__doc__ = f"``nn.functional.interpolate`` by {mode} interpolation with antialias."
+    upsample.__doc__ = f"Call ``nn.functional.interpolate`` by {mode} interpolation with antialias."
     composite(name, namespaces=("", "aten"), method=False)(upsample)
 
 
 def upsampled(input: Tensor, size: Any, scales: Any, mode: str, align_corners: bool) -> Tensor:
-    """To a size, or by factors; with both the factors say where to read."""
+    """Resample to a size, or by factors; with both, the factors say where to read."""
     if size is None:
         size = tuple(math.floor(n * s) for n, s in zip(input.shape[2:], scales, strict=True))
     known = tuple(float(s) if s and s > 0 else None for s in scales)
@@ -315,7 +316,8 @@ def max_pool2d_with_indices_backward(
     ceil_mode: Any,
     indices: Tensor,
 ) -> Tensor:
-    """The gradient of a max pool: each element of ``grad_output`` goes where its maximum was."""
+    """Return the gradient of a max pool: each element of ``grad_output`` goes where its maximum
+    was."""
     planes = self.new_zeros(self.shape).flatten(-2)
     return planes.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
 
@@ -339,7 +341,8 @@ def _clamped(indices: Any, shape: Any, name: str) -> list[Any]:
 
 @composite(method=False)
 def _unsafe_masked_index(input: Any, mask: Tensor, indices: Any, fill: Any) -> Tensor:
-    """``input[indices]`` where ``mask`` holds, else ``fill``; indices elsewhere may be anything."""
+    """Return ``input[indices]`` where ``mask`` holds, else ``fill``; indices elsewhere may be
+    anything."""
     places = tuple(
         slice(None) if i is None else i
         for i in _clamped(indices, input.shape, "_unsafe_masked_index")
@@ -356,7 +359,7 @@ def _unsafe_masked_index(input: Any, mask: Tensor, indices: Any, fill: Any) -> T
 def _unsafe_masked_index_put_accumulate(
     input: Tensor, mask: Tensor, indices: Any, values: Tensor
 ) -> Tensor:
-    """``input`` with ``values`` added at ``indices`` where ``mask`` holds."""
+    """Return ``input`` with ``values`` added at ``indices`` where ``mask`` holds."""
     if not input.numel():
         return input.clone()
     places = [
@@ -372,7 +375,7 @@ def _unsafe_masked_index_put_accumulate(
 
 @composite(method=False)
 def _chunk_cat(tensors: Any, dim: int, num_chunks: int, *, out: Any = None) -> Tensor:
-    """Each tensor padded with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
+    """Pad each tensor with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
     number are flattened and joined: (*leading, num_chunks, total).
 
     RuntimeError for no tensors, no chunks, or leading sizes that differ.

@@ -47,7 +47,8 @@ def _checked(weight: Tensor, indices: Tensor, offsets: Tensor, samples: Any, las
 
 
 def _mode(number: Any, samples: Any) -> str:
-    """The mode's name. TypeError and RuntimeError for what is no mode's number."""
+    """Return the name of a mode given by number. TypeError and RuntimeError for what is no mode's
+    number."""
     if type(number) is not int:
         raise TypeError(
             f"embedding_bag(): argument 'mode' must be int, not {type(number).__name__}"
@@ -60,7 +61,8 @@ def _mode(number: Any, samples: Any) -> str:
 
 
 def _summed_at_once(weight: Tensor, samples: Any, padding_idx: int | None) -> bool:
-    """Whether PyTorch's kernel adds bags up without a list of who is in which."""
+    """Return whether PyTorch's kernel adds bags up without a list of which index is in which
+    bag."""
     return (
         padding_idx is None
         and weight.dtype in (dtypes.float32, dtypes.float16, dtypes.bfloat16)
@@ -81,7 +83,8 @@ def embedding_bag_toplevel(
     include_last_offset: Any = False,
     padding_idx: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``nn.functional.embedding_bag`` of a flat list, with numbered modes: 0 sum, 1 mean, 2 max.
+    """Apply ``nn.functional.embedding_bag`` to a flat list, with numbered modes: 0 sum, 1 mean, 2
+    max.
 
     Gives the bags (B, D), each index' bag (empty where sums need none), the number of indices in
     each bag (0 for sums), and for maxima the row (B, D) of each, else that number again.

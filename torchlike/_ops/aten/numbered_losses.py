@@ -54,8 +54,8 @@ def _register(name: str, space: str, functional: Any, signature: inspect.Signatu
         return functional(**given, reduction=_REDUCTIONS[number])
 
     loss.__doc__ = (
-        f"``nn.functional.{functional.__name__}`` with the reduction as a number: 0 none, 1 mean, "
-        "2 sum."
+        f"Call ``nn.functional.{functional.__name__}`` with the reduction as a number: 0 none, "
+        "1 mean, 2 sum."
     )
     loss.__signature__ = signature  # type: ignore[attr-defined]
     composite(name, namespaces=(space,), method=False)(loss)

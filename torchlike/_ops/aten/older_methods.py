@@ -29,7 +29,7 @@ for _name, _of in (
 
 @composite(namespaces=())
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
-    """Each element replaced by ``callable(element, element of x, element of y)``.
+    """Replace each element by ``callable(element, element of x, element of y)``.
 
     RuntimeError where one requires grad, TypeError where they differ in dtype.
     """
@@ -54,8 +54,8 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 
 @composite(namespaces=())
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
-    """A view of as many elements in another tensor's size (use ``reshape_as``). RuntimeError for
-    another number of elements."""
+    """Return a view of as many elements in another tensor's size (use ``reshape_as``). RuntimeError
+    for another number of elements."""
     warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
     if self.numel() != tensor.numel():
         sizes = "x".join(map(str, self.shape))
@@ -70,7 +70,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 @composite(namespaces=())
 def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool) -> Tensor:
-    """float32, of lower floating dtypes on a device for which it is asked."""
+    """Return float16 and bfloat16 tensors in float32, where the flag of their device is set."""
     asked = cuda_enabled if self.is_cuda else cpu_enabled
     low = self.dtype in (dtypes.float16, dtypes.bfloat16)
     return self.to(dtypes.float32) if asked and low else self
@@ -80,7 +80,8 @@ def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: b
 def _autocast_to_reduced_precision(
     self: Tensor, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any
 ) -> Tensor:
-    """The dtype given for its device, of float32 on a device for which it is asked."""
+    """Return float32 tensors in the dtype given for their device, where the flag of that device is
+    set."""
     asked = cuda_enabled if self.is_cuda else cpu_enabled
     if not asked or self.dtype is not dtypes.float32:
         return self
@@ -89,14 +90,14 @@ def _autocast_to_reduced_precision(
 
 @composite(namespaces=())
 def _clear_non_serializable_cached_data(self: Tensor) -> None:
-    """Nothing: sizes and strides are not cached."""
+    """Do nothing: sizes and strides are not cached."""
 
 
 def _on_missing_device(name: str, error: type[Exception], said: str) -> None:
     def method(self: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor:
         raise error(said)
 
-    method.__doc__ = f"{error.__name__}: there are no such devices."
+    method.__doc__ = f"Raise {error.__name__}: there are no such devices."
     composite(name, namespaces=())(method)
 
 
@@ -107,7 +108,7 @@ _on_missing_device("ipu", RuntimeError, "PyTorch is not linked with support for 
 
 @composite(namespaces=())
 def to_mkldnn(self: Tensor, dtype: Any = None) -> Tensor:
-    """NotImplementedError: there is no such layout."""
+    """Raise NotImplementedError: there is no such layout."""
     raise NotImplementedError(
         "Tensor.to_mkldnn: XLA chooses the memory order of what it computes. Use instead: the "
         "tensor itself."
@@ -122,7 +123,7 @@ def _without_strided(name: str) -> None:
             "exist for this backend: the tensor is not sparse."
         )
 
-    method.__doc__ = "NotImplementedError: the tensor is not sparse."
+    method.__doc__ = "Raise NotImplementedError: the tensor is not sparse."
     composite(name, namespaces=())(method)
 
 
@@ -145,7 +146,7 @@ for _name in (
 
 
 def _volatile(self: Tensor) -> bool:
-    """False, with a warning: it was replaced by ``torch.no_grad``."""
+    """Return False, with a warning: it was replaced by ``torch.no_grad``."""
     warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
     return False
 
@@ -158,8 +159,8 @@ def _set_volatile(self: Tensor, value: Any) -> None:
 
 
 def _grad_dtype(self: Tensor) -> Any:
-    """Its dtype; None, as in PyTorch, where it requires grad and nothing else was asked.
-    RuntimeError for what is no leaf."""
+    """Return the dtype of the tensor's gradient: its own, or None, as in PyTorch, where it requires
+    grad and no other was set. RuntimeError for a tensor that is no leaf."""
     if not self.is_leaf:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     return None if self.requires_grad else self.dtype

@@ -52,7 +52,7 @@ def _reflected(fn: Callable[..., Any], arrays: bool = False) -> Callable[..., An
 
 
 def _number_before(fn: Callable[..., Any], reflection: Callable[..., Any]) -> Callable[..., Any]:
-    """A reflected operator that has an op of its own for a number before a tensor."""
+    """Wrap a reflected operator to use an op of its own for a number before a tensor."""
 
     def operator(self: Tensor, other: Any) -> Any:
         if type(other) in NUMBERS and isinstance(self, Tensor):

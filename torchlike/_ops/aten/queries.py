@@ -14,7 +14,7 @@ from torchlike.tensor import Tensor
 
 @composite()
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same size and elements, as a Python bool."""
+    """Return whether two tensors have the same size and elements, as a Python bool."""
     require_tensor(input, "equal")
     require_tensor(other, "equal", "other", 2)
     return input.shape == other.shape and bool(input.detach().eq(other.detach()).all())
@@ -24,7 +24,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: Any = False
 ) -> bool:
-    """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
+    """Return whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
     require_tensor(input, "allclose")
     require_tensor(other, "allclose", "other", 2)
     return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
@@ -32,7 +32,7 @@ def allclose(
 
 @composite(method=False)
 def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a tensor."""
+    """Return whether ``obj`` is a tensor."""
     return isinstance(obj, Tensor)
 
 
@@ -40,7 +40,7 @@ def _from_method(name: str) -> None:
     def function(input: Tensor) -> Any:
         return getattr(require_tensor(input, name), name)()
 
-    function.__doc__ = f"``input.{name}()``."
+    function.__doc__ = f"Return ``input.{name}()``."
     composite(name, method=False)(function)
 
 
@@ -50,13 +50,13 @@ for _name in ("numel", "is_floating_point", "is_complex", "is_signed", "is_infer
 
 @composite()
 def is_nonzero(input: Tensor) -> bool:
-    """Whether a tensor of one element is not zero. RuntimeError for any other size."""
+    """Return whether a tensor of one element is not zero. RuntimeError for any other size."""
     return bool(require_tensor(input, "is_nonzero"))
 
 
 @composite()
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same size."""
+    """Return whether two tensors have the same size."""
     require_tensor(input, "is_same_size")
     require_tensor(other, "is_same_size", "other", 2)
     return input.shape == other.shape
@@ -64,48 +64,48 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @composite(method=False)
 def _shape_as_tensor(input: Tensor) -> Tensor:
-    """The sizes of a tensor's dimensions as integers, (ndim,)."""
+    """Return the sizes of a tensor's dimensions as integers, (ndim,)."""
     require_tensor(input, "_shape_as_tensor")
     return tensor(list(input.shape), dtype=dtypes.int64)
 
 
 @composite()
 def is_conj(input: Tensor) -> bool:
-    """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
+    """Return whether a tensor is a conjugated view (conjugation not carried out in memory)."""
     view = require_tensor(input, "is_conj")._view
     return view is not None and view.is_conjugated
 
 
 @composite()
 def is_neg(input: Tensor) -> bool:
-    """Whether a tensor is a negated view (``x.conj().imag``)."""
+    """Return whether a tensor is a negated view (``x.conj().imag``)."""
     view = require_tensor(input, "is_neg")._view
     return view is not None and view.is_negated
 
 
 @composite(method=False)
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """The dtype that an operation on two tensors or numbers gives."""
+    """Return the dtype of the result of an operation on two tensors or numbers."""
     return common_dtype((tensor1, tensor2))
 
 
 @composite(method=False)
 def _has_compatible_shallow_copy_type(input: Tensor, other: Tensor) -> bool:
-    """Whether ``input.data = other`` keeps the kind of tensor: its layout, type of device, and
-    having memory of its own or none."""
+    """Return whether ``input.data = other`` keeps the kind of tensor: its layout, type of device,
+    and having memory of its own or none."""
     kinds = {(t.layout, t.device.type, protocol.dispatches(type(t))) for t in (input, other)}
     return len(kinds) == 1
 
 
 @composite()
 def _is_all_true(input: Tensor) -> Tensor:
-    """``all()`` of a bool tensor. RuntimeError for another dtype."""
+    """Return ``all()`` of a bool tensor. RuntimeError for another dtype."""
     return _of_bool(input, "_is_all_true").all()
 
 
 @composite()
 def _is_any_true(input: Tensor) -> Tensor:
-    """``any()`` of a bool tensor. RuntimeError for another dtype."""
+    """Return ``any()`` of a bool tensor. RuntimeError for another dtype."""
     return _of_bool(input, "_is_any_true").any()
 
 
@@ -117,5 +117,5 @@ def _of_bool(input: Tensor, name: str) -> Tensor:
 
 @composite()
 def _is_zerotensor(input: Tensor) -> bool:
-    """False: no tensor is zero without memory."""
+    """Return False: no tensor is zero without memory."""
     return False

@@ -21,7 +21,7 @@ def _make_subclass(
     dispatch_device: bool = False,
     device_for_backend_keys: Any = None,
 ) -> Any:
-    """A tensor of a subclass on the memory of ``data``, without its history."""
+    """Return a tensor of a subclass on the memory of ``data``, without its history."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError("cls must be a type (that inherits from Tensor)")
     if not isinstance(data, Tensor):
@@ -59,8 +59,8 @@ def _make_wrapper_subclass(
     _extra_dispatch_keys: Any = None,
     storage_size: Any = None,
 ) -> Any:
-    """A tensor of a subclass without memory of its own: its ``__torch_dispatch__`` says what
-    operators do with it.
+    """Return a tensor of a subclass without memory of its own: its ``__torch_dispatch__`` decides
+    what operators do with it.
 
     TypeError for what is no subclass of Tensor. RuntimeError for one without
     ``__torch_dispatch__``.

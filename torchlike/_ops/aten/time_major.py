@@ -11,8 +11,8 @@ from torchlike.tensor import Tensor
 
 @composite(namespaces=("", "nn.functional"), method=False)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tensor:
-    """A convolution over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2
-    pad - K + 1, N, C_out).
+    """Convolve over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2 pad - K
+    + 1, N, C_out).
 
     RuntimeError for other numbers of dimensions or unequal channels.
     """
@@ -36,7 +36,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tenso
 
 
 def register_channel_shuffle() -> None:
-    """``native_channel_shuffle`` is ``channel_shuffle``."""
+    """Register ``channel_shuffle`` under the name ``native_channel_shuffle`` too."""
     shuffle = NAMESPACES["nn.functional"]["channel_shuffle"]
     export(shuffle, "native_channel_shuffle", ("", "nn.functional"))
 

@@ -22,7 +22,8 @@ from torchlike.tensor import Tensor, wrap
 
 @op("clone_op", namespaces=(), method=False, needs="nothing", grad_name="CloneBackward0")
 def clone_op(input: Input):
-    """The same value (a cell of its own; immutable arrays need no copy until a write)."""
+    """Return the same value, for a storage cell of its own: immutable arrays need no copy until a
+    write."""
     return input
 
 
@@ -41,7 +42,7 @@ def cast_op(input: Input, dtype: Static):
 
 @composite()
 def clone(input: Tensor, *, memory_format: Any = layouts.preserve_format) -> Tensor:
-    """A copy with the same values and (by default) the same memory order."""
+    """Return a copy with the same values and (by default) the same memory order."""
     if not isinstance(input, Tensor):
         raise TypeError(
             f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
@@ -65,14 +66,14 @@ def _clone_value(t: Tensor) -> Tensor:
 
 @composite(namespaces=())
 def contiguous(input: Tensor, memory_format: Any = layouts.contiguous_format) -> Tensor:
-    """The tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
+    """Return the tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
     if input.is_contiguous(memory_format):
         return input
     return clone(input, memory_format=memory_format)
 
 
 def cast(t: Tensor, dtype: dtypes.dtype) -> Tensor:
-    """``t`` in another dtype (itself when it has it)."""
+    """Return ``t`` in another dtype, or ``t`` itself when it already has that dtype."""
     if t.dtype is dtype:
         return t
     if t.dtype.is_complex and not dtype.is_complex and dtype is not dtypes.bool:
@@ -99,7 +100,7 @@ def _move(t: Tensor, device: devices.device) -> Tensor:
 
 
 def _without_values(t: Tensor) -> Tensor:
-    """A leaf of the same geometry on the meta device."""
+    """Return a leaf of the same geometry on the meta device."""
     made = wrap(MetaArray(t._geometry.size, t.dtype.numpy))
     preserve_strides(made, t)
     made._requires_grad = t.requires_grad and modes.current.grad_enabled
@@ -110,7 +111,7 @@ _TO = frozenset(("tensor", "device", "dtype", "non_blocking", "copy", "memory_fo
 
 
 def wanted_by_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """What the arguments of ``to`` name: dtype, device, copy, memory format.
+    """Return the dtype, device, copy flag and memory format that the arguments of ``to`` name.
 
     TypeError for arguments that do not fit.
     """
@@ -153,7 +154,8 @@ def wanted_by_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ..
 
 @composite(namespaces=())
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, and keywords.
+    """Return the tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
+    ``to(device, dtype)``, ``to(other)``, and the same by keyword.
 
     The tensor itself when nothing changes (unless ``copy``).
     """
@@ -181,37 +183,38 @@ def _to_copy(
     non_blocking: Any = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A copy in another dtype, on another device or in another memory order."""
+    """Return a copy in another dtype, on another device or in another memory order."""
     return to(input, device, dtype, copy=True, memory_format=memory_format)
 
 
 @composite(namespaces=("aten",), method=False)
 def alias(input: Tensor) -> Tensor:
-    """A view of all of a tensor."""
+    """Return a view of all of a tensor."""
     return input.view_as(input)
 
 
 @composite(namespaces=("aten",), method=False)
 def _pin_memory(input: Tensor, device: Any = None) -> Tensor:
-    """``Tensor.pin_memory``."""
+    """Call ``Tensor.pin_memory``."""
     return input.pin_memory(device)
 
 
 @composite(namespaces=())
 def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
-    """``to("cpu")``."""
+    """Return the tensor on the CPU, as ``to("cpu")`` does."""
     return to(input, devices.CPU)
 
 
 @composite(namespaces=())
 def cuda(input: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor:
-    """``to("cuda")``. RuntimeError naming JAX's backends when there is no GPU."""
+    """Return the tensor on the GPU, as ``to("cuda")`` does. RuntimeError naming JAX's backends when
+    there is no GPU."""
     return to(input, devices.device("cuda") if device is None else devices.resolve(device))
 
 
 @composite("type", namespaces=())
 def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
-    """The type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
+    """Return the type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
     if dtype is None:
         place = "" if input.device.type == "cpu" else f"{input.device.type}."
         return f"torch.{place}{_LEGACY_NAMES[input.dtype.name]}Tensor"
@@ -249,7 +252,7 @@ def _short_form(name: str, dtype: dtypes.dtype) -> None:
         return cast(self, dtype)
 
     method.__name__ = name
-    method.__doc__ = f"``to({dtype!r})``."
+    method.__doc__ = f"Convert as ``to({dtype!r})``."
     add_method(name, method)
 
 
@@ -272,7 +275,7 @@ for _name, _dtype in {
 
 @composite(namespaces=())
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """``to(other.dtype)``."""
+    """Return the tensor in the dtype and on the device of ``other``."""
     return to(input, other)
 
 
@@ -281,7 +284,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 @op("fill", inplace=True, needs="nothing", writes_one_number=True)
 def fill(input: Input, value: Fill):
-    """``input`` with every element replaced by a number or 0-dim tensor."""
+    """Return ``input`` with every element replaced by a number or 0-dim tensor."""
     if jnp.ndim(value):
         raise RuntimeError(
             "fill_ only supports 0-dimension value tensor but got tensor with "
@@ -300,13 +303,13 @@ def fill(input: Input, value: Fill):
     writes_one_number=True,
 )
 def zero_op(input: Input):
-    """Zeros in the shape and dtype of ``input``."""
+    """Return zeros in the shape and dtype of ``input``."""
     return jnp.zeros(input.shape, input.dtype)
 
 
 @composite()
 def zero_(input: Tensor) -> Tensor:
-    """Every element becomes zero."""
+    """Set every element to zero."""
     return zero_op.spec.in_place(input)
 
 
@@ -315,7 +318,7 @@ add_method("copy_", copy_)
 
 @composite(namespaces=())
 def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
-    """The main diagonal of a matrix becomes ``fill_value``."""
+    """Set the main diagonal of a matrix to ``fill_value``."""
     if input.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
     if input.dim() > 2 and len(set(input.shape)) > 1:
@@ -341,7 +344,8 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
 
 @composite(namespaces=())
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: JAX manages transfers. RuntimeError for one that is not on the CPU."""
+    """Return the tensor itself: JAX manages transfers. RuntimeError for one that is not on the
+    CPU."""
     if input.device.type not in ("cpu", "meta"):
         raise RuntimeError(f"cannot pin '{input.type()}' only dense CPU tensors can be pinned")
     return input
@@ -349,21 +353,21 @@ def pin_memory(input: Tensor, device: Any = None) -> Tensor:
 
 @composite()
 def resolve_conj(input: Tensor) -> Tensor:
-    """A tensor with conjugation carried out."""
+    """Return the tensor with a lazy conjugation carried out."""
     require_tensor(input, "resolve_conj")
     return clone(input) if input._view is not None and input._view.is_conjugated else input
 
 
 @composite()
 def resolve_neg(input: Tensor) -> Tensor:
-    """A tensor with negation carried out."""
+    """Return the tensor with a lazy negation carried out."""
     require_tensor(input, "resolve_neg")
     return clone(input) if input._view is not None and input._view.is_negated else input
 
 
 @composite(method=False)
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False):
-    """A 0-dim tensor of a number, in the default float dtype."""
+    """Return a 0-dim tensor of a number, in the default float dtype."""
     kind = numpy_dtype(dtype)
     if type(s) in casts.NUMBERS:
         s = casts.number(s, kind)

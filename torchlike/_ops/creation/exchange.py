@@ -32,7 +32,7 @@ class _Offer:
 
 @composite(method=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
-    """A tensor from any object with ``__dlpack__``, or from a capsule of the CPU's memory. A
+    """Return a tensor from any object with ``__dlpack__``, or from a capsule of the CPU's memory. A
     tensor's memory, and that of an object on the CPU, is shared: each side sees the other's writes.
 
     Differs from PyTorch: a jax array, an accelerator's array, bfloat16 and float8 are shared until
@@ -84,8 +84,8 @@ def _on_array(array: np.ndarray) -> Tensor:
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: Any = False
 ) -> Tensor:
-    """A 1-D tensor of ``count`` elements (negative: all there are) on the memory of a Python
-    buffer, from byte ``offset`` on.
+    """Return a 1-D tensor of ``count`` elements (negative: all) on the memory of a Python buffer,
+    from byte ``offset`` on.
 
     ValueError for an object without a buffer, for no elements, and for a count or offset that the
     buffer's length does not fit; RuntimeError for memory that is not contiguous.
@@ -127,9 +127,10 @@ def frombuffer(
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = None
 ) -> Tensor:
-    """``obj`` as a tensor: on the memory of a tensor, NumPy array, DLPack capsule or buffer where
-    dtype and device allow it (``copy=None``), always (``copy=False``, else ValueError) or never
-    (``copy=True``). The bytes of an UntypedStorage are read as elements of the dtype (int64)."""
+    """Return ``obj`` as a tensor: on the memory of a tensor, NumPy array, DLPack capsule or
+    buffer where dtype and device allow it (``copy=None``), always (``copy=False``, else
+    ValueError) or never (``copy=True``). The bytes of an UntypedStorage are read as elements of
+    the dtype (int64)."""
     if isinstance(obj, np.ndarray):
         found = from_numpy(obj)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
@@ -177,9 +178,9 @@ def from_file(
     pin_memory: Any = False,
     requires_grad: Any = False,
 ) -> Tensor:
-    """A tensor of ``size`` elements on the memory of a file, mapped; ``shared``: writes reach the
-    file, which is made where it is missing, and as long as it has to be. RuntimeError for a file
-    that cannot be opened or (not ``shared``) is shorter."""
+    """Return a tensor of ``size`` elements on the memory of a mapped file. With ``shared``, writes
+    reach the file, which is created where it is missing and made as long as it has to be.
+    RuntimeError for a file that cannot be opened or (not ``shared``) is shorter."""
     kind = dtypes.get_default_dtype() if dtype is None else dtypes.from_argument(dtype)
     memory = UntypedStorage.from_file(filename, bool(shared), (size or 0) * kind.itemsize)
     found = asarray(memory, dtype=kind, device=device)

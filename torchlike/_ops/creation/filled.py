@@ -63,7 +63,7 @@ def _sparse_zeros(
     value: Any,
     like: Tensor | None = None,
 ) -> Tensor | None:
-    """Zeros in a sparse layout; None for another layout, or where values are to be something."""
+    """Return zeros in a sparse layout; None for another layout, or for values other than zero."""
     if layout not in WITHOUT_ELEMENTS or not (value is _UNWRITTEN or value == 0):
         return None
     made = WITHOUT_ELEMENTS[layout](shape, dtypes.from_numpy_dtype(dtype), device, like)
@@ -71,7 +71,7 @@ def _sparse_zeros(
 
 
 def _own_layout(t: Tensor) -> Any:
-    """The layout that tensors made like this one have; None for the strided one."""
+    """Return the layout for tensors made like this one: None for the strided layout."""
     return t.layout if type(t._storage.cell) in SPARSE_KINDS else None  # type: ignore[attr-defined]
 
 
@@ -85,7 +85,7 @@ def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = None) -> Any:
-    """An array of one value. NumPy makes small ones quicker than a dispatch does.
+    """Return an array filled with one value. NumPy makes small ones quicker than a dispatch does.
 
     RuntimeError for a size that overflows, OutOfMemoryError for memory that cannot be had.
     """
@@ -103,7 +103,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = No
 
 
 def sized(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tuple[int, ...]:
-    """The shape in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``. TypeError for other names."""
+    """Return the shape given in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``. TypeError for
+    other names."""
     if not size and "size" in named:
         size = (named.pop("size"),)
     if named:
@@ -113,7 +114,7 @@ def sized(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tuple[int,
 
 
 def _require_size(size: tuple[Any, ...], name: str) -> None:
-    """A number is asked for by ``size=()``; no size at all is a mistake."""
+    """Refuse a call without a size; a 0-dim tensor is asked for by ``size=()``."""
     if not size:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
 
@@ -140,7 +141,7 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
         fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
         return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
 
-    function.__doc__ = f"A tensor of the given size, filled with {value}."
+    function.__doc__ = f"Return a tensor of the given size, filled with {value}."
     return function
 
 
@@ -161,7 +162,7 @@ def empty(
     memory_format: Any = None,
     **kw: Any,
 ) -> Tensor:
-    """A tensor of the given size, in memory in the order of ``memory_format``.
+    """Return a tensor of the given size, in memory in the order of ``memory_format``.
 
     RuntimeError for ``preserve_format``, and for channels last with another number of dimensions
     than images have.
@@ -188,8 +189,8 @@ def empty(
 
 
 def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -> Any:
-    """What ``full`` and its like are given, as an array's element. TypeError for a tensor of more
-    than one number, and for one that requires grad, which would get none."""
+    """Return the fill value of ``full`` and its like as an array's element. TypeError for a tensor
+    of more than one number, and for one that requires grad, which would get none."""
     if isinstance(value, Tensor):
         if value.dim() or value.requires_grad:
             raise TypeError(
@@ -206,7 +207,8 @@ def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -
 
 
 def _dtype_of_number(value: Any, name: str) -> dtypes.dtype:
-    """The dtype that a number stands for, or a tensor taken for one: its kind, not its width."""
+    """Return the dtype inferred from a number, or from a tensor taken for one: its kind, not its
+    width."""
     if not isinstance(value, Tensor):
         _check_number(value, name)
         return dtypes.scalar_dtype(value)
@@ -233,7 +235,7 @@ def full(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """A tensor of the given size filled with a number (whose type decides the dtype)."""
+    """Return a tensor of the given size filled with a number (whose type decides the dtype)."""
     shape = checked_size((size,), "full")
     kind = out_dtype(out, dtype, _dtype_of_number(fill_value, "full"))
     array = filled(shape, _fill_number(fill_value, kind, shape, "full"), kind, device)
@@ -289,7 +291,9 @@ def _like(name: str, default: Any) -> None:
         preserve_strides(made, input, memory_format)
         return boxes.lifted_as(mixed_operands.installed.alike(made, input), input)
 
-    function.__doc__ = f"``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
+    function.__doc__ = (
+        f"Return ``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
+    )
     composite(name, method=False)(function)
 
 
@@ -336,7 +340,7 @@ def _new(name: str, value: Any) -> None:
         made = finish(array, device, requires_grad, layout)
         return boxes.lifted_as(mixed_operands.installed.alike(made, self), self)
 
-    method.__doc__ = f"``{name.removeprefix('new_')}`` with this tensor's dtype and device."
+    method.__doc__ = f"Return ``{name.removeprefix('new_')}`` with this tensor's dtype and device."
     composite(name, namespaces=())(method)
 
 
@@ -357,7 +361,7 @@ def empty_strided(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """A tensor with given strides, filled as ``empty`` fills it."""
+    """Return a tensor with the given strides, filled as ``empty`` fills it."""
     shape, strides = shape_arguments((size,)), shape_arguments((stride,))
     if len(shape) != len(strides):
         raise RuntimeError(
@@ -395,7 +399,7 @@ def eye(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    """The identity matrix of n rows (and m columns)."""
+    """Return the identity matrix of n rows (and m columns)."""
     for name, count in (("n", n), ("m", m)):
         if count is not None and count < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {count}")

@@ -59,7 +59,8 @@ def finish_into(
     resizes: Any = True,
     each: Any = False,
 ) -> Tensor:
-    """``finish``, or the array written into ``out``, which then requires grad if that is asked for.
+    """Return what ``finish`` returns, or write the array into ``out`` and return that; ``out`` then
+    requires grad if that is asked for.
 
     ``each``: whether elements of ``out`` that are one in memory are refused; PyTorch does so where
     the elements of the result differ.
@@ -73,14 +74,16 @@ def finish_into(
 
 
 def numpy_dtype(dtype: Any, default: dtypes.dtype | None = None) -> np.dtype:
-    """The numpy dtype of a user's dtype argument (None: ``default`` or the default dtype)."""
+    """Return the numpy dtype of a user's dtype argument (None: ``default`` or the default
+    dtype)."""
     if dtype is None:
         return (default or dtypes.get_default_dtype()).numpy
     return dtypes.from_argument(dtype).numpy
 
 
 def checked_size(size: Any, name: str) -> tuple[int, ...]:
-    """A size with no negative entries; RuntimeError in PyTorch's words otherwise."""
+    """Return a size after checking that it has no negative entries; RuntimeError in PyTorch's words
+    otherwise."""
     shape = shape_arguments(size, name)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"{name}: Dimension size must be non-negative.")
@@ -88,8 +91,8 @@ def checked_size(size: Any, name: str) -> tuple[int, ...]:
 
 
 def out_dtype(out: Tensor | None, dtype: Any, default: Any = None) -> np.dtype:
-    """The dtype of a creation function with ``out=``: that of ``out``, which ``dtype`` must agree
-    with. RuntimeError when it does not."""
+    """Return the dtype of a creation function with ``out=``: that of ``out``, which ``dtype`` must
+    agree with. RuntimeError when it does not."""
     if out is None:
         return numpy_dtype(dtype, default)
     if dtype is not None and numpy_dtype(dtype) != out.dtype.numpy:

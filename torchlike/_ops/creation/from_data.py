@@ -50,7 +50,7 @@ def tensor(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """A new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors).
+    """Return a new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors).
 
     ValueError for ragged sequences, TypeError for data that are no numbers.
     """
@@ -106,7 +106,8 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
 
 @composite(method=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
+    """Return ``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing
+    changes."""
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
     if isinstance(data, np.ndarray):
@@ -117,7 +118,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @composite(method=False)
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor sharing memory with a NumPy array: each side sees the other's writes.
+    """Return a tensor sharing memory with a NumPy array: each side sees the other's writes.
 
     TypeError for anything but an array of a dtype PyTorch has; ValueError for negative strides.
     """
@@ -142,7 +143,7 @@ def warn_of_read_only(what: str, copied: str) -> None:
 
 
 def on_array(ndarray: np.ndarray) -> Tensor:
-    """A tensor on the memory of an array whose strides and dtype a tensor can have."""
+    """Return a tensor on the memory of an array whose strides and dtype a tensor can have."""
     storage = Storage(None, ndarray)
     strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
     if strides != views.contiguous_strides(ndarray.shape):
@@ -156,7 +157,8 @@ def on_array(ndarray: np.ndarray) -> Tensor:
 def _array_wrap(
     self: Tensor, array: np.ndarray, context: Any = None, return_scalar: Any = False
 ) -> Tensor:
-    """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
+    """Return the tensor for an array that a NumPy function made of a tensor's array. Bools become
+    uint8, as in PyTorch."""
     return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
 
@@ -174,6 +176,6 @@ def new_tensor(
     layout: Any = None,
     pin_memory: Any = False,
 ) -> Tensor:
-    """``torch.tensor(data)`` with this tensor's dtype and device."""
+    """Return ``torch.tensor(data)`` with this tensor's dtype and device."""
     _warn_of_copy(data, "tensor.new_tensor")
     return _copied(data, dtype or self.dtype, device or self.device, requires_grad)

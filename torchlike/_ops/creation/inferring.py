@@ -21,8 +21,8 @@ _MOST_DIMENSIONS = 64
 
 
 def infer(data: Any, cast: np.dtype | None = None) -> np.ndarray:
-    """Nested Python data as a NumPy array with PyTorch's inferred dtype; in full precision when a
-    ``cast`` follows, for float64 must not be rounded to the default dtype first."""
+    """Return nested Python data as a NumPy array with PyTorch's inferred dtype; in full precision
+    when a ``cast`` follows, for float64 must not be rounded to the default dtype first."""
     # Only int64 bounds the integers, and what holds fewer.
     unbounded = cast is not None and (cast.kind not in "iu" or cast == np.uint64)
     if isinstance(data, np.ndarray):
@@ -71,7 +71,7 @@ def infer(data: Any, cast: np.dtype | None = None) -> np.ndarray:
 
 
 def _is_sequence(data: Any) -> bool:
-    """Whether PyTorch takes an object for a sequence: by what it can do, whatever its class.
+    """Return whether PyTorch takes an object for a sequence: by what it can do, whatever its class.
     Tensors are elements, a dict is nothing."""
     return (
         not isinstance(data, (Tensor, Mapping, np.generic))
@@ -85,7 +85,7 @@ def _listed(data: Any) -> Any:
 
 
 def _sizes(data: Any) -> tuple[int, ...]:
-    """The shape, read off the first of each level; nothing is below an empty one."""
+    """Return the shape, read off the first element of each level; nothing is below an empty one."""
     sizes = []
     while _is_sequence(data):
         if isinstance(data, np.ndarray):
@@ -126,7 +126,7 @@ def _collect_types(data: Any, into: set[Any], depth: int = 0) -> None:
 
 
 def _dtype_of_types(kinds: set[Any]) -> dtypes.dtype:
-    """What Python's numbers of these types promote to."""
+    """Return the dtype to which Python's numbers of these types promote."""
     default = dtypes.get_default_dtype()
     if complex in kinds:
         return default.to_complex()
@@ -134,13 +134,15 @@ def _dtype_of_types(kinds: set[Any]) -> dtypes.dtype:
 
 
 def _may_be_large_integers(array: np.ndarray) -> Any:
-    """NumPy makes integers beyond int64 uint64, and floats if a smaller one is beside them."""
+    """Return whether an array may hold integers beyond int64: NumPy makes these uint64, and floats
+    if a smaller one is beside them."""
     kind = array.dtype
     return kind == np.uint64 or (kind == np.float64 and (abs(array) >= 2**63).any())
 
 
 def _with_large_integers(data: Any, cast: np.dtype | None, unbounded: bool) -> np.ndarray:
-    """Nested numbers of which an integer may be beyond int64. ValueError where that is wanted."""
+    """Return the array of nested numbers of which an integer may be beyond int64. ValueError where
+    int64 is wanted."""
     elements = list(_elements(data))
     if any(isinstance(x, int) and not -(2**63) <= x < 2**63 for x in elements):
         has_floats = any(isinstance(x, (float, complex)) for x in elements)
@@ -162,7 +164,8 @@ def _elements(data: Any) -> Iterator[Any]:
 
 
 def _of_numbers(data: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a list holds Python's numbers only: 20 us for 2048, element by element 900."""
+    """Return whether a list holds Python's numbers only. This takes 20 us for 2048 elements, a loop
+    over the elements 900."""
     return casts.NUMBERS.issuperset(map(type, data))
 
 
@@ -196,7 +199,8 @@ def _is_numpy_number(kind: type) -> bool:
 def _of_mixed(
     data: Any, sizes: tuple[int, ...], kinds: set[Any], cast: np.dtype | None
 ) -> np.ndarray:
-    """``infer`` of lists with NumPy's scalars, arrays, tensors or other sequences in them."""
+    """Return what ``infer`` returns for lists with NumPy's scalars, arrays, tensors or other
+    sequences in them."""
     if all(k in casts.NUMBERS or _is_numpy_number(k) for k in kinds):
         found = {dtypes.from_numpy_dtype(np.dtype(k)) for k in kinds - casts.NUMBERS}
         if python := kinds & casts.NUMBERS:
@@ -239,12 +243,12 @@ def _collect_dtypes(data: Any, into: set[dtypes.dtype]) -> None:
 
 
 def _fractions(data: Any) -> Iterator[bool]:
-    """Of each tensor among the elements, whether it holds fractions."""
+    """Yield for each tensor among the elements whether its dtype is floating point or complex."""
     return (d.dtype.category >= 2 for d in _elements(data) if isinstance(d, Tensor))
 
 
 def _plain(data: Any, sizes: tuple[int, ...], dim: int) -> Any:
-    """Nested data as what NumPy reads to the same shape: tensors as the numbers they hold.
+    """Return nested data as what NumPy reads to the same shape: tensors as the numbers they hold.
     ValueError or TypeError where the shape is not the one read off the first of each level."""
     if isinstance(data, Tensor) and (dim == len(sizes) or data.dim()):
         if dim == len(sizes) and data.numel() != 1:

@@ -18,7 +18,7 @@ from torchlike.tensor import Tensor
 
 
 def of_tensor(data: Tensor, dtype: dtypes.dtype, device: Any) -> Tensor:
-    """What the old constructors make of a tensor: a view of all of it, with its history.
+    """Return what the legacy constructors make of a tensor: a view of all of it, with its history.
 
     TypeError for a tensor of another dtype, RuntimeError where a device is given as well.
     """
@@ -34,8 +34,9 @@ def of_tensor(data: Tensor, dtype: dtypes.dtype, device: Any) -> Tensor:
 
 
 def _legacy(*args: Any, **kwargs: Any) -> Tensor:
-    """``torch.Tensor(2, 3)`` (a size), ``torch.Tensor([1, 2])`` (data), ``torch.Tensor(storage)``
-    (all of that memory), in the default dtype."""
+    """Return the tensor that ``torch.Tensor`` makes of a size (``torch.Tensor(2, 3)``), of data
+    (``torch.Tensor([1, 2])``) or of all the memory of a storage (``torch.Tensor(storage)``), in the
+    default dtype."""
     device = kwargs.pop("device", None)
     if "data" in kwargs and not args:
         args = (kwargs.pop("data"),)
@@ -52,8 +53,9 @@ def _legacy(*args: Any, **kwargs: Any) -> Tensor:
 
 
 def of_size_or_data(args: tuple[Any, ...], dtype: dtypes.dtype, device: Any) -> Tensor:
-    """What the old constructors make of their positional arguments: nothing, several, an integer
-    or a Size are a size, and anything else is data: a list, a range, an array, any sequence.
+    """Return the tensor that the legacy constructors make of their positional arguments: nothing,
+    several, an integer or a Size are a size, and anything else is data: a list, a range, an array,
+    any sequence.
 
     TypeError for data that is no sequence.
     """

@@ -35,7 +35,7 @@ def arange(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Numbers from ``start`` (0) up to, not including, ``end`` in steps.
+    """Return numbers from ``start`` (0) up to, not including, ``end`` in steps.
 
     RuntimeError for a zero step or bounds that do not fit its sign.
 
@@ -83,7 +83,7 @@ def arange(
 
 
 def _plain(op: str, *bounds: Any) -> list[Any]:
-    """Start, end and step. TypeError for one that requires grad."""
+    """Return the start, end and step. TypeError for one that requires grad."""
     names = ("start", "end", "step")
     return [
         plain_number(bound, op, name, position)
@@ -103,7 +103,8 @@ def range_op(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    """Like ``arange`` with the end included. Deprecated in PyTorch, which warns, as this does.
+    """Return the values of ``arange`` with the end included. Deprecated in PyTorch, which warns, as
+    this does.
 
     RuntimeError for a zero step or bounds that do not fit its sign.
     """
@@ -139,7 +140,7 @@ def linspace(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
+    """Return ``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
     if _is_meta(start, end):
         return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("linspace", start, end, out, dtype)
@@ -152,8 +153,8 @@ def linspace(
 
 
 def _ends(start: Any, end: Any, target: np.dtype) -> list[Any]:
-    """Where a sequence of a dtype begins and ends: negative integers wrap to an unsigned dtype.
-    RuntimeError for a number that does not fit it."""
+    """Return the first and last value of a sequence of a dtype: negative integers wrap to an
+    unsigned dtype. RuntimeError for a number that does not fit it."""
     ends = [start, end]
     for i, bound in enumerate(ends):
         if type(bound) in casts.NUMBERS:
@@ -164,7 +165,7 @@ def _ends(start: Any, end: Any, target: np.dtype) -> list[Any]:
 
 
 def _refuse(name: str, target: np.dtype, kinds: str) -> None:
-    """NotImplementedError where PyTorch has no sequence ``name`` of such a dtype."""
+    """Refuse, with NotImplementedError, a dtype of which PyTorch has no sequence ``name``."""
     if target.kind in kinds:
         scalar = dtypes.scalar_type(target)
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar}'")
@@ -176,8 +177,8 @@ def _is_complex(end: Any) -> bool:
 
 
 def _dtype_between(name: str, start: Any, end: Any, out: Any, dtype: Any) -> np.dtype:
-    """The dtype of numbers from one end to the other: complex if an end is. RuntimeError for a
-    dtype that has no imaginary part then."""
+    """Return the dtype of numbers from one end to the other: complex if an end is. RuntimeError for
+    a dtype that has no imaginary part then."""
     if not any(_is_complex(e) for e in (start, end)):
         return out_dtype(out, dtype)
     inferred = dtypes.get_default_dtype().to_complex()
@@ -191,7 +192,7 @@ def _dtype_between(name: str, start: Any, end: Any, out: Any, dtype: Any) -> np.
 
 
 def _is_meta(*ends: Any) -> bool:
-    """Whether an end is a tensor without a value."""
+    """Return whether an end is a tensor without a value."""
     return any(isinstance(e, Tensor) and e.is_meta for e in ends)
 
 
@@ -204,7 +205,8 @@ def _sequence_into(
     *,
     resizes: Any = True,
 ) -> Tensor:
-    """A sequence as a tensor; an ``out=`` keeps its shape where the number of elements is right."""
+    """Return a sequence as a tensor; an ``out=`` keeps its shape where the number of elements is
+    right."""
     if out is not None and out.numel() == values.size:
         values = values.reshape(out.shape)
     return finish_into(out, values, device, requires_grad, layout, resizes=resizes, each=True)
@@ -225,21 +227,21 @@ _MANY = 1 << 16
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _multiples(start: Any, step: Any, count: int, target: np.dtype) -> jax.Array:
-    """``start + i * step`` in the dtype of the start, then cast; no step is 1."""
+    """Return ``start + i * step`` in the dtype of the start, then cast; a step of None is 1."""
     i = jnp.arange(count, dtype=start.dtype)
     return (start + (i if step is None else i * step)).astype(target)
 
 
 @functools.partial(jax.jit, static_argnums=(3, 4))
 def _between(first: Any, last: Any, by: Any, steps: int, target: np.dtype) -> jax.Array:
-    """The numbers of ``_spaced``."""
+    """Compute the evenly spaced numbers of ``_spaced``."""
     i = jnp.arange(steps, dtype=by.dtype)
     below = i < steps // 2
     return jnp.where(below, first + by * i, last - by * (steps - 1 - i)).astype(target)
 
 
 def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> Any:
-    """A NumPy array, or if it is long one of JAX."""
+    """Return evenly spaced numbers as a NumPy array, or as a JAX array if there are many."""
     if isinstance(steps, (bool, float)):
         raise TypeError(f"argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
@@ -283,7 +285,7 @@ def logspace(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    """``base`` to the powers of ``linspace(start, end, steps)``."""
+    """Return ``base`` to the powers of ``linspace(start, end, steps)``."""
     if _is_meta(start, end):
         return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("logspace", start, end, out, dtype)

@@ -13,7 +13,8 @@ from torchlike.tensor import Tensor
 
 @composite(namespaces=())
 def share_memory_(input: Tensor) -> Tensor:
-    """The tensor, its memory moved to where processes that it is sent to see each other's writes.
+    """Move the tensor's memory to where the processes that it is sent to see each other's writes,
+    and return the tensor.
 
     So do forked processes, and all tensors on the same memory move with it; NumPy arrays made of
     the tensor before do not. Nothing where it is shared already or on an accelerator. RuntimeError
@@ -25,8 +26,9 @@ def share_memory_(input: Tensor) -> Tensor:
 
 @composite(namespaces=())
 def is_shared(input: Tensor) -> bool:
-    """Whether the memory is shared with other processes, or would be with those that the tensor is
-    sent to. True on accelerators, as in PyTorch. NotImplementedError for a sparse tensor."""
+    """Return whether the memory is shared with other processes, or would be with those that the
+    tensor is sent to. True on accelerators, as in PyTorch. NotImplementedError for a sparse
+    tensor."""
     if input.is_meta:
         return False
     storage = _storage(input)
@@ -51,7 +53,7 @@ def share(tensors: Iterable[Tensor]) -> None:
 
 
 def _storage(t: Tensor) -> Storage | None:
-    """What is to be shared of a tensor; None on an accelerator."""
+    """Return the storage of a tensor that is to be shared; None on an accelerator."""
     if type(t._storage.cell) in KINDS:
         raise NotImplementedError("Cannot access storage of SparseTensorImpl")
     if t.is_meta:

@@ -23,8 +23,9 @@ _BITS = {np.dtype(np.float32): (23, 127, np.int32), np.dtype(np.float64): (52, 1
 
 @jax.custom_jvp
 def sinc(x: Any) -> jax.Array:
-    """``sin(pi x) / (pi x)``. Its derivative near 0 by a series: the closed form is a difference of
-    two numbers near 1 over x (at 1e-5 in float32 -6e-3 for -3e-5, infinite at 1e-20)."""
+    """Return ``sin(pi x) / (pi x)``. Its derivative near 0 is computed by a series: the closed form
+    is a difference of two numbers near 1 over x (at 1e-5 in float32 -6e-3 for -3e-5, infinite at
+    1e-20)."""
     # Not ``jnp.sinc``: versions of JAX have 0 or NaN for an infinite complex number.
     u = math.pi * x
     at_zero = u == 0
@@ -44,7 +45,7 @@ def _sinc_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def _series(u: Any) -> jax.Array:
-    """The sum of ``(-1)**k * 2k / (2k + 1)! * u**(2k - 1)``, from the last term on."""
+    """Return the sum of ``(-1)**k * 2k / (2k + 1)! * u**(2k - 1)``, from the last term on."""
     total = jnp.zeros_like(u)
     for k in range(_TERMS, 0, -1):
         total = (-1) ** k * 2 * k / math.factorial(2 * k + 1) + u * u * total
@@ -52,8 +53,8 @@ def _series(u: Any) -> jax.Array:
 
 
 def exp2(x: Any) -> jax.Array:
-    """``2 ** x``, exact for integers. XLA takes ``exp(x * log 2)``, whose error grows with x: of 99
-    in float32 it makes 6.338275e29, which is 3.6e-6 off."""
+    """Return ``2 ** x``, exact for integers. XLA takes ``exp(x * log 2)``, whose error grows with
+    x: of 99 in float32 it makes 6.338275e29, which is 3.6e-6 off."""
     if dtypes.kind_of(x.dtype) == "c":  # by parts: of an infinity a complex product makes NaN
         return exponential(lax.complex(x.real * math.log(2), x.imag * math.log(2)))
     if x.dtype not in _BITS:
@@ -67,15 +68,16 @@ def exp2(x: Any) -> jax.Array:
 
 
 def _power(exponent: Any, dtype: Any) -> jax.Array:
-    """2 to an integer, made of bits; to one that is out of range, the nearest in it."""
+    """Return 2 to an integer power, made of bits; for one that is out of range, the nearest in
+    it."""
     below, zero, _ = _BITS[dtype]
     biased = jnp.clip(exponent + zero, 0, 2 * zero + 1)
     return lax.bitcast_convert_type(biased << below, dtype)
 
 
 def sinh(x: Any) -> jax.Array:
-    """The hyperbolic sine. XLA's of complex numbers is half a difference of exponentials, in which
-    1e-10 is lost."""
+    """Return the hyperbolic sine. XLA's of complex numbers is half a difference of exponentials, in
+    which 1e-10 is lost."""
     if dtypes.kind_of(x.dtype) != "c":
         return jnp.sinh(x)
     turned = trigonometry.sine(lax.complex(-x.imag, x.real))
@@ -83,14 +85,15 @@ def sinh(x: Any) -> jax.Array:
 
 
 def cosh(x: Any) -> jax.Array:
-    """The hyperbolic cosine, of complex numbers by the cosine, for the imaginary part's sake."""
+    """Return the hyperbolic cosine, of complex numbers by the cosine, for the imaginary part's
+    sake."""
     if dtypes.kind_of(x.dtype) != "c":
         return jnp.cosh(x)
     return trigonometry.cosine(lax.complex(-x.imag, x.real))
 
 
 def arctan(x: Any) -> jax.Array:
-    """The arc tangent; of a complex NaN, XLA gives a number as the real part."""
+    """Return the arc tangent; of a complex NaN, XLA gives a number as the real part."""
     if dtypes.kind_of(x.dtype) != "c":
         return jnp.arctan(x)
     found = jnp.arctan(x)
@@ -99,7 +102,7 @@ def arctan(x: Any) -> jax.Array:
 
 
 def arctanh(x: Any) -> jax.Array:
-    """The inverse hyperbolic tangent; of a complex NaN as the arc tangent."""
+    """Return the inverse hyperbolic tangent; of a complex NaN as ``arctan`` treats it."""
     if dtypes.kind_of(x.dtype) != "c":
         return jnp.arctanh(x)
     found = jnp.arctanh(x)
@@ -109,8 +112,8 @@ def arctanh(x: Any) -> jax.Array:
 
 @jax.custom_jvp
 def log_ndtr(x: Any) -> jax.Array:
-    """The logarithm of the normal distribution function, by whichever tail is small: JAX's takes
-    the logarithm of a number near 1 (4 % off at 5 in float32)."""
+    """Return the logarithm of the normal distribution function, by whichever tail is small: JAX's
+    takes the logarithm of a number near 1 (4 % off at 5 in float32)."""
     upper = jnp.log1p(-0.5 * jax.scipy.special.erfc(jnp.maximum(x, -1) / math.sqrt(2)))
     low = jnp.minimum(x, -1)
     lower = jnp.log(erfcx(-low / math.sqrt(2)) / 2) - low * (low / 2)
@@ -125,7 +128,7 @@ def _log_ndtr_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @jax.custom_jvp
 def _hazard(x: Any) -> jax.Array:
-    """The density over the distribution function, the derivative of ``log_ndtr``."""
+    """Return the density over the distribution function, the derivative of ``log_ndtr``."""
     return math.sqrt(2 / math.pi) / erfcx(-x / math.sqrt(2))
 
 

@@ -71,19 +71,20 @@ def _no_bools(x: Any, message: str) -> None:
 @op(inplace=True, elementwise=True, from_output=lambda g, out: jnp.where(out <= 0, 0, g))
 @real_only(_CLAMPS)
 def relu(input: Input):
-    """``max(input, 0)``. RuntimeError for bool tensors."""
+    """Return ``max(input, 0)``. RuntimeError for bool tensors."""
     _no_bools(input, "Boolean inputs not supported for relu")
     return jnp.maximum(input, jnp.zeros((), input.dtype))
 
 
 def _between(x: Any, low: Any, high: Any) -> jax.Array:
-    """Clamp whose derivative is 0 at the ends themselves, as PyTorch's hardtanh."""
+    """Clamp with a derivative of 0 at the ends themselves, as PyTorch's hardtanh."""
     low, high = _end(x, low), _end(x, high)
     return jnp.where(x <= low, low, jnp.where(x >= high, high, x))
 
 
 def _end(x: Any, value: Any) -> jax.Array:
-    """A limit as an array; the zero that ``x`` itself is where the limit is one: -0.0 stays."""
+    """Return a limit as an array; where ``x`` is itself zero at a limit of zero, that zero: -0.0
+    stays."""
     end = jnp.asarray(value).astype(x.dtype)
     return end if value else jnp.where(x == end, lax.stop_gradient(x), end)
 
@@ -91,7 +92,7 @@ def _end(x: Any, value: Any) -> jax.Array:
 @op(namespaces=(), method=False, inplace=True, elementwise=True, grad_name="HardtanhBackward0")
 @real_only(_CLAMPS)
 def relu6(input: Input):
-    """``min(max(input, 0), 6)``."""
+    """Return ``min(max(input, 0), 6)``."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
     return _between(input, 0, 6)
 
@@ -99,7 +100,7 @@ def relu6(input: Input):
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 @real_only(_CLAMPS)
 def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1.0):
-    """``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val."""
+    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
     if input.dtype.kind == "u" and min_val.value < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
@@ -112,15 +113,15 @@ def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def leaky_relu(input: Input, negative_slope: ComputedFloat = 0.01):
-    """``input`` where positive, else ``negative_slope * input``."""
+    """Return ``input`` where positive, else ``negative_slope * input``."""
     floats_only(input, "leaky_relu_cpu")
     return in_float32(lambda x: jnp.where(x > 0, x, x * negative_slope))(input)
 
 
 @jax.custom_jvp
 def _expm1(x: Any) -> jax.Array:
-    """``exp(x) - 1``, its derivative by another exponential: JAX adds 1 to the value, which for
-    -20 in float32 leaves 0."""
+    """Return ``exp(x) - 1``, with its derivative by another exponential: JAX adds 1 to the value,
+    which for -20 in float32 leaves 0."""
     return jnp.expm1(x)
 
 
@@ -131,7 +132,7 @@ def _expm1_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> jax.Array:
-    """``scale * (x if x > 0 else alpha * (exp(input_scale * x) - 1))``.
+    """Return ``scale * (x if x > 0 else alpha * (exp(input_scale * x) - 1))``.
 
     exp sees no positive number, so that its overflow cannot spoil the gradient.
     """
@@ -147,19 +148,19 @@ def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> jax.Array:
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def elu(input: Input, alpha: ComputedFloat = 1.0):
-    """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
+    """Return ``input`` where positive, else ``alpha * (exp(input) - 1)``."""
     return _elu(input, alpha, 1.0, 1.0)
 
 
 @op(method=False, inplace=True, elementwise=True, grad_name="EluBackward0")
 def selu(input: Input):
-    """``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+    """Return ``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
     return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
 
 @op(method=False, inplace=True, elementwise=True, grad_name="EluBackward0")
 def celu(input: Input, alpha: ComputedFloat = 1.0):
-    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
+    """Return ``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return _elu(input, alpha, 1.0, 1.0 / alpha)
@@ -168,7 +169,7 @@ def celu(input: Input, alpha: ComputedFloat = 1.0):
 @op(method=False, inplace=True, elementwise=True)
 @real_only("threshold_cpu")
 def threshold(input: Input, threshold: ComputedNumber, value: OwnNumber):
-    """``input`` where it exceeds ``threshold``, else ``value``."""
+    """Return ``input`` where it exceeds ``threshold``, else ``value``."""
     if input.dtype == np.bool_:
         raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
     return jnp.where(input <= threshold.value, jnp.asarray(value.value).astype(input.dtype), input)
@@ -176,7 +177,8 @@ def threshold(input: Input, threshold: ComputedNumber, value: OwnNumber):
 
 @op(memory_order=like_first, grad_name="PreluKernelBackward0", namespaces=("", *_F))
 def prelu(input: Input, weight: Input):
-    """``input`` where positive, else ``weight * input``; one weight, or one for each channel."""
+    """Return ``input`` where positive, else ``weight * input``; one weight, or one for each
+    channel."""
     if input.dtype != weight.dtype:
         raise RuntimeError(
             f"prelu: Type promoting not supported. Got {scalar_type_of(input)} and "
@@ -207,7 +209,8 @@ def prelu(input: Input, weight: Input):
 
 @op(casts_out=False, namespaces=_F, method=False, elementwise=True)
 def gelu(input: Input, *, approximate: Str = "none"):
-    """``input * Φ(input)``; with ``approximate="tanh"`` the tanh form (Hendrycks & Gimpel 2016)."""
+    """Return ``input * Φ(input)``; with ``approximate="tanh"`` the tanh form (Hendrycks & Gimpel
+    2016)."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     floats_only(input, "GeluKernelImpl")
@@ -221,7 +224,7 @@ def gelu(input: Input, *, approximate: Str = "none"):
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def silu(input: Input):
-    """``input * sigmoid(input)``, also called swish."""
+    """Return ``input * sigmoid(input)``, also called swish."""
     if input.dtype.kind != "c":
         floats_only(input, "silu_cpu")
     return in_float32(lambda x: x * jax.nn.sigmoid(x))(input)
@@ -229,14 +232,15 @@ def silu(input: Input):
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def mish(input: Input):
-    """``input * tanh(softplus(input))`` (Misra 2019)."""
+    """Return ``input * tanh(softplus(input))`` (Misra 2019)."""
     floats_only(input, "mish_cpu")
     return in_float32(lambda x: x * jnp.tanh(jax.nn.softplus(x)))(input)
 
 
 @op(casts_out=False, namespaces=_F, method=False, elementwise=True)
 def softplus(input: Input, beta: ComputedFloat = 1.0, threshold: ComputedFloat = 20.0):
-    """``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input > threshold``."""
+    """Return ``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input >
+    threshold``."""
     floats_only(input, "softplus_cpu")
 
     def smooth(x: Any) -> jax.Array:  # below the default threshold, exp already overflows float16
@@ -249,14 +253,14 @@ def softplus(input: Input, beta: ComputedFloat = 1.0, threshold: ComputedFloat =
 
 @op("logsigmoid", namespaces=_F, method=False, grad_name="LogSigmoidBackward0")
 def logsigmoid(input: Input):
-    """``log(sigmoid(input))``, without overflow."""
+    """Return ``log(sigmoid(input))``, without overflow."""
     floats_only(input, "log_sigmoid_cpu")
     return in_float32(jax.nn.log_sigmoid)(input)
 
 
 @op(namespaces=_F, method=False, memory_order=of_loop)
 def glu(input: Input, dim: Int = -1):
-    """The first half of ``dim`` times the sigmoid of the second (Dauphin et al. 2017)."""
+    """Return the first half of ``dim`` times the sigmoid of the second (Dauphin et al. 2017)."""
     if not input.ndim:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     d = errors.wrap_dim(dim, input.ndim)
@@ -274,7 +278,7 @@ def glu(input: Input, dim: Int = -1):
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def hardsigmoid(input: Input):
-    """``input / 6 + 1/2`` limited to [0, 1]."""
+    """Return ``input / 6 + 1/2`` limited to [0, 1]."""
     floats_only(input, "hardsigmoid_cpu")
 
     def limited(x: Any) -> jax.Array:
@@ -287,7 +291,7 @@ def hardsigmoid(input: Input):
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def hardswish(input: Input):
-    """``input * hardsigmoid(input)`` (Howard et al. 2019)."""
+    """Return ``input * hardsigmoid(input)`` (Howard et al. 2019)."""
     floats_only(input, "hardswish_cpu")
 
     def gated(x: Any) -> jax.Array:
@@ -301,14 +305,15 @@ def hardswish(input: Input):
 
 @op(casts_out=False, elementwise=True, namespaces=("", *_F))
 def hardshrink(input: Input, lambd: OwnFloat = 0.5):
-    """``input`` where ``|input| > lambd``, else 0."""
+    """Return ``input`` where ``|input| > lambd``, else 0."""
     floats_only(input, "hardshrink_cpu")
     return jnp.where((input >= -lambd) & (input <= lambd), 0, input)
 
 
 @op(casts_out=False, namespaces=_F, method=False, elementwise=True)
 def softshrink(input: Input, lambd: Float = 0.5):
-    """``input`` moved toward 0 by ``lambd``, and 0 within it. RuntimeError when lambd < 0."""
+    """Return ``input`` moved toward 0 by ``lambd``, and 0 within it. RuntimeError when lambd <
+    0."""
     floats_only(input, "softshrink_check")
     largest = float(jnp.finfo(input.dtype).max)
     if not 0 <= lambd <= largest:
@@ -327,13 +332,13 @@ def softshrink(input: Input, lambd: Float = 0.5):
 
 @composite(namespaces=_F, method=False)
 def softsign(input: Tensor) -> Tensor:
-    """``input / (1 + |input|)``."""
+    """Return ``input / (1 + |input|)``."""
     return input / (input.abs() + 1)
 
 
 @composite(namespaces=_F, method=False)
 def tanhshrink(input: Tensor) -> Tensor:
-    """``input - tanh(input)``."""
+    """Return ``input - tanh(input)``."""
     return input - input.tanh()
 
 

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 def _mirrored(
     fn: Callable[[Any], Any], beyond: Callable[[Any], Any], mirror: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    """``fn``, where ``beyond`` says so as the mirror image of what it is of the mirror image."""
+    """Wrap ``fn`` to be computed, where ``beyond`` holds, as the mirror image of its value at the
+    mirror image."""
 
     @functools.wraps(fn)
     def of(x: Any) -> jax.Array:
@@ -34,10 +35,11 @@ def _is_minus_zero(x: Any) -> jax.Array:
 
 
 def along_reals(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function with ``fn(conj(z)) = conj(fn(z))`` and cuts on the real axis."""
+    """Wrap a function with ``fn(conj(z)) = conj(fn(z))`` and cuts on the real axis, so that -0.0
+    chooses the side of the cut."""
     return _mirrored(fn, lambda x: _is_minus_zero(x.imag), jnp.conj)
 
 
 def along_imaginaries(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """An odd function of the same kind with cuts on the imaginary axis."""
+    """Wrap an odd function of the same kind with cuts on the imaginary axis."""
     return _mirrored(fn, lambda x: _is_minus_zero(x.real), lambda x: -jnp.conj(x))

@@ -18,7 +18,8 @@ from torchlike.tensor import Tensor
 
 
 def _widened(x: Any, y: Any) -> tuple[Any, Any]:
-    """Half precision beside complex numbers in float32: there are no complex numbers of 16 bits."""
+    """Return both operands, half precision beside complex numbers in float32: there are no complex
+    numbers of 16 bits."""
     if jnp.iscomplexobj(x) == jnp.iscomplexobj(y):
         return x, y
     return tuple(v.astype(np.float32) if v.dtype == np.float16 else v for v in (x, y))  # type: ignore[return-value]
@@ -35,7 +36,7 @@ def _comparison(
 
     pure.__annotations__["other"] = other
 
-    pure.__doc__ = f"``{name}`` elementwise; a bool tensor."
+    pure.__doc__ = f"Return ``{name}`` elementwise; a bool tensor."
     op(name, aliases=aliases, inplace=True, elementwise=True, differentiable=False)(pure)
 
 
@@ -62,7 +63,7 @@ def _bitwise(name: str, fn: Any) -> None:
             raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{kind}'")
         return fn(x, y)
 
-    pure.__doc__ = f"``{name}`` of integers or bools."
+    pure.__doc__ = f"Return ``{name}`` of integers or bools."
     twin = twin_of(op(name, elementwise=True, differentiable=False)(pure).spec)
 
     def in_place(input: Tensor, other: Any) -> Tensor:
@@ -73,7 +74,7 @@ def _bitwise(name: str, fn: Any) -> None:
             raise RuntimeError(errors.UNCASTABLE.format(*kinds))
         return twin(input, other)
 
-    in_place.__doc__ = f"``{name}`` in place."
+    in_place.__doc__ = f"Apply ``{name}`` in place."
     composite(f"{name}_")(in_place)
 
 
@@ -86,7 +87,7 @@ _bitwise("bitwise_right_shift", jnp.right_shift)
 
 @op(casts_out=False, inplace=True, elementwise=True, differentiable=False)
 def bitwise_not(input: Input):
-    """Bits inverted; logical not for bools."""
+    """Invert the bits; logical not for bools."""
     if input.dtype.kind not in "iub":
         kind = dtypes.scalar_type(input.dtype)
         raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{kind}'")
@@ -114,7 +115,7 @@ def isclose(
     atol: Scalar = 1e-08,
     equal_nan: Operand = False,
 ):
-    """Whether ``|input - other| <= atol + rtol * |other|``."""
+    """Return whether ``|input - other| <= atol + rtol * |other|``."""
     if input.dtype != other.dtype:
         kinds = [dtypes.scalar_type(t.dtype) for t in (input, other)]
         raise RuntimeError(f"{kinds[0]} did not match {kinds[1]}")
@@ -133,7 +134,7 @@ def _predicate(name: str, fn: Any, for_integers: Any, real: Any = False) -> None
             return jnp.full(input.shape, for_integers)
         return fn(input)
 
-    pure.__doc__ = f"``{name}`` elementwise; a bool tensor."
+    pure.__doc__ = f"Return ``{name}`` elementwise; a bool tensor."
     if real:
         pure = real_only(f"{name} does not support complex inputs.", RuntimeError)(pure)
     op(name, elementwise=True, casts_out=False, differentiable=False)(pure)
@@ -150,5 +151,5 @@ _predicate("isreal", jnp.isreal, True)
 @op(casts_out=False, elementwise=True, differentiable=False)
 @real_only("signbit is not implemented for complex tensors.")
 def signbit(input: Input):
-    """Whether the sign bit is set."""
+    """Return whether the sign bit is set."""
     return jnp.zeros(input.shape, bool) if input.dtype.kind in "ub" else jnp.signbit(input)

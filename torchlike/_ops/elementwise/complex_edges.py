@@ -39,14 +39,14 @@ _Rule = Callable[[_Parts, Any, Any], tuple[Any, Any]]
 
 
 def _pick(found: Any, *cases: tuple[Any, Any]) -> jax.Array:
-    """``found``, where none of the cases holds."""
+    """Choose the value of the last case that holds, and ``found`` where none does."""
     for holds, value in cases:
         found = jnp.where(holds, value, found)
     return found
 
 
 def _zero_like_product(x: Any, y: Any) -> jax.Array:
-    """A zero with the sign that ``x * y`` has."""
+    """Return a zero with the sign that ``x * y`` has."""
     return jnp.where(jnp.signbit(x) == jnp.signbit(y), 0.0, -0.0)
 
 
@@ -57,7 +57,7 @@ def _signed(value: float, like: Any) -> jax.Array:
 def with_edges(
     fn: Callable[[Any], Any], rule: _Rule, derivative: Callable[[Any], Any] | None = None
 ) -> Callable[[Any], Any]:
-    """``fn``, for complex numbers with what the rule says of its edges.
+    """Wrap ``fn`` so that its values for complex numbers at the edges are those of the rule.
 
     ``derivative``: that of complex numbers, where the one of ``fn`` is not it.
     """
@@ -82,7 +82,8 @@ def with_edges(
 
 
 def exp(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """No angle matters to 0, and an infinity is one in whichever direction."""
+    """Fix the edges of exp: no angle matters to 0, and an infinity is one in whichever
+    direction."""
     nothing, boundless = p.b_odd & (p.a == -math.inf), p.b_odd & (p.a == math.inf)
     return (
         _pick(u, (nothing, 0.0), (boundless, math.inf)),
@@ -91,12 +92,12 @@ def exp(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def expm1(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """That of a real number is real, with its sign of zero."""
+    """Fix the edges of expm1: that of a real number is real, with its sign of zero."""
     return _pick(u, (p.a_zero & p.b_zero, p.a)), _pick(v, (p.b_zero, p.b))
 
 
 def sinh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """Real for real numbers, imaginary for imaginary ones."""
+    """Fix the edges of sinh: real for real numbers, imaginary for imaginary ones."""
     still, boundless = p.a_zero & p.b_odd, p.a_infinite & p.b_odd
     return (
         _pick(u, (p.a_zero & p.b_zero, p.a), (still, p.a), (boundless, math.inf)),
@@ -105,7 +106,7 @@ def sinh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def cosh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """Real for both."""
+    """Fix the edges of cosh: real for real and for imaginary numbers."""
     still, boundless = p.a_zero & p.b_odd, p.a_infinite & p.b_odd
     level = jnp.where(p.a_nan, p.b, _zero_like_product(p.a, p.b))
     return (
@@ -115,7 +116,7 @@ def cosh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def tanh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """1 or -1 at the infinities, whatever the angle."""
+    """Fix the edges of tanh: 1 or -1 at the infinities, whatever the angle."""
     still, far = p.a_zero & p.b_odd, p.a_infinite & p.b_odd
     return (
         _pick(u, (still | (p.a_zero & p.b_zero), p.a), (far, _signed(1.0, p.a))),
@@ -124,7 +125,7 @@ def tanh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def sin(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """As the hyperbolic sine, turned."""
+    """Fix the edges of sin: those of the hyperbolic sine, turned."""
     return (
         _pick(u, (p.a_zero, p.a), (p.a_odd & (p.b_zero | p.b_infinite), math.nan)),
         _pick(v, (p.a_odd & p.b_zero, p.b), (p.a_odd & p.b_infinite, math.inf)),
@@ -132,7 +133,7 @@ def sin(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def cos(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """As the hyperbolic cosine, turned."""
+    """Fix the edges of cos: those of the hyperbolic cosine, turned."""
     still, boundless = p.a_odd & p.b_zero, p.a_odd & p.b_infinite
     level = jnp.where(p.b_nan, p.a, -_zero_like_product(p.a, p.b))
     return (
@@ -142,7 +143,7 @@ def cos(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def tan(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """As the hyperbolic tangent, turned."""
+    """Fix the edges of tan: those of the hyperbolic tangent, turned."""
     still, far = p.a_odd & p.b_zero, p.a_odd & p.b_infinite
     return (
         _pick(u, (p.a_zero, p.a), (still, math.nan), (far, _signed(0.0, p.a))),
@@ -151,17 +152,18 @@ def tan(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def asin(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """The real part is known on the imaginary axis."""
+    """Fix the edges of asin: the real part is known on the imaginary axis."""
     return _pick(u, (p.a_zero & p.b_nan, p.a)), v
 
 
 def acos(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """As the arc sine."""
+    """Fix the edges of acos: the real part is known on the imaginary axis."""
     return _pick(u, (p.a_zero & p.b_nan, math.pi / 2)), v
 
 
 def atan(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """A quarter turn at the infinities of the imaginary axis, to the side that the zero says."""
+    """Fix the edges of atan: a quarter turn at the infinities of the imaginary axis, to the side
+    that the sign of the zero chooses."""
     return (
         _pick(u, (p.b_infinite & ~p.a_nan, _signed(math.pi / 2, p.a))),
         _pick(v, (p.b_zero, p.b)),
@@ -169,17 +171,17 @@ def atan(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def asinh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """Real for what is real."""
+    """Fix the edges of asinh: real for real numbers."""
     return u, _pick(v, (p.a_nan & p.b_zero, p.b))
 
 
 def acosh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """The imaginary part is known on the imaginary axis."""
+    """Fix the edges of acosh: the imaginary part is known on the imaginary axis."""
     return u, _pick(v, (p.a_zero & p.b_nan, math.pi / 2))
 
 
 def atanh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """As the arc tangent, turned."""
+    """Fix the edges of atanh: those of the arc tangent, turned."""
     return (
         _pick(u, (p.a_zero, p.a), (p.a_nan & p.b_infinite, 0.0)),
         _pick(v, (p.a_infinite & ~p.b_nan, _signed(math.pi / 2, p.b))),
@@ -187,17 +189,18 @@ def atanh(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def log(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """What is infinite in one part is infinite, whatever the other."""
+    """Fix the edges of log: infinite where either part is infinite, whatever the other."""
     return _pick(u, (p.a_infinite | p.b_infinite, math.inf)), v
 
 
 def log1p(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """A zero stays what it is."""
+    """Fix the edges of log1p: a zero keeps its sign."""
     return _pick(u, (p.a_zero & p.b_zero, p.a)), v
 
 
 def sqrt(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
-    """As the logarithm, with a direction: along an axis at the ends of the real line."""
+    """Fix the edges of sqrt: those of the logarithm, with a direction, along an axis at the ends of
+    the real line."""
     return (
         _pick(u, ((p.a == math.inf) | p.b_infinite, math.inf)),
         _pick(v, (p.b_infinite, p.b), ((p.a == -math.inf) & p.b_nan, math.inf)),
@@ -205,7 +208,8 @@ def sqrt(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
 
 
 def sigmoid(x: Any) -> jax.Array:
-    """``1 / (1 + exp(-x))``; of complex numbers by the exponential that knows its edges."""
+    """Return ``1 / (1 + exp(-x))``; for complex numbers by ``exponential``, which is right at the
+    edges."""
     if dtypes.kind_of(x.dtype) != "c":
         return jax.nn.sigmoid(x)
     return 1 / (1 + exponential(-x))
@@ -217,26 +221,26 @@ root = with_edges(along_reals(jnp.sqrt), sqrt)
 
 
 def _one_over_roots(a: Any, b: Any, c: Any, d: Any) -> jax.Array:
-    """``1 / (sqrt(a + bj) sqrt(c + dj))``: in two roots, whose cuts are those of the function. By
-    parts, as 1 added to a complex number makes 0 of the -0 in it."""
+    """Return ``1 / (sqrt(a + bj) sqrt(c + dj))``: in two roots, whose cuts are those of the
+    function. It is computed by parts, as 1 added to a complex number makes 0 of the -0 in it."""
     return 1 / (root(lax.complex(a, b)) * root(lax.complex(c, d)))
 
 
 def of_asin(x: Any) -> jax.Array:
-    """The derivative of the arc sine: by the roots of 1 - z and 1 + z."""
+    """Return the derivative of the arc sine: by the roots of 1 - z and 1 + z."""
     return _one_over_roots(1 - x.real, -x.imag, 1 + x.real, x.imag)
 
 
 def of_acos(x: Any) -> jax.Array:
-    """The derivative of the arc cosine."""
+    """Return the derivative of the arc cosine."""
     return -of_asin(x)
 
 
 def of_asinh(x: Any) -> jax.Array:
-    """The derivative of the inverse hyperbolic sine: by the roots of 1 + zj and 1 - zj."""
+    """Return the derivative of the inverse hyperbolic sine: by the roots of 1 + zj and 1 - zj."""
     return _one_over_roots(1 - x.imag, x.real, 1 + x.imag, -x.real)
 
 
 def of_acosh(x: Any) -> jax.Array:
-    """The derivative of the inverse hyperbolic cosine: by the roots of z - 1 and z + 1."""
+    """Return the derivative of the inverse hyperbolic cosine: by the roots of z - 1 and z + 1."""
     return _one_over_roots(x.real - 1, x.imag, x.real + 1, x.imag)

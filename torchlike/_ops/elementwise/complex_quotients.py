@@ -17,8 +17,8 @@ from torchlike._ops.elementwise import complex_edges
 
 
 def _by_parts(c: Any, d: Any) -> tuple[Any, Any, Any]:
-    """What a quotient by ``c + d j`` takes: whether c is the larger part, the ratio of the smaller
-    part to it, and the factor that divides."""
+    """Return the parts of a quotient by ``c + d j``: whether c is the larger part, the ratio of the
+    smaller part to it, and the factor that divides."""
     first = abs(c) >= abs(d)
     large, small = jnp.where(first, c, d), jnp.where(first, d, c)
     ratio = small / large
@@ -27,7 +27,7 @@ def _by_parts(c: Any, d: Any) -> tuple[Any, Any, Any]:
 
 @jax.custom_jvp
 def quotient(x: Any, y: Any) -> jax.Array:
-    """``x / y`` of two complex arrays of one shape."""
+    """Return ``x / y`` of two complex arrays of one shape."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     first, ratio, factor = _by_parts(c, d)
     zero = (c == 0) & (d == 0)
@@ -37,7 +37,7 @@ def quotient(x: Any, y: Any) -> jax.Array:
 
 
 def _linear(x: Any, y: Any) -> jax.Array:
-    """``x / y`` as products with what y says, so that it is linear in x."""
+    """Return ``x / y`` as products with parts of y alone, so that it is linear in x."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     first, ratio, factor = _by_parts(c, d)
     zero = (c == 0) & (d == 0)
@@ -54,7 +54,7 @@ def _quotient_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def _product(x: Any, y: Any) -> jax.Array:
-    """``x * y`` as C's standard has it: an infinity times what is not 0 is one."""
+    """Return ``x * y`` as C's standard has it: an infinity times what is not 0 is one."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     real, imag = a * c - b * d, a * d + b * c
     lost = jnp.isnan(real) & jnp.isnan(imag)
@@ -79,7 +79,7 @@ def _product(x: Any, y: Any) -> jax.Array:
 
 
 def power(x: Any, y: Any) -> jax.Array:
-    """``x ** y`` of two complex arrays."""
+    """Return ``x ** y`` of two complex arrays."""
     plain = jnp.isfinite(x) & jnp.isfinite(y) & (x != 0)
     x, y, plain = jnp.broadcast_arrays(x, y, plain)
     edge = complex_edges.exponential(_product(y, complex_edges.logarithm(x)))

@@ -22,7 +22,7 @@ from torchlike._ops.reduce.sums import added
 
 
 def divide(x: Any, y: Any) -> jax.Array:
-    """``x / y`` of two arrays of one dtype, which broadcast."""
+    """Return ``x / y`` of two arrays of one dtype, which broadcast."""
     kind = dtypes.kind_of(x.dtype)
     if kind == "c":
         return quotient(*jnp.broadcast_arrays(x, y))
@@ -38,7 +38,8 @@ def _divide(x: Any, y: Any) -> jax.Array:
 
 
 def _divide_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
-    """That of ``lax.div``: a division of tangents has to be linear, so XLA may have its way.
+    """Compute the tangent as that of ``lax.div``: a division of tangents has to be linear, so XLA
+    may have its way.
 
     That to the divisor has no square in it, which overflows beyond 1.8e19. (XLA would make one of a
     quotient that is divided.)
@@ -57,7 +58,8 @@ _divide.defjvp(_divide_jvp, symbolic_zeros=True)
 
 
 def mean(x: Any, over: Any = None, *, keepdims: bool = False) -> jax.Array:
-    """The mean over axes: ``jnp.mean`` by a division, floats of 16 bits summed in float32."""
+    """Return the mean over axes: ``jnp.mean`` by a division, floats of 16 bits summed in
+    float32."""
     axes = tuple(range(x.ndim)) if over is None else over if isinstance(over, tuple) else (over,)
     count = math.prod(x.shape[d] for d in axes)
     wide = np.dtype(np.float32) if dtypes.is_half(x.dtype) else x.dtype

@@ -16,7 +16,7 @@ from jax import lax
 
 
 def gcd(x: Any, y: Any) -> jax.Array:
-    """The greatest common divisor elementwise."""
+    """Return the greatest common divisor elementwise."""
 
     def step(pair: Any) -> tuple[Any, ...]:
         divisor, left = pair
@@ -31,7 +31,7 @@ def gcd(x: Any, y: Any) -> jax.Array:
 
 
 def lcm(x: Any, y: Any) -> jax.Array:
-    """The least common multiple elementwise, 0 beside a 0."""
+    """Return the least common multiple elementwise, 0 beside a 0."""
     common = gcd(x, y)
     none = common == 0
     part = lax.div(x, jnp.where(none, 1, common))

@@ -25,7 +25,8 @@ _BITS = {
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
-    """``jnp.frexp``, and of denormal numbers by their bits: to XLA they are zeros."""
+    """Return mantissa and exponent as ``jnp.frexp`` does, and of denormal numbers by their bits: to
+    XLA they are zeros."""
     mantissa, exponent = jnp.frexp(x)
     below, of_exponent, integer, last = _BITS[x.dtype]
     bits = lax.bitcast_convert_type(x, integer)
@@ -37,13 +38,13 @@ def _parts(x: Any) -> tuple[Any, Any]:
 
 
 def _power_of_two(exponent: Any) -> jax.Array:
-    """2 to integers within float64's normal range, made of bits: XLA's powers round."""
+    """Return 2 to integers within float64's normal range, made of bits: XLA's powers round."""
     return lax.bitcast_convert_type((exponent + 1023) << 52, np.float64)
 
 
 def _scaled_exactly(x: Any, exponent: Any) -> jax.Array:
-    """``x * 2 ** exponent`` of a real floating dtype, rounded once: in float64, where the power has
-    no room to overflow before the product does."""
+    """Return ``x * 2 ** exponent`` of a real floating dtype, rounded once: in float64, where the
+    power has no room to overflow before the product does."""
     # A power in halves spans all that lies between the smallest and the largest float64.
     exponent = jnp.clip(exponent.astype(np.int64), -2044, 2046)
     half = exponent >> 1
@@ -65,7 +66,7 @@ def _mantissa_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @op("frexp_op", namespaces=(), method=False, grad_name="FrexpBackward0", elementwise=True)
 def frexp_op(input: Input):
-    """Mantissa and exponent."""
+    """Return the mantissa and the exponent."""
     if dtypes.kind_of(input.dtype) != "f":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
@@ -77,7 +78,8 @@ _FREXP = named("frexp", "mantissa exponent")
 
 @composite()
 def frexp(input: Tensor, *, out: Any = None) -> Any:
-    """``input = mantissa * 2 ** exponent``, the mantissa's size in [0.5, 1): a named pair.
+    """Split ``input`` into ``mantissa * 2 ** exponent``, the mantissa's size in [0.5, 1): a named
+    pair.
 
     RuntimeError for other than floating dtypes.
     """
@@ -91,8 +93,8 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     needs={"input": ["other"], "other": ["input", "other"]},
 )
 def ldexp(input: Input, other: Input):
-    """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
-    give the default float dtype.
+    """Return ``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``;
+    integers give the default float dtype.
 
     Differs from PyTorch: the gradient is ``2 ** other`` also for negative integers, where PyTorch
     2.13 has 0.
@@ -115,12 +117,12 @@ def ldexp(input: Input, other: Input):
 
 @op(casts_out=False, inplace=True, elementwise=True, needs="nothing")
 def conj_physical(input: Input):
-    """The conjugate, computed rather than viewed."""
+    """Return the conjugate, computed rather than viewed."""
     return jnp.conj(input) if dtypes.kind_of(input.dtype) == "c" else input
 
 
 def _rdiv(self: Tensor, other: Any) -> Tensor:
-    """``other / self``."""
+    """Return ``other / self``."""
     return self.reciprocal() * other
 
 

@@ -62,7 +62,7 @@ def _computed(
     grad_name="FakeQuantizePerTensorAffineCachemaskBackward0",
 )
 def fake_quantize_tensor(input: Input, scale: Input, zero_point: Input, low: Int, high: Int):
-    """One scale for all elements."""
+    """Quantize and dequantize with one scale for all elements."""
     # PyTorch's kernel for one scale, but not the one for channels, multiplies in float32.
     return _computed(input, scale.reshape(()), zero_point.reshape(()), low, high, np.float32)
 
@@ -76,7 +76,7 @@ def fake_quantize_tensor(input: Input, scale: Input, zero_point: Input, low: Int
 def fake_quantize_channels(
     input: Input, scale: Input, zero_point: Input, axis: Int, low: Int, high: Int
 ):
-    """A scale for each index of one dimension."""
+    """Quantize and dequantize with a scale for each index of one dimension."""
     shape = [1] * input.ndim
     shape[axis] = -1
     return _computed(input, scale.reshape(shape), zero_point.reshape(shape), low, high)
@@ -102,7 +102,7 @@ def _check(zero_point: Any, quant_min: int, quant_max: int) -> None:
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
 ) -> Tensor:
-    """The nearest of the values ``(level - zero_point) * scale``, for whole levels from
+    """Return the nearest of the values ``(level - zero_point) * scale``, for whole levels from
     ``quant_min`` to ``quant_max``. The gradient is passed on where the level is in that range."""
     if not isinstance(zero_point, Tensor) or quant_min > quant_max:
         _check(zero_point, quant_min, quant_max)
@@ -119,7 +119,8 @@ def fake_quantize_per_tensor_affine(
 def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Tensor:
-    """``fake_quantize_per_tensor_affine`` with a scale and zero point for each index of ``axis``.
+    """Quantize and dequantize as ``fake_quantize_per_tensor_affine`` does, with a scale and zero
+    point for each index of ``axis``.
 
     RuntimeError for zero points outside the range, or of other numbers than there are channels.
     """
@@ -158,7 +159,7 @@ def fused_moving_avg_obs_fake_quant(
     per_row_fake_quant: bool = False,
     symmetric_quant: bool = False,
 ) -> Tensor:
-    """Watch a tensor's range and round the tensor to levels, by two switches (tensors of one
+    """Observe a tensor's range and round the tensor to levels, by two switches (tensors of one
     element).
 
     Where ``observer_on``, the moving averages ``running_min`` and ``running_max``, and ``scale``

@@ -55,7 +55,7 @@ def _one_times(factor: Any) -> bool:
     passes_on=lambda alpha: (0, 1) if _one_times(alpha) else (0,),
 )
 def add(input: Operand, other: Operand, *, alpha: Factor = 1):
-    """``input + alpha * other``, broadcast and promoted."""
+    """Return ``input + alpha * other``, broadcast and promoted."""
     x, y = promoted(input, other)
     _check_alpha(alpha, x)
     if x.dtype == np.bool_:
@@ -75,7 +75,7 @@ def _plus_multiple(x: Any, y: Any, alpha: Any) -> jax.Array:
     passes_on=lambda alpha: (0,),
 )
 def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
-    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+    """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
     x, y = promoted(input, other)
     if x.dtype == np.bool_ or _bool_tensor(input) or _bool_tensor(other):
         both = _bool_tensor(input) and _bool_tensor(other)
@@ -95,7 +95,7 @@ def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
 
 @op(elementwise=True, needs="nothing", grad_name="RsubBackward1")
 def rsub(input: Input, other: Operand, *, alpha: Factor = 1):
-    """``other - alpha * input``."""
+    """Return ``other - alpha * input``."""
     return sub.spec.fn(other, input, alpha=alpha)
 
 
@@ -124,7 +124,7 @@ def _check_alpha(alpha: Any, x: Any) -> None:
     needs={"input": ["other"], "other": ["input"]},
 )
 def mul(input: Operand, other: Operand):
-    """``input * other``, broadcast and promoted."""
+    """Return ``input * other``, broadcast and promoted."""
     return beside_scalars(_product, input, other)
 
 
@@ -134,7 +134,7 @@ def _product(x: Any, y: Any) -> jax.Array:
 
 @op("number_divided", namespaces=(), method=False, elementwise=True, grad_name="MulBackward0")
 def number_divided(input: Input, number: Operand):
-    """``number / input``, as PyTorch makes it of a reciprocal and a product."""
+    """Return ``number / input``, as PyTorch makes it of a reciprocal and a product."""
     (x,) = promoted_float(input)
     if x.dtype.kind == "c":
         return jnp.multiply(*promoted(divide(jnp.ones_like(x), x), number))
@@ -156,7 +156,7 @@ def number_divided(input: Input, number: Operand):
     grad_name="PowBackward0",
 )
 def pow_scalar(input: Input, exponent: Number):
-    """A Python-number power: the exponent is static, so that squares become products."""
+    """Raise to a Python-number power: the exponent is static, so that squares become products."""
     power = exponent.value
     dtype = result_dtype(input, power)
     x = input.astype(dtype.numpy)
@@ -184,8 +184,8 @@ def pow_scalar(input: Input, exponent: Number):
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _real_power(x: Any, power: float) -> jax.Array:
-    """``x ** power``. PyTorch's powers of ½ and -½ are roots, which know the sign of 0 and of -inf,
-    in all dtypes but float16."""
+    """Return ``x ** power``. PyTorch's powers of ½ and -½ are roots, which know the sign of 0 and
+    of -inf, in all dtypes but float16."""
     if abs(power) == 0.5 and x.dtype != np.float16:
         return in_float32(jnp.sqrt)(x) if power > 0 else in_float32(lambda v: 1 / jnp.sqrt(v))(x)
     if power.is_integer() and -64 <= power <= 64:
@@ -202,8 +202,8 @@ def _real_power_jvp(power: float, primals: Any, tangents: Any) -> tuple[Any, ...
 
 
 def _whole_power(x: Any, power: int) -> jax.Array:
-    """A power by products: in 16 bits rounded once, but for the small powers of bfloat16, which
-    PyTorch's kernel rounds at each."""
+    """Raise to a whole power by products: in 16 bits rounded once, but for the small powers of
+    bfloat16, which PyTorch's kernel rounds at each."""
     if x.dtype == dtypes.bfloat16.numpy and power in (2, 3, -2):
         return lax.integer_pow(x, power)
     return in_float32(lambda v: lax.integer_pow(v, power))(x)
@@ -218,7 +218,7 @@ def _whole_power(x: Any, power: int) -> jax.Array:
     grad_name="PowBackward1",
 )
 def pow_tensor(input: Operand, exponent: Operand):
-    """A tensor power, or a number to a tensor power."""
+    """Raise to a tensor power, or a number to a tensor power."""
     x, y = promoted(input, exponent)
     if x.dtype.kind in "iub":
         return _integer_power(x, y)
@@ -230,7 +230,7 @@ def pow_tensor(input: Operand, exponent: Operand):
 
 @composite()
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
-    """``input ** exponent``, broadcast and promoted.
+    """Return ``input ** exponent``, broadcast and promoted.
 
     RuntimeError for integers to a negative integer power.
     """
@@ -245,7 +245,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
 
 @composite(namespaces=())
 def pow_(input: Any, exponent: Any) -> Tensor:
-    """``pow`` in place."""
+    """Raise ``input`` to a power in place."""
     number = isinstance(exponent, (int, float, complex))
     return OPS["pow_scalar" if number else "pow_tensor"].in_place(input, exponent)
 
@@ -272,7 +272,7 @@ def _integer_power(x: Any, y: Any) -> jax.Array:
 
 @op(casts_out=False, elementwise=True)
 def float_power(input: Operand, exponent: Operand):
-    """``pow`` in double precision."""
+    """Return ``input ** exponent`` in double precision."""
     require_tensor("float_power", input, exponent)
     complex_numbers = jnp.iscomplexobj(input) or jnp.iscomplexobj(exponent)
     wide = np.complex128 if complex_numbers else np.float64
@@ -282,7 +282,8 @@ def float_power(input: Operand, exponent: Operand):
 
 @composite(namespaces=())
 def float_power_(input: Tensor, exponent: Any) -> Tensor:
-    """``float_power`` in place. RuntimeError unless ``input`` is already of double precision."""
+    """Raise ``input`` to a power in place, as ``float_power``. RuntimeError unless ``input`` is
+    already of double precision."""
     result = float_power(input, exponent)
     if result.dtype is not input.dtype:
         raise RuntimeError(
@@ -302,7 +303,7 @@ def _binary(
     real: Any = (),
     **facts: Any,
 ) -> None:
-    """An op of two tensors (or, with ``other=Operand``, a tensor and a tensor or number).
+    """Register an op of two tensors (or, with ``other=Operand``, a tensor and a tensor or number).
 
     ``real``: what `real_only` is told for an op without complex numbers.
     """
@@ -314,7 +315,7 @@ def _binary(
         return fn(*prepare(input, other))
 
     pure.__annotations__["other"] = other
-    pure.__doc__ = f"``{name}(input, other)`` elementwise, broadcast and promoted."
+    pure.__doc__ = f"Return ``{name}(input, other)`` elementwise, broadcast and promoted."
     op(name, inplace=inplace, elementwise=True, **facts)(pure)
 
 
@@ -340,7 +341,7 @@ _binary("logaddexp2", in_float32(subgradients.logaddexp2), floats=True, real=("l
 
 
 def _copysign(x: Any, y: Any) -> jax.Array:
-    """As PyTorch, no gradient at zero, whose sign is neither."""
+    """Return ``x`` with the sign of ``y``; as in PyTorch there is no gradient at zero."""
     return jnp.copysign(jnp.where(x == 0, lax.stop_gradient(x), x), y)
 
 
@@ -358,7 +359,7 @@ _heaviside = without_derivative("aten::heaviside", _step)
 @op("heaviside", inplace=True, elementwise=True, grad_name="NotImplemented", casts_out=False)
 @real_only("heaviside is not yet implemented for complex tensors.", RuntimeError)
 def heaviside(input: Input, values: Input):
-    """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
+    """Return 0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
     check_broadcast(input, values)
     if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
@@ -372,7 +373,7 @@ for _name, _fn in (("gcd", divisors.gcd), ("lcm", divisors.lcm)):
 @op(inplace=True, elementwise=True)
 @real_only("xlogy_cpu")
 def xlogy(input: Operand, other: Operand):
-    """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+    """Return ``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
     require_tensor("xlogy", input, other)
     return subgradients.xlogy(*promoted_float(input, other))
 
@@ -383,7 +384,7 @@ def xlogy(input: Operand, other: Operand):
 @op(inplace=True, elementwise=True, aliases=("clip",))
 @real_only("clamp is not supported for complex types")
 def clamp(input: Input, min: OptBound = None, max: OptBound = None):
-    """Values limited to ``[min, max]`` (numbers or tensors; either may be None).
+    """Limit values to ``[min, max]`` (numbers or tensors; either may be None).
 
     The gradient passes where ``min <= input <= max``, ends included. RuntimeError when both are
     None.
@@ -409,13 +410,13 @@ def clamp(input: Input, min: OptBound = None, max: OptBound = None):
 
 @op(inplace=True, elementwise=True)
 def clamp_min(input: Input, min: Bound):
-    """``clamp(input, min=min)``."""
+    """Limit values from below: ``clamp(input, min=min)``."""
     return clamp.spec.fn(input, min, None)
 
 
 @op(inplace=True, elementwise=True)
 def clamp_max(input: Input, max: Bound):
-    """``clamp(input, max=max)``."""
+    """Limit values from above: ``clamp(input, max=max)``."""
     return clamp.spec.fn(input, None, max)
 
 
@@ -426,7 +427,7 @@ def clamp_max(input: Input, max: Bound):
     needs={"input": [], "tensor1": ["tensor2", "value"], "tensor2": ["tensor1", "value"]},
 )
 def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
-    """``input + value * tensor1 * tensor2``."""
+    """Return ``input + value * tensor1 * tensor2``."""
     return in_float32(lambda x, a, b: x + scalar_like(value, x) * a * b)(
         *promoted(input, tensor1, tensor2)
     )
@@ -434,7 +435,7 @@ def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFact
 
 @op(inplace=True, elementwise=True, numbers_first=("value",))
 def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFactor = 1):
-    """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
+    """Return ``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
     x, a, b = promoted(input, tensor1, tensor2)
     if x.dtype.kind in "iub":
         raise RuntimeError(
@@ -445,7 +446,8 @@ def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: ComputedFact
 
 
 def _lerp_casts(input: Any, end: Any, weight: Any) -> bool:
-    """PyTorch's kernel for one weight casts its result, the one for a tensor of weights not."""
+    """Return whether PyTorch casts the result: its kernel for one weight does, the one for a tensor
+    of weights does not."""
     return not isinstance(weight, Tensor) or not weight.dim()
 
 
@@ -471,7 +473,7 @@ def _ends_of_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any]:
 
 @op(casts_out=_lerp_casts, inplace=True, elementwise=True)
 def lerp(input: Input, end: Input, weight: Weight):
-    """``input + weight * (end - input)``, computed from the nearer end as PyTorch does.
+    """Return ``input + weight * (end - input)``, computed from the nearer end as PyTorch does.
 
     RuntimeError unless ``end`` and a tensor of weights have the dtype of ``input``, which is no
     integer's (NotImplementedError); a weight without dimensions is promoted with it.
@@ -498,7 +500,7 @@ def lerp(input: Input, end: Input, weight: Weight):
     grad_name="WhereBackward0",
 )
 def where_op(condition: Input, input: Operand, other: Operand):
-    """``input`` where condition holds, else ``other``."""
+    """Return ``input`` where the condition holds, else ``other``."""
     check_broadcast(condition, input, other)
     if condition.dtype not in (np.bool_, np.uint8):
         found = dtypes.from_numpy_dtype(condition.dtype)
@@ -514,8 +516,8 @@ def where_op(condition: Input, input: Operand, other: Operand):
 
 
 def _check_parts(x: Any, y: Any) -> None:
-    """RuntimeError unless the dtypes are equal, and those of parts of complex numbers;
-    NotImplementedError for float16, whose complex numbers XLA does not have."""
+    """Refuse, with RuntimeError, two dtypes that differ or are not those of parts of complex
+    numbers, and with NotImplementedError float16, whose complex numbers XLA does not have."""
     kinds = [scalar_type_of(part) for part in (x, y)]
     if not all(kind in ("Half", "Float", "Double") for kind in kinds):
         raise RuntimeError(
@@ -533,21 +535,22 @@ def _check_parts(x: Any, y: Any) -> None:
 
 @op("complex", casts_out=False, elementwise=True, method=False)
 def complex_op(real: Input, imag: Input):
-    """A complex tensor from real and imaginary parts. RuntimeError unless the dtypes agree."""
+    """Return a complex tensor from real and imaginary parts. RuntimeError unless the dtypes
+    agree."""
     _check_parts(real, imag)
     return lax.complex(*jnp.broadcast_arrays(real, imag))
 
 
 @op(casts_out=False, elementwise=True, method=False)
 def polar(abs: Input, angle: Input):
-    """``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
+    """Return ``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
     _check_parts(abs, angle)
     return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
 
 
 @op(elementwise=True)
 def angle(input: Input):
-    """The argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
+    """Return the argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
     (x,) = promoted_float(input)
     if x.dtype.kind == "c":
         return subgradients.arctan2(x.imag, x.real)

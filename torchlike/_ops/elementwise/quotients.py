@@ -45,13 +45,13 @@ _BY_ZERO = "ZeroDivisionError"
     grad_name="DivBackward0",
 )
 def div_op(input: Operand, other: Operand):
-    """``input / other``."""
+    """Return ``input / other``."""
     # Not in 16 bits: XLA's product with the reciprocal of a number overflows below 1.5e-5.
     return beside_scalars(divide, input, other, floats=True)
 
 
 def _check_divisor(input: Any, other: Any, *mode: Any) -> None:
-    """RuntimeError where integers are divided by a tensor with a zero in it."""
+    """Refuse, with RuntimeError, a division of integers by a tensor with a zero in it."""
     kinds = "".join(
         x.dtype.kind if hasattr(x, "dtype") else np.result_type(type(x)).kind
         for x in (input, other)
@@ -66,7 +66,7 @@ def _check_divisor(input: Any, other: Any, *mode: Any) -> None:
 
 
 def _refuse_zero(input: Any, zero: Any) -> None:
-    """RuntimeError where a tensor divided by an integer zero is one of integers."""
+    """Refuse, with RuntimeError, a division of a tensor of integers by an integer zero."""
     if not isinstance(input, Tensor) or input.is_meta:
         return
     bools = input.dtype.category == 0 and isinstance(zero, bool)
@@ -75,7 +75,7 @@ def _refuse_zero(input: Any, zero: Any) -> None:
 
 
 def _dividing(name: str, pure: Callable[..., Any], says: str, **facts: Any) -> Callable[..., Any]:
-    """An op in two forms, and the choice between them: ``choose(input, other)``."""
+    """Register an op in two forms, and return the choice between them: ``choose(input, other)``."""
     pure.__doc__ = says
     grad_name = "".join(part.capitalize() for part in name.split("_")) + "Backward0"
     facts = {
@@ -111,7 +111,8 @@ def _in_whole_numbers(kernel: str, x: Any) -> None:
 
 
 def _rounded_div(mode: str, x: Any, y: Any) -> jax.Array:
-    """The quotient rounded, its derivative 0: JAX's is NaN where the quotient is not finite."""
+    """Return the quotient rounded, with derivative 0: JAX's is NaN where the quotient is not
+    finite."""
     return lax.stop_gradient(_rounded_quotient(mode, x, y))
 
 
@@ -162,7 +163,7 @@ def _fmod(input: Input, other: Operand):
 
 
 _choose_div = _dividing(
-    "div_rounded", _div_rounded, "``input / other``, rounded.", grad_name="DivBackward1"
+    "div_rounded", _div_rounded, "Return ``input / other``, rounded.", grad_name="DivBackward1"
 )
 _JIT = """RuntimeError for integers divided by zero: by the number 0 always, by a tensor with a
     zero in it eagerly. A jitted function does not look at the values of tensors; there such a
@@ -180,18 +181,18 @@ def _public(name: str, pure: Callable[..., Any], says: str) -> None:
         return choose(input, other).spec.in_place(input, other)
 
     function.__doc__ = f"{says}\n\n    {_JIT}\n    "
-    in_place.__doc__ = f"``{name}`` in place."
+    in_place.__doc__ = f"Apply ``{name}`` in place."
     composite(name)(function)
     composite(f"{name}_")(in_place)
 
 
-_public("floor_divide", _floor_divide, "The quotient rounded toward negative infinity.")
+_public("floor_divide", _floor_divide, "Return the quotient rounded toward negative infinity.")
 _public(
     "remainder",
     _remainder,
-    "``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``.",
+    "Return ``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``.",
 )
-_public("fmod", _fmod, "The C remainder: the sign of the dividend.")
+_public("fmod", _fmod, "Return the C remainder: the sign of the dividend.")
 
 
 def _div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
@@ -206,11 +207,11 @@ def _div_in_place(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Te
     return _choose_div(input, other).spec.in_place(input, other, rounding_mode)
 
 
-_div.__doc__ = f"""``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
-    integers stay.
+_div.__doc__ = f"""Return ``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded,
+    and integers stay.
 
     Rounded: {_JIT}
     """
-_div_in_place.__doc__ = "``div`` in place."
+_div_in_place.__doc__ = "Apply ``div`` in place."
 composite("div", aliases=("divide", "true_divide"))(_div)
 composite("div_", aliases=("divide_", "true_divide_"))(_div_in_place)

@@ -20,7 +20,8 @@ from torchlike._ops.elementwise import complex_quotients
 
 @jax.custom_jvp
 def absolute(x: Any) -> jax.Array:
-    """``|x|``; derivative 0 at 0. With an infinite part infinite, also where the other is NaN."""
+    """Return ``|x|``, with derivative 0 at 0. With an infinite part it is infinite, also where the
+    other is NaN."""
     if dtypes.kind_of(x.dtype) != "c":
         return jnp.abs(x)
     return jnp.where(jnp.isinf(x), jnp.inf, jnp.abs(x))
@@ -38,13 +39,13 @@ def _abs_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def sign(x: Any) -> jax.Array:
-    """-1, 0 or 1; 0 for NaN too, and for -0.0."""
+    """Return -1, 0 or 1; 0 for NaN too, and for -0.0."""
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 @jax.custom_jvp
 def power(x: Any, y: Any) -> jax.Array:
-    """``x ** y``."""
+    """Return ``x ** y``."""
     return complex_quotients.power(x, y) if x.dtype.kind == "c" else jnp.power(x, y)
 
 
@@ -64,7 +65,7 @@ def _power_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @jax.custom_jvp
 def hypot(x: Any, y: Any) -> jax.Array:
-    """``sqrt(x ** 2 + y ** 2)``; the gradient at (0, 0) is NaN, 0 / 0."""
+    """Return ``sqrt(x ** 2 + y ** 2)``; the gradient at (0, 0) is NaN, 0 / 0."""
     return jnp.hypot(x, y)
 
 
@@ -82,7 +83,7 @@ _FAR = {np.dtype(np.float32): (40, 100, 80), np.dtype(np.float64): (400, 900, 70
 
 @jax.custom_jvp
 def arctan2(y: Any, x: Any) -> jax.Array:
-    """The angle of the point (x, y); no gradient at the origin."""
+    """Return the angle of the point (x, y); no gradient at the origin."""
     return jnp.arctan2(y, x)
 
 
@@ -102,8 +103,8 @@ def _arctan2_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def _times_logarithm(product: Any, logarithm: Any, pole: float) -> Any:
-    """``x * logarithm(y)``, 0 where x is 0: there x has no gradient up to the logarithm's pole,
-    where that is not finite."""
+    """Return the function ``x * logarithm(y)``, 0 where x is 0: there x has no gradient up to the
+    logarithm's pole, where that is not finite."""
     product = jax.custom_jvp(product)
 
     def jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
@@ -121,7 +122,7 @@ xlog1py = _times_logarithm(jax.scipy.special.xlog1py, jnp.log1p, -1)
 
 
 def _choosing(fn: Any, weights: Any) -> Any:
-    """An extremum whose gradient goes to each side by ``weights(x, y)``, PyTorch's rule."""
+    """Return an extremum whose gradient goes to each side by ``weights(x, y)``, PyTorch's rule."""
     choose = jax.custom_jvp(fn)
 
     @choose.defjvp
@@ -134,7 +135,8 @@ def _choosing(fn: Any, weights: Any) -> Any:
 
 
 def _shared(beaten: Any) -> Any:
-    """Ties share evenly; a side that is beaten gets nothing; with NaN neither is."""
+    """Return weights by which ties share evenly; a side that is beaten gets nothing; with NaN
+    neither is."""
 
     def weights(x: Any, y: Any) -> tuple[Any, ...]:
         tie = jnp.where(x == y, 0.5, 1).astype(x.dtype)
@@ -144,7 +146,8 @@ def _shared(beaten: Any) -> Any:
 
 
 def _first(wins: Any) -> Any:
-    """All to the first where it wins (ties too) or the second is NaN, else to the second."""
+    """Return weights that give all to the first where it wins (ties too) or the second is NaN, else
+    to the second."""
 
     def weights(x: Any, y: Any) -> tuple[Any, ...]:
         chosen = (wins(x, y) | jnp.isnan(y)).astype(x.dtype)
@@ -165,7 +168,7 @@ fmin = _floating(_choosing(jnp.fmin, _first(jnp.less_equal)), jnp.fmin)
 
 @jax.custom_jvp
 def logit(x: Any) -> jax.Array:
-    """``log(x / (1 - x))``; the derivative, too, is NaN outside of [0, 1]."""
+    """Return ``log(x / (1 - x))``; the derivative, too, is NaN outside of [0, 1]."""
     return jnp.log(x / (1 - x))
 
 
@@ -177,8 +180,8 @@ def _logit_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def _log_of_sum(fn: Any, log_of_base: float) -> Any:
-    """A logarithm of a sum of powers, whose gradient to each side is its share in the sum: none
-    beside an infinity (JAX's is all), NaN between two equal ones."""
+    """Return a logarithm of a sum of powers, whose gradient to each side is its share in the sum:
+    none beside an infinity (JAX's is all), NaN between two equal ones."""
     total = jax.custom_jvp(fn)
 
     @total.defjvp
@@ -195,14 +198,14 @@ logaddexp2 = _log_of_sum(jnp.logaddexp2, math.log(2))
 
 
 def logaddexp(x: Any, y: Any) -> jax.Array:
-    """``log(exp(x) + exp(y))``; for complex numbers by the one of larger real part."""
+    """Return ``log(exp(x) + exp(y))``; for complex numbers by the one of larger real part."""
     if x.dtype.kind != "c":
         return _real_logaddexp(x, y)
     return _complex_logaddexp(*jnp.broadcast_arrays(x, y))
 
 
 def log_of_complex_sum(so_far: Any, x: Any) -> jax.Array:
-    """``log(exp(so_far) + exp(x))`` of complex numbers, without a derivative.
+    """Return ``log(exp(so_far) + exp(x))`` of complex numbers, without a derivative.
 
     Where all were -inf no angle is known; two of +inf add their angles."""
     below = x.real < so_far.real
@@ -234,7 +237,7 @@ def _complex_logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x, y), (dx, dy) = primals, tangents
 
     def share(behind: Any) -> Any:
-        """Of the first of two, by how far the other is before it."""
+        """Return the share of the first of two, by how far the other is ahead of it."""
         gone = behind.real == -jnp.inf
         return 1 / (1 + jnp.where(gone, 0, jnp.exp(jnp.where(gone, 0, behind))))
 
@@ -243,7 +246,8 @@ def _complex_logaddexp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 @jax.custom_jvp
 def i0(x: Any) -> jax.Array:
-    """The modified Bessel function of order 0; its derivative is i1, 0 at 0 (JAX's is 1 there)."""
+    """Return the modified Bessel function of order 0; its derivative is i1, 0 at 0 (JAX's is 1
+    there)."""
     return jax.scipy.special.i0(x)
 
 
@@ -255,7 +259,7 @@ def _i0_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @jax.custom_jvp
 def i1(x: Any) -> jax.Array:
-    """The modified Bessel function of order 1."""
+    """Return the modified Bessel function of order 1."""
     return jax.scipy.special.i1(x)
 
 
@@ -269,7 +273,7 @@ def _i1_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @jax.custom_jvp
 def erfcx(x: Any) -> jax.Array:
-    """``exp(x²)·erfc(x)``; its derivative is ``2x·erfcx(x) - 2/√π``, as PyTorch computes it.
+    """Return ``exp(x²)·erfc(x)``; its derivative is ``2x·erfcx(x) - 2/√π``, as PyTorch computes it.
 
     JAX 0.12 has another, whose own derivative fails for arrays, and which is 0 where ``erfc(x)`` is
     not a normal number (from 9.2 to 9.4, in float64 from 26.5 to 26.6). There this is the
@@ -296,7 +300,7 @@ def _erfcx_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @jax.custom_jvp
 def ndtri(x: Any) -> jax.Array:
-    """The inverse of the normal distribution's function; infinitely steep at 0 and 1."""
+    """Return the inverse of the normal distribution's function; infinitely steep at 0 and 1."""
     return jax.scipy.special.ndtri(x)
 
 
@@ -309,7 +313,8 @@ def _ndtri_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @jax.custom_jvp
 def nextafter(x: Any, y: Any) -> jax.Array:
-    """The next number after x toward y. By PyTorch's derivative it moves with x unless x == y."""
+    """Return the next number after x toward y. By PyTorch's derivative it moves with x unless x ==
+    y."""
     return jnp.nextafter(x, y)
 
 

@@ -32,7 +32,8 @@ _FEWEST = 32768
 
 
 def _polynomial(z: Any, last: int) -> jax.Array:
-    """``1 - z / (k (k - 1)) (1 - z / ...)`` down from the power ``last``, Taylor's in z = r * r."""
+    """Return ``1 - z / (k (k - 1)) (1 - z / ...)`` down from the power ``last``, Taylor's in z = r
+    * r."""
     total: Any = 1.0
     for k in range(last, 1, -2):
         total = 1 - z / (k * (k - 1)) * total
@@ -40,7 +41,8 @@ def _polynomial(z: Any, last: int) -> jax.Array:
 
 
 def _reduced(x: Any) -> tuple[Any, Any, Any]:
-    """(sine, cosine) of what is left over the nearest multiple of pi/2, and that multiple."""
+    """Return (sine, cosine) of what is left over the nearest multiple of pi/2, and that
+    multiple."""
     wide = x.astype(np.float64)
     multiple = jnp.round(wide * (2 / math.pi))
     r = (wide - multiple * _HALF_PI_HIGH) - multiple * _HALF_PI_LOW
@@ -50,8 +52,8 @@ def _reduced(x: Any) -> tuple[Any, Any, Any]:
 
 
 def _rounded(y: Any, dtype: Any) -> jax.Array:
-    """float64 by way of float32, as PyTorch's kernels for 16 bits. Left to itself XLA goes straight
-    to float16 on Zen 4 and not with AVX512-FP16; one number in 30,000 depends on it."""
+    """Round float64 by way of float32, as PyTorch's kernels for 16 bits. Left to itself XLA goes
+    straight to float16 on Zen 4 and not with AVX512-FP16; one number in 30,000 depends on it."""
     return y.astype(np.float32).astype(dtype)
 
 
@@ -77,7 +79,8 @@ def _tangent(x: Any) -> jax.Array:
 
 
 def _on_cpu(fast: Callable[[Any], Any], general: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``general``, by way of ``fast`` where that is for."""
+    """Return a function that computes ``general``, by way of ``fast`` on the CPU for large arrays
+    of floats."""
 
     def function(x: Any) -> jax.Array:
         if (
@@ -96,19 +99,19 @@ def _on_cpu(fast: Callable[[Any], Any], general: Callable[[Any], Any]) -> Callab
 
 @jax.custom_jvp
 def sine(x: Any) -> jax.Array:
-    """``sin(x)``."""
+    """Return ``sin(x)``."""
     return _on_cpu(_sine, jnp.sin)(x)
 
 
 @jax.custom_jvp
 def cosine(x: Any) -> jax.Array:
-    """``cos(x)``."""
+    """Return ``cos(x)``."""
     return _on_cpu(_cosine, jnp.cos)(x)
 
 
 @jax.custom_jvp
 def tangent(x: Any) -> jax.Array:
-    """``tan(x)``."""
+    """Return ``tan(x)``."""
     return _on_cpu(_tangent, jnp.tan)(x)
 
 

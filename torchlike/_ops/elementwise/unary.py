@@ -25,7 +25,7 @@ from torchlike.tensor import Tensor
 def _unary_float(
     name: str, fn: Any, aliases: tuple[str, ...] = (), real: Any = (), **facts: Any
 ) -> None:
-    """Functions that raise integers to the default float.
+    """Register functions that raise integers to the default float dtype.
 
     ``real``: what `real_only` is told for a function without complex numbers.
     """
@@ -35,13 +35,13 @@ def _unary_float(
     def pure(input: Input):
         return fn(*promoted_float(input))
 
-    pure.__doc__ = f"``{name}`` elementwise; integers give the default float dtype."
+    pure.__doc__ = f"Return ``{name}`` elementwise; integers give the default float dtype."
     facts.setdefault("inplace", True)
     op(name, aliases=aliases, elementwise=True, **facts)(real_only(*real)(pure) if real else pure)
 
 
 def _via_output(derivative: Any) -> Any:
-    """Gradient rule from the output alone, in PyTorch's convention for complex numbers."""
+    """Return a gradient rule from the output alone, in PyTorch's convention for complex numbers."""
     return lambda cotangent, out: cotangent * jnp.conj(derivative(out))
 
 
@@ -118,7 +118,7 @@ _unary_float("reciprocal", _reciprocal, from_output=_via_output(lambda y: -(y * 
 @op(inplace=True, elementwise=True)
 @real_only("logit_cpu")
 def logit(input: Input, eps: OptInexact = None):
-    """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
+    """Return ``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
     (x,) = promoted_float(input)
     if eps is not None:
         low = scalar_like(eps, x)
@@ -129,7 +129,7 @@ def logit(input: Input, eps: OptInexact = None):
 
 @op(casts_out=False, inplace=True, elementwise=True, needs="nothing", aliases=("negative",))
 def neg(input: Input):
-    """``-input``. RuntimeError for bool tensors."""
+    """Return ``-input``. RuntimeError for bool tensors."""
     if input.dtype == np.bool_:
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
@@ -140,7 +140,7 @@ def neg(input: Input):
 
 @composite()
 def positive(input: Tensor) -> Tensor:
-    """``input`` itself. RuntimeError for bool tensors."""
+    """Return ``input`` itself. RuntimeError for bool tensors."""
     if require_tensor(input, "positive").dtype is dtypes.bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -153,7 +153,7 @@ def positive(input: Tensor) -> Tensor:
     aliases=("absolute",),
 )
 def abs(input: Input):
-    """The absolute value; the modulus (real) of a complex tensor."""
+    """Return the absolute value; the modulus (real) of a complex tensor."""
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
 
 
@@ -163,13 +163,13 @@ def abs(input: Input):
     "instead."
 )
 def sign(input: Input):
-    """-1, 0 or 1; bools stay."""
+    """Return -1, 0 or 1; bools stay."""
     return input if input.dtype == np.bool_ else subgradients.sign(input)
 
 
 @op(casts_out=False, inplace=True, elementwise=True)
 def sgn(input: Input):
-    """``sign`` for reals; ``z / |z|`` for complex numbers."""
+    """Return the sign of reals, and ``z / |z|`` of complex numbers."""
     if input.dtype.kind != "c":
         return input if input.dtype == np.bool_ else subgradients.sign(input)
     # Written out, because JAX takes the derivative of a complex sign to be 0.
@@ -182,7 +182,7 @@ def sgn(input: Input):
 
 @op(inplace=True, elementwise=True)
 def square(input: Input):
-    """``input ** 2``."""
+    """Return ``input ** 2``."""
     return input * input if input.dtype != np.bool_ else input.astype(np.int64)
 
 
@@ -192,7 +192,9 @@ def _rounding(name: str, fn: Any, aliases: tuple[str, ...] = ()) -> None:
             raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
         return input if input.dtype.kind in "iu" else fn(input)
 
-    pure.__doc__ = f"``{name}`` elementwise; integers stay as they are; the gradient is zero."
+    pure.__doc__ = (
+        f"Return ``{name}`` elementwise; integers stay as they are; the gradient is zero."
+    )
     op(name, aliases=aliases, inplace=True, elementwise=True, casts_out=False, needs="nothing")(
         real_only(f"{name} is not supported for complex inputs")(pure)
     )
@@ -204,7 +206,8 @@ _rounding("trunc", jnp.trunc, ("fix",))
 
 
 def _rounded_integers(x: Any, decimals: Any) -> jax.Array:
-    """Integers half to even, to a multiple of a power of ten where ``decimals`` is negative."""
+    """Round integers half to even, to a multiple of a power of ten where ``decimals`` is
+    negative."""
     places = jnp.clip(-jnp.asarray(decimals), 0, 18)
     unit = jnp.asarray(10, np.int64) ** places.astype(np.int64)
     wide = x.astype(np.int64)
@@ -216,7 +219,7 @@ def _rounded_integers(x: Any, decimals: Any) -> jax.Array:
 @op(casts_out=False, inplace=True, elementwise=True, needs="nothing")
 @real_only("round_vml_cpu")
 def round(input: Input, *, decimals: Scalar = 0):
-    """Half to even, to ``decimals`` places; the gradient is zero.
+    """Round half to even, to ``decimals`` places; the gradient is zero.
 
     Differs from PyTorch: integers too are rounded to tens, hundreds and so on, which it refuses.
     """
@@ -237,7 +240,7 @@ def round(input: Input, *, decimals: Scalar = 0):
 
 @op(casts_out=False, inplace=True, elementwise=True)
 def frac(input: Input):
-    """``input - trunc(input)``."""
+    """Return ``input - trunc(input)``."""
     floats_only(input, "frac_cpu")
     return input - lax.stop_gradient(jnp.trunc(input))
 
@@ -246,7 +249,7 @@ def frac(input: Input):
 def nan_to_num(
     input: Input, nan: OptOperand = None, posinf: OptOperand = None, neginf: OptOperand = None
 ):
-    """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
+    """Replace NaN and infinities (by 0 and the dtype's limits unless given)."""
     if input.dtype.kind in "iub":
         return input
     if nan is None:

@@ -41,7 +41,7 @@ _NORMS = (None, "backward", "forward", "ortho")
 
 
 def _prepared(x: Any, takes: str, name: str) -> jax.Array:
-    """The input in a dtype that XLA transforms: float32/64 or complex64/128."""
+    """Return the input in a dtype that XLA can transform: float32/64 or complex64/128."""
     if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
         raise RuntimeError(f"Unsupported dtype {type_name(x)}")
     if x.dtype.kind in "iub":
@@ -80,7 +80,7 @@ def _check_norm(norm: str | None) -> None:
     grad_name="FftC2CBackward0",
 )
 def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
-    """One transform along one axis."""
+    """Compute one transform along one axis."""
     _check_norm(norm)
     if not input.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -97,7 +97,7 @@ def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
     grad_name="FftC2CBackward0",
 )
 def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
-    """Transforms along several axes; -1 in ``sizes`` keeps a size."""
+    """Transform along several axes; -1 in ``sizes`` keeps a size."""
     _check_norm(norm)
     axes, sizes = _axes_and_sizes(input, sizes, dims)
     if not axes and kind not in ("fft", "ifft"):
@@ -141,12 +141,12 @@ def _axes_and_sizes(x: Any, sizes: Any, dims: Any) -> tuple[list[int], list[int 
 
 def _register(kind: str) -> None:
     says = {
-        "fft": "The discrete Fourier transform",
-        "ifft": "The inverse of ``fft``",
-        "rfft": "``fft`` of a real input, without the redundant half",
-        "irfft": "The inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default)",
-        "hfft": "``fft`` of a signal that is Hermitian in time, given by its half: real",
-        "ihfft": "The inverse of ``hfft``",
+        "fft": "Compute the discrete Fourier transform",
+        "ifft": "Compute the inverse of ``fft``",
+        "rfft": "Compute ``fft`` of a real input, without the redundant half",
+        "irfft": "Compute the inverse of ``rfft``: real, of size ``n`` (2 * (size - 1) by default)",
+        "hfft": "Compute ``fft`` of a signal that is Hermitian in time, given by its half: real",
+        "ihfft": "Compute the inverse of ``hfft``",
     }[kind]
 
     def one(
@@ -212,7 +212,9 @@ def _frequencies(name: str, fn: Any) -> None:
         made = finish(jnp.asarray(values), device, requires_grad, layout)
         return given(out, made)
 
-    function.__doc__ = f"The frequencies of ``{name.removesuffix('freq')}`` of size n, spacing d."
+    function.__doc__ = (
+        f"Return the frequencies of ``{name.removesuffix('freq')}`` of size n, spacing d."
+    )
     composite(name, namespaces=("fft",), method=False)(function)
 
 
@@ -228,7 +230,7 @@ def _shift(name: str, offset: Any) -> None:
         return roll(input, shifts, dims) if dims else input.clone()
 
     function.__doc__ = (
-        "Zero frequency moved to the middle." if name == "fftshift" else "Undoes ``fftshift``."
+        "Move the zero frequency to the middle." if name == "fftshift" else "Undo ``fftshift``."
     )
     composite(name, namespaces=("fft",), method=False)(function)
 

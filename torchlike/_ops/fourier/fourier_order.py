@@ -16,7 +16,7 @@ from torchlike._dispatch.memory_order import strides_like, suggested_order, what
 
 @whatever_the_operands
 def of_transform(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """For a transform along one dimension."""
+    """Set the result's memory order after a transform along one dimension."""
     kind, n, dim, _ = statics
     geometry = operands[0]._geometry
     _order(result, operands[0], kind, [dim % len(geometry.size)], [n])
@@ -24,7 +24,7 @@ def of_transform(result: Any, operands: Sequence[Any], spec: Any, statics: Any) 
 
 @whatever_the_operands
 def of_transforms(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """For a transform along several."""
+    """Set the result's memory order after a transform along several dimensions."""
     kind, sizes, dims, _ = statics
     rank = len(operands[0]._geometry.size)
     if dims is None:
@@ -67,7 +67,8 @@ def _resized(
     lengths: list[Any],
     kind: str,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The input cut or padded to the sizes asked for; one padded is new memory."""
+    """Return the geometry of the input cut or padded to the sizes asked for; one padded is new
+    memory."""
     new, padded = list(size), False
     for i, (d, n) in enumerate(zip(dims, lengths, strict=True)):
         if n is None:
@@ -89,7 +90,8 @@ def _by_stride(dims: list[int], stride: tuple[int, ...]) -> list[int]:
 def _of_kernel(
     size: tuple[int, ...], out: tuple[int, ...], stride: tuple[int, ...], dims: list[int]
 ) -> tuple[int, ...]:
-    """Strides of the result: signals row-major, one after the other in the order of the batch."""
+    """Return the strides of the result: signals row-major, one after the other in the order of the
+    batch."""
     batch = sorted((d for d in range(len(size)) if d not in dims), key=lambda d: -stride[d])
     strides, step = [0] * len(size), 1
     for d in [*reversed(dims), *reversed(batch)]:

@@ -22,7 +22,7 @@ from torchlike.tensor import Tensor
 
 
 def _cosines(length: int, *weights: float) -> np.ndarray:
-    """A sum of cosines over ``length`` points, signs alternating; its ends are symmetric."""
+    """Return a sum of cosines over ``length`` points, signs alternating; its ends are symmetric."""
     angle = 2 * np.pi * np.arange(length) / max(length - 1, 1)
     return sum((-1) ** k * w * np.cos(k * angle) for k, w in enumerate(weights))  # type: ignore
 
@@ -59,7 +59,9 @@ def _window(name: str, shape: Callable[..., np.ndarray], *parameters: tuple[str,
             points = shape(window_length + bool(periodic), **values)[:window_length]
         return finish(jnp.asarray(points.astype(kind)), device, requires_grad, layout)
 
-    function.__doc__ = f"The {name.removesuffix('_window')} window, periodic unless told otherwise."
+    function.__doc__ = (
+        f"Return the {name.removesuffix('_window')} window, periodic unless told otherwise."
+    )
     composite(name, method=False)(function)
 
 
@@ -79,7 +81,7 @@ _window("kaiser_window", lambda n, beta: np.kaiser(n, beta), ("beta", 12.0))
 
 
 def _padded_window(window: Any, n_fft: int, dtype: Any) -> jax.Array:
-    """The window centred in ``n_fft`` points."""
+    """Return the window centred in ``n_fft`` points."""
     left = (n_fft - window.shape[0]) // 2
     return jnp.pad(window.astype(dtype), (left, n_fft - window.shape[0] - left))
 
@@ -92,7 +94,8 @@ def _padded_window(window: Any, n_fft: int, dtype: Any) -> jax.Array:
     grad_name="StftBackward0",
 )
 def stft_op(input: Input, window: OptInput, n_fft: Int, hop: Int, normalized: Bool, onesided: Bool):
-    """Fourier transforms of windowed frames: (batch, time) to (batch, frequency, frame)."""
+    """Return the Fourier transforms of windowed frames: (batch, time) to (batch, frequency,
+    frame)."""
     count = (input.shape[-1] - n_fft) // hop + 1
     at = np.arange(count)[:, None] * hop + np.arange(n_fft)
     frames = input[:, at]
@@ -129,7 +132,7 @@ def stft(
     return_complex: Any = None,
     align_to_window: Any = None,
 ) -> Tensor:
-    """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame).
+    """Return the short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame).
 
     Without ``center``, ``align_to_window`` begins with the window's first element, and not with the
     zeros that fill it up to ``n_fft``. RuntimeError for it with ``center``, and unless
@@ -182,7 +185,7 @@ def istft_op(
     stop: OptInt,
     keep_complex: Bool,
 ):
-    """Overlapping frames added up and divided by the overlapped squares of the window."""
+    """Add up overlapping frames and divide by the overlapped squares of the window."""
     norm = "ortho" if normalized else "backward"
     spectra = jnp.swapaxes(input, -1, -2)
     if onesided or not keep_complex:
@@ -219,7 +222,7 @@ def istft(
     length: int | None = None,
     return_complex: Any = False,
 ) -> Tensor:
-    """The inverse of ``stft``: (…, frequency, frame) to (…, time)."""
+    """Return the inverse of ``stft``: (…, frequency, frame) to (…, time)."""
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length
     if not input.is_complex():
@@ -249,7 +252,7 @@ def istft(
 
 
 def _invertible(window: Tensor, n_fft: int, hop: int, count: int, start: int, stop: int) -> Any:
-    """Whether every sample is covered by the overlapped window (known outside a capture)."""
+    """Return whether every sample is covered by the overlapped window (known outside a capture)."""
     if modes.current.capture is not None:
         return True
     values = np.asarray(window.detach()._read())

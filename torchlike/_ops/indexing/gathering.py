@@ -17,35 +17,38 @@ from torchlike.tensor import Tensor
 
 
 def type_name(x: Any) -> str:
-    """PyTorch's internal name of a traced operand's dtype, as its messages say it."""
+    """Return PyTorch's internal name of a traced operand's dtype, as its messages say it."""
     return dtypes.scalar_type(x.dtype)
 
 
 def require_index(index: Any, message: str, error: Any = RuntimeError) -> None:
-    """The error unless ``index`` is int32 or int64."""
+    """Raise the error unless ``index`` is int32 or int64."""
     if index.dtype not in (np.int32, np.int64):
         raise error(message)
 
 
 def extent(x: Any, dim: int) -> tuple[int, int]:
-    """A dimension, counted from 0, and its size; of a 0-dim array as of one element. IndexError."""
+    """Return a dimension, counted from 0, and its size; of a 0-dim array as of one element.
+    IndexError for a dimension out of range."""
     d = errors.wrap_dim(dim, x.ndim)
     return d, x.shape[d] if x.ndim else 1
 
 
 def check_along(index: Any, input: Any, dim: int) -> None:
-    """RuntimeError when an index of gather or scatter leaves ``[0, size)``: no wrapping there."""
+    """Refuse, with RuntimeError, an index of gather or scatter that leaves ``[0, size)``: no
+    wrapping there."""
     d, size = extent(input, dim)
     refuse_outside(index, 0, size, RuntimeError, out_of_bounds(d, size))
 
 
 def out_of_bounds(dim: int, size: int) -> str:
-    """What an error says of the index ``{0}``."""
+    """Return the error text for the index ``{0}``."""
     return f"index {{0}} is out of bounds for dimension {dim} with size {size}"
 
 
 def missing_value(x: Any) -> float | None:
-    """What an out-of-range read gives under jit, where nothing can be raised: NaN for floats."""
+    """Return the value of an out-of-range read under jit, where nothing can be raised: NaN for
+    floats."""
     return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 
 
@@ -54,7 +57,7 @@ def _check_gather(input: Any, dim: int, index: Any, sparse_grad: Any) -> None:
 
 
 def _read_along(x: Any, index: Any, d: int) -> jax.Array:
-    """Values along a dimension; their gradients, which are sums, are summed in float32."""
+    """Gather values along a dimension; their gradients, which are sums, are summed in float32."""
     return in_float32(
         lambda x: jnp.take_along_axis(x, index, d, mode="fill", fill_value=missing_value(x))
     )(x)
@@ -62,7 +65,7 @@ def _read_along(x: Any, index: Any, d: int) -> jax.Array:
 
 @op(needs={"input": ["index"]}, check=_check_gather, reorders=True)
 def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
-    """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0: values along a dimension.
+    """Gather values along a dimension: ``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0.
 
     ``index`` has as many dimensions as ``input`` and is nowhere larger except along ``dim``.
     RuntimeError for an index out of range (negative ones do not wrap).
@@ -97,8 +100,8 @@ def _check_select(input: Any, dim: int, index: Any) -> None:
 
 @op(needs={"input": ["index"]}, check=_check_select, reorders=True)
 def index_select(input: Input, dim: Int, index: Input):
-    """The slices of a dimension at the positions in a vector. Out of range: IndexError for the
-    first dimension, RuntimeError for others."""
+    """Return the slices of a dimension at the positions in a vector. Out of range: IndexError for
+    the first dimension, RuntimeError for others."""
     d = errors.wrap_dim(dim, input.ndim)
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
@@ -116,7 +119,8 @@ def index_select(input: Input, dim: Int, index: Input):
 
 
 def check_flat(input: Any, index: Any, *rest: Any) -> None:
-    """IndexError when an index of take or put leaves the flattened tensor (negative ones wrap)."""
+    """Refuse, with IndexError, an index of take or put that leaves the flattened tensor (negative
+    ones wrap)."""
     n = input.size
     words = f"out of range: tried to access index {{0}} on a tensor of {n} elements."
     refuse_outside(index, -n, n, IndexError, words)
@@ -124,7 +128,7 @@ def check_flat(input: Any, index: Any, *rest: Any) -> None:
 
 @op(needs={"input": ["index"]}, check=check_flat, reorders=True)
 def take(input: Input, index: Input):
-    """Elements of the flattened tensor. IndexError when out of range."""
+    """Return elements of the flattened tensor. IndexError when out of range."""
     if index.dtype != np.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {type_name(index)}")
     flat = input.reshape(-1)
@@ -145,7 +149,7 @@ def _check_take_along(input: Any, indices: Any, dim: int) -> None:
     grad_name="GatherBackward0",
 )
 def take_along_dim_op(input: Input, indices: Input, dim: Int):
-    """Values along a dimension at broadcast indices."""
+    """Return values along a dimension at broadcast indices."""
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
@@ -163,8 +167,8 @@ def take_along_dim_op(input: Input, indices: Input, dim: Int):
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
 ) -> Tensor:
-    """Values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax give; of the
-    flattened tensor without ``dim``."""
+    """Return values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax return; of
+    the flattened tensor without ``dim``."""
     require_tensor(input, "take_along_dim")
     require_tensor(indices, "take_along_dim", "indices", 2)
     if dim is None:

@@ -44,7 +44,7 @@ _INVALID = (
 
 
 def _check_bounds(input: Any, indices: Any, layout: Any) -> None:
-    """IndexError for an index tensor out of range (XLA would clamp it silently)."""
+    """Refuse, with IndexError, an index tensor out of range (XLA would clamp it silently)."""
     for position, d in enumerate(d for d, used in enumerate(layout) if used):
         check_index(indices[position], input.shape[d], d)
 
@@ -54,7 +54,8 @@ def _check_put(input: Any, indices: Any, values: Any, layout: Any, accumulate: A
 
 
 def check_index(index: Any, size: int, dim: int) -> None:
-    """IndexError in PyTorch's words when an index array leaves ``[-size, size)``."""
+    """Refuse, with an IndexError in PyTorch's words, an index array that leaves ``[-size,
+    size)``."""
     empty = "index is out of bounds for dimension with size 0"
     words = out_of_bounds(dim, size) if size else empty
     refuse_outside(index, -size, size, IndexError, words)
@@ -72,8 +73,8 @@ def index_op(input: Input, indices: Inputs, layout: Static):
 
 
 def _poison(x: Any) -> float | None:
-    """What an out-of-range read gives under jit, where nothing can be raised: NaN, or the largest
-    integer, so that it shows."""
+    """Return the value of an out-of-range read under jit, where nothing can be raised: NaN, or the
+    largest integer, so that it shows."""
     return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 
 
@@ -86,7 +87,7 @@ def _poison(x: Any) -> float | None:
     reorders=True,
 )
 def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
-    """``input`` with ``values`` written (or added) at index tensors."""
+    """Return ``input`` with ``values`` written (or added) at index tensors."""
     at = _as_numpy_index(indices, layout)
     rank = _check_fits(values.shape, input, indices, layout)
     values = values.reshape(values.shape[max(values.ndim - rank, 0) :]).astype(input.dtype)
@@ -94,8 +95,8 @@ def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, a
 
 
 def _check_fits(shape: tuple[int, ...], input: Any, indices: Any, layout: Any) -> int:
-    """RuntimeError unless values of ``shape`` fill what the indices choose, whose rank this gives.
-    Leading dimensions of size 1 may be in excess."""
+    """Return the rank of what the indices choose. RuntimeError unless values of ``shape`` fill it;
+    leading dimensions of size 1 may be in excess."""
     region = jax.eval_shape(lambda x, i: x[_as_numpy_index(i, layout)], input, indices).shape
     while len(shape) > len(region) and shape[0] == 1:
         shape = shape[1:]
@@ -118,7 +119,7 @@ def _is_bool(i: Any) -> bool:
 
 
 def _dims_taken(i: Any) -> int:
-    """How many dimensions of the input an index consumes."""
+    """Return how many dimensions of the input an index consumes."""
     if i is None or _is_bool(i) or i is Ellipsis:
         return 0
     if isinstance(i, Tensor) and i.dtype.name in ("bool", "uint8"):
@@ -127,7 +128,7 @@ def _dims_taken(i: Any) -> int:
 
 
 def _normalize(item: Any) -> Any:
-    """Sequences and arrays as index tensors; the rest as it is."""
+    """Convert sequences and arrays to index tensors, and return the rest as it is."""
     if _selects(item) and modes.current.capture is None:
         if modes.current.levels and type(item._value_now()) in boxes.BOXES:
             return item  # one for each example: gathered like any index tensor
@@ -155,7 +156,7 @@ def _normalize(item: Any) -> Any:
 
 
 def _selects(item: Any) -> bool:
-    """Whether an index is a number in a tensor, which gives a view as the number would."""
+    """Return whether an index is a number in a tensor, which gives a view as the number would."""
     return (
         isinstance(item, Tensor)
         and not item.dim()
@@ -179,13 +180,14 @@ def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
 
 
 def _as_written(position: int, written: list[Any], expanded: int) -> int:
-    """Where the index stands that is at ``position`` once the ellipsis is filled in."""
+    """Return the place, as written, of the index that is at ``position`` once the ellipsis is
+    filled in."""
     at = next((k for k, i in enumerate(written) if i is Ellipsis), len(written))
     return position if position < at else position - (expanded - len(written))
 
 
 def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
-    """Start, length and step of a slice of a dimension of size n."""
+    """Return the start, length and step of a slice of a dimension of size n."""
     start, stop, by = s.indices(n)
     if by <= 0:
         raise ValueError("step must be greater than zero")
@@ -193,8 +195,8 @@ def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
 
 
 def _is_deprecated_tuple(item: Any) -> bool:
-    """Whether a list stands for a tuple of indices, as it did in early NumPy: when it is short and
-    holds anything but numbers. PyTorch still reads it so, and warns."""
+    """Return whether a list stands for a tuple of indices, as it did in early NumPy: when it is
+    short and holds anything but numbers. PyTorch still reads it so, and warns."""
     if type(item) is not list or len(item) >= 32:
         return False
     if not any(i is None or i is Ellipsis or isinstance(i, _NO_NUMBERS) for i in item):
@@ -211,7 +213,8 @@ _NO_NUMBERS = (Tensor, list, tuple, range, str, np.ndarray, slice)
 
 
 def _check_mask(mask: Tensor, view: Tensor, d: int, x: Tensor) -> None:
-    """IndexError unless a mask has the shape of the dimensions from ``d`` on."""
+    """Refuse, with IndexError, a mask that does not have the shape of the dimensions from ``d``
+    on."""
     shape = view._geometry.size[d : d + mask.dim()]
     if mask._geometry.size != shape:
         at = next(k for k in range(mask.dim()) if k >= len(shape) or mask.shape[k] != shape[k])
@@ -224,7 +227,7 @@ def _check_mask(mask: Tensor, view: Tensor, d: int, x: Tensor) -> None:
 def take_apart(
     x: Tensor, item: Any, masks: list[tuple[Tensor, int]] | None = None
 ) -> tuple[Tensor, list[Tensor | None] | None]:
-    """The view reached by the basic parts of an index, and the index tensors left (or None).
+    """Return the view reached by the basic parts of an index, and the index tensors left (or None).
 
     The list has an entry for each leading dimension of the view: a tensor, or None for a dimension
     taken whole. Into ``masks``, if given, go masks with the dimension of the view that they begin
@@ -300,12 +303,13 @@ class _Parts:
         return self.view._geometry.size[self.at]
 
     def take(self, index: Tensor) -> None:
-        """Elements of the next dimension, by number."""
+        """Record an index tensor that chooses elements of the next dimension by number."""
         self.advanced = True
         self.indices.append(index)
 
     def add_dimension(self, keep: Any) -> None:
-        """A new dimension of size 1: of None as it is, of a bool taken once or not at all."""
+        """Insert a new dimension of size 1: for None as it is, for a bool taken once or not at
+        all."""
         self.view = unsqueeze(self.view, self.at)
         if keep is None:
             self.indices.append(None)
@@ -321,7 +325,7 @@ class _Parts:
         self.indices.append(None)
 
     def mask(self, mask: Tensor, x: Tensor) -> None:
-        """A bool (or uint8) tensor, which stands for as many dimensions as it has."""
+        """Record a bool (or uint8) tensor, which stands for as many dimensions as it has."""
         _check_mask(mask, self.view, self.at, x)
         if mask.dtype is dtypes.uint8:
             if not mask.dim():
@@ -351,7 +355,8 @@ class _Parts:
 
 
 def getitem(self: Tensor, item: Any) -> Tensor:
-    """``x[item]``: a view for ints, slices, None and Ellipsis; a copy where index tensors occur."""
+    """Return ``x[item]``: a view for ints, slices, None and Ellipsis; a copy where index tensors
+    occur."""
     if type(item) is int and self.dim():
         n = self._geometry.size[0]
         if not -n <= item < n:
@@ -374,7 +379,7 @@ def getitem(self: Tensor, item: Any) -> Tensor:
 
 
 def keep_gathered_order(found: Tensor, view: Tensor, used: list[Tensor], layout: Any) -> None:
-    """Give what was gathered the memory order that PyTorch gives it.
+    """Set the memory order of a gathered tensor to the one that PyTorch gives it.
 
     There the gather is one elementwise loop over the source, with a stride of 0 along the
     dimensions of the index, and the index tensors; the order of the result is that loop's.
@@ -403,7 +408,7 @@ def keep_gathered_order(found: Tensor, view: Tensor, used: list[Tensor], layout:
 
 
 def _mentions_mask(item: Any) -> bool:
-    """Whether an index has a mask in it: a tensor, a NumPy array or a list of bools."""
+    """Return whether an index has a mask in it: a tensor, a NumPy array or a list of bools."""
     return any(
         type(i[0]) is bool if type(i) is list and i else getattr(i, "dtype", None) in _MASK_DTYPES
         for i in (item if type(item) is tuple else (item,))
@@ -415,9 +420,9 @@ _MASK_DTYPES = (dtypes.bool, dtypes.uint8, np.dtype(bool))
 
 
 def _fill_by_mask(self: Tensor, item: Any, value: Any) -> bool:
-    """``x[…, mask, …] = value`` for one value: no index tensors, whose number depends on values (a
-    graph could not have them, and eagerly each number would be compiled for). False if ``item`` has
-    other index tensors too."""
+    """Carry out ``x[…, mask, …] = value`` for one value, without index tensors, whose number
+    depends on values (a graph could not have them, and eagerly each number would be compiled for).
+    Return False if ``item`` has other index tensors too."""
     masks: list[tuple[Tensor, int]] = []
     view, indices = take_apart(self, item, masks)
     if indices is not None or len(masks) != 1:
@@ -447,7 +452,7 @@ def _check_mask_put(input: Any, mask: Any, value: Any, start: int) -> None:
     grad_name="IndexPutBackward0",
 )
 def mask_put_op(input: Input, mask: Input, value: Operand, start: Int):
-    """``input`` with one value where a mask of its dimensions from ``start`` on is True."""
+    """Return ``input`` with one value where a mask of its dimensions from ``start`` on is True."""
     check_mask(mask, "masked_fill_")
     chosen = mask.reshape(*mask.shape, *(1,) * (input.ndim - start - max(mask.ndim, 1)))
     value = casts.convert(jnp.asarray(value).reshape(()), input.dtype)
@@ -455,7 +460,7 @@ def mask_put_op(input: Input, mask: Input, value: Operand, start: Int):
 
 
 def setitem(self: Tensor, item: Any, value: Any) -> None:
-    """``x[item] = value``, broadcast and cast."""
+    """Assign ``x[item] = value``, broadcast and cast."""
     if isinstance(value, np.generic):
         value = value.item()
     one = value.numel() == 1 if isinstance(value, Tensor) else isinstance(value, _ONE_NUMBER)
@@ -497,7 +502,8 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
 
 
 def _to_fill_with(view: Tensor, indices: Any, value: Tensor) -> Tensor:
-    """The value, in the dtype of the view if it is one for all that a mask chooses: a fill."""
+    """Return the value, in the dtype of the view if it is one for all that a mask chooses: a
+    fill."""
     masked = any(isinstance(i, Tensor) and i.dtype is dtypes.bool for i in indices)
     if value.dtype is view.dtype or value.numel() != 1 or not masked:
         return value
@@ -514,7 +520,7 @@ def _other_dtypes(view: Tensor, value: Tensor) -> RuntimeError:
 
 
 def put_in_place(view: Tensor, used: list[Tensor], value: Tensor, layout: Any, add: Any) -> None:
-    """The in-place index_put on a view. RuntimeError when the dtypes differ."""
+    """Write values into a view by the in-place index_put. RuntimeError when the dtypes differ."""
     if value.dtype is not view.dtype:
         shapes = [jax.ShapeDtypeStruct(t.shape, t.dtype.numpy) for t in (view, *used)]
         _check_fits(value.shape, shapes[0], shapes[1:], layout)
@@ -531,7 +537,7 @@ def _layout(input: Tensor, indices: Any) -> tuple[Tensor, list[Tensor], tuple[An
 
 @composite()
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
-    """A copy of ``input`` with ``values`` written (or added) at index tensors."""
+    """Return a copy of ``input`` with ``values`` written (or added) at index tensors."""
     return index_put_(input.clone(), indices, values, accumulate)
 
 
@@ -552,13 +558,13 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = Fa
 
 @composite(namespaces=("aten",), method=False)
 def index(input: Tensor, indices: Any) -> Tensor:
-    """``input[indices]``, with None for a dimension that is taken whole."""
+    """Return ``input[indices]``, with None for a dimension that is taken whole."""
     return getitem(input, tuple([slice(None) if i is None else i for i in indices]))
 
 
 def _without_mask(input: Tensor, indices: Any, values: Tensor) -> list[Any]:
-    """A mask on the meta device as index tensors of as many elements as ``values`` bring: how many
-    it selects is not known, and the shape of the result does not depend on it."""
+    """Replace a mask on the meta device by index tensors of as many elements as ``values`` has: how
+    many it selects is not known, and the shape of the result does not depend on it."""
     given = [i for i in indices if i is not None]
     if len(given) != 1 or given[0].dtype is not dtypes.bool or not given[0].dim():
         return indices

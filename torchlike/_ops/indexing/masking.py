@@ -29,7 +29,8 @@ from torchlike.tensor import Tensor, wrap
 def where(
     condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None, **names: Any
 ) -> Any:
-    """``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast, promoted.
+    """Return ``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast,
+    promoted.
 
     With ``condition`` alone: where it is nonzero, a tuple of index tensors.
     """
@@ -59,7 +60,7 @@ def where(
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """This tensor where ``condition`` holds, else ``other``."""
+    """Return this tensor where ``condition`` holds, else ``other``."""
     return where(condition, self, other)
 
 
@@ -67,7 +68,7 @@ composite("where", namespaces=())(_where_method)
 
 
 def fill_value(value: Any, x: Any, name: str) -> jax.Array:
-    """A fill value in the dtype of ``x``; RuntimeError for one with dimensions."""
+    """Return a fill value in the dtype of ``x``; RuntimeError for one with dimensions."""
     if jnp.ndim(value):
         raise RuntimeError(
             f"{name} only supports a 0-dimensional value tensor, but got tensor with "
@@ -82,7 +83,7 @@ def _check_value(input: Any, mask: Any, value: Any) -> None:
 
 @op(inplace=True, check=_check_value, needs={"input": ["mask"], "value": ["mask"]})
 def masked_fill(input: Input, mask: Input, value: Element):
-    """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+    """Return ``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
     check_mask(mask, "masked_fill_")
     check_broadcast(mask, input)
     return jnp.where(mask, fill_value(value, input, "masked_fill_"), input)
@@ -99,7 +100,7 @@ def _check_enough(input: Any, mask: Any, source: Any) -> None:
 
 @op(inplace=True, check=_check_enough, needs={"input": ["mask"], "source": ["mask"]})
 def masked_scatter(input: Input, mask: Input, source: Input):
-    """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
+    """Return ``input`` with the elements of ``source``, in order, where ``mask`` is True."""
     if mask.dtype != np.bool_:
         name = dtypes.scalar_type(mask.dtype)
         if mask.dtype == np.uint8:
@@ -126,8 +127,8 @@ def masked_scatter(input: Input, mask: Input, source: Input):
 
 
 def _positions(input: Tensor, name: str) -> tuple[np.ndarray, ...]:
-    """Where a tensor is nonzero, on the host: the size of the result depends on the values, and an
-    executable for each size would be compiled on the device."""
+    """Return the positions where a tensor is nonzero, on the host: the size of the result depends
+    on the values, and an executable for each size would be compiled on the device."""
     values = input._value(f"{name}() (its size depends on values)", "torchlike.where(mask, x, y)")
     return np.nonzero(values)
 
@@ -138,7 +139,8 @@ def _indices(part: np.ndarray, like: Tensor) -> Tensor:
 
 @composite()
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
-    """Indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of columns."""
+    """Return the indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of
+    columns."""
     require_tensor(input, "nonzero")
     if out is not None and not isinstance(out, Tensor):
         raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -163,13 +165,13 @@ def _at_least_1d(t: Tensor) -> Tensor:
 
 @composite()
 def argwhere(input: Tensor) -> Tensor:
-    """``nonzero(input)``."""
+    """Return the indices of the nonzero elements, as ``nonzero(input)``."""
     return nonzero(input)
 
 
 @composite()
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
-    """The elements where ``mask`` (bool, broadcast) is True, as a vector."""
+    """Return the elements where ``mask`` (bool, broadcast) is True, as a vector."""
     require_tensor(input, "masked_select")
     require_tensor(mask, "masked_select")
     if mask.dtype is not dtypes.bool:

@@ -13,7 +13,8 @@ Index = tuple[Any, ...]
 
 
 def overwrite(x: Any, index: Index, values: Any) -> jax.Array:
-    """``x`` with ``values`` (broadcast) at ``index``; later writes win, out of range is dropped.
+    """Return ``x`` with ``values`` (broadcast) at ``index``; later writes win, out of range is
+    dropped.
 
     The gradient is PyTorch's: what was overwritten gets zero, and every value gets the gradient of
     the place it was written to, even one overwritten by a later duplicate. JAX's own rule finds the
@@ -42,14 +43,15 @@ def overwrite(x: Any, index: Index, values: Any) -> jax.Array:
 
 
 def accumulate(x: Any, index: Index, values: Any) -> jax.Array:
-    """``x`` with ``values`` added at ``index``; out of range is dropped. Bools add by "or"."""
+    """Return ``x`` with ``values`` added at ``index``; out of range is dropped. Bools add by
+    "or"."""
     place = x.at[index]
     return (place.max if x.dtype == np.bool_ else place.add)(values, mode="drop")
 
 
 def along(index: Any, dim: int) -> Index:
-    """The index that makes ``x[along(index, dim)]`` a gather: ``index`` along ``dim``, and each
-    position itself along the others."""
+    """Return the index that makes ``x[along(index, dim)]`` a gather: ``index`` along ``dim``, and
+    each position itself along the others."""
     return tuple(
         index if d == dim else np.arange(n).reshape((-1,) + (1,) * (index.ndim - d - 1))
         for d, n in enumerate(index.shape)
@@ -57,5 +59,5 @@ def along(index: Any, dim: int) -> Index:
 
 
 def on_axis(index: Any, dim: int) -> Index:
-    """The index that selects positions ``index`` of one dimension."""
+    """Return the index that selects positions ``index`` of one dimension."""
     return (slice(None),) * dim + (index,)

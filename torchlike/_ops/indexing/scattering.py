@@ -36,8 +36,8 @@ def _check_scatter(input: Any, dim: int, index: Any, *rest: Any) -> None:
 
 
 def _target(x: Any, dim: int, index: Any, src: Any, name: str) -> tuple[Any, Any, Any]:
-    """(input of at least one dimension, the index of the places written, the part of src that is
-    written). Errors in PyTorch's words."""
+    """Return (input of at least one dimension, the index of the places written, the part of src
+    that is written). Errors in PyTorch's words."""
     d = errors.wrap_dim(dim, x.ndim)
     require_index(index, f"{name}(): Expected dtype int32/int64 for index")
     x, index = jnp.atleast_1d(x), jnp.atleast_1d(index)
@@ -79,7 +79,7 @@ def _target(x: Any, dim: int, index: Any, src: Any, name: str) -> tuple[Any, Any
     grad_name="ScatterBackward0",
 )
 def scatter_src(input: Input, dim: Int, index: Input, src: Input):
-    """``input`` with the values of ``src`` written at ``index`` along ``dim``."""
+    """Return ``input`` with the values of ``src`` written at ``index`` along ``dim``."""
     x, at, values = _target(input, dim, index, src, "scatter")
     return overwrite(x, at, values).reshape(input.shape) if index.size else input
 
@@ -95,7 +95,7 @@ def scatter_src(input: Input, dim: Int, index: Input, src: Input):
     grad_name="ScatterBackward1",
 )
 def scatter_value(input: Input, dim: Int, index: Input, value: Element):
-    """``input`` with a number written at ``index`` along ``dim``."""
+    """Return ``input`` with a number written at ``index`` along ``dim``."""
     x, at, _ = _target(input, dim, index, None, "scatter")
     if not index.size:
         return input
@@ -115,7 +115,7 @@ _OLD_REDUCES = {"add": "sum", "multiply": "prod"}
     reorders=True,
 )
 def scatter_reduce_value(input: Input, dim: Int, index: Input, value: Element, reduce: Str):
-    """``input`` with a number added, or multiplied in, at ``index`` along ``dim``."""
+    """Return ``input`` with a number added, or multiplied in, at ``index`` along ``dim``."""
     x, at, _ = _target(input, dim, index, None, "scatter")
     if not index.size:
         return input
@@ -147,7 +147,7 @@ def _scatter(in_place: Any) -> Any:
             return OPS[name].in_place(input, dim, index, source, *rest)
         return _FUNCTIONS[name](input, dim, index, source, *rest, out=out)
 
-    function.__doc__ = """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+    function.__doc__ = """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
     ``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
     instead. RuntimeError for an index out of range."""
     return function
@@ -176,7 +176,7 @@ def _check_scatter_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
 def scatter_reduce_src(
     input: Input, dim: Int, index: Input, src: Input, reduce: Str, include_self: Bool = True
 ):
-    """``input`` with the values of ``src`` combined into it at ``index`` along ``dim``."""
+    """Return ``input`` with the values of ``src`` combined into it at ``index`` along ``dim``."""
     if reduce not in _REDUCES:
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
@@ -215,7 +215,7 @@ def scatter_reduce(
     include_self: Any = True,
     out: Any = None,
 ) -> Tensor:
-    """Values of ``src`` combined at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or
+    """Combine values of ``src`` at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or
     "amin"; with ``include_self`` the old value takes part."""
     return scatter_reduce_src(input, dim, index, src, reduce, include_self, out=out)
 
@@ -224,13 +224,13 @@ def scatter_reduce(
 def scatter_reduce_(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: Any = True
 ) -> Tensor:
-    """``scatter_reduce`` in place."""
+    """Combine values of ``src`` into ``input`` in place, as ``scatter_reduce``."""
     return OPS["scatter_reduce_src"].in_place(input, dim, index, src, reduce, include_self)
 
 
 @op(inplace=True, check=_check_scatter, needs={"input": [], "src": ["index"]}, reorders=True)
 def scatter_add(input: Input, dim: Int, index: Input, src: Input):
-    """Values of ``src`` added at ``index`` along ``dim``."""
+    """Add values of ``src`` at ``index`` along ``dim``."""
     x, at, values = _target(input, dim, index, src, "scatter_add")
     if not index.size:
         return input
@@ -241,7 +241,7 @@ def scatter_add(input: Input, dim: Int, index: Input, src: Input):
 
 
 def reduced(x: Any, at: Any, values: Any, reduce: str, include_self: Any) -> jax.Array:
-    """``values`` combined into ``x`` at an index; places not written keep their value."""
+    """Combine ``values`` into ``x`` at an index; places not written keep their value."""
     before = x
     if not include_self:
         written = jnp.zeros(x.shape, bool).at[at].set(True, mode="drop")
@@ -273,7 +273,7 @@ def _identity(reduce: str, dtype: Any) -> jax.Array:
 
 
 def _extremum(at: Any, largest: bool, x: Any, values: Any, before: Any) -> jax.Array:
-    """Maximum or minimum at an index; the gradient is shared evenly by all that attain it.
+    """Take the maximum or minimum at an index; the gradient is shared evenly by all that attain it.
 
     What was there ``before`` counts among them, as in PyTorch, also where it takes no part.
     """
@@ -298,7 +298,8 @@ def _extremum(at: Any, largest: bool, x: Any, values: Any, before: Any) -> jax.A
 
 
 def _product(at: Any, x: Any, values: Any) -> jax.Array:
-    """Products at an index; the gradient is right where one factor is zero."""
+    """Multiply ``values`` into ``x`` at an index; the gradient is right where one factor is
+    zero."""
 
     @jax.custom_jvp
     def put(x: Any, values: Any) -> jax.Array:
@@ -318,7 +319,7 @@ def _product(at: Any, x: Any, values: Any) -> jax.Array:
         def others(
             is_zero: Any, own: Any, factor: Any, count: Any, product: Any, z: Any
         ) -> jax.Array:
-            """The product of all the other factors of a place."""
+            """Return the product of all the other factors of a place."""
             among = count - is_zero.astype(count.dtype)
             left = product / factor
             z = z - jnp.where(is_zero, own, 0)
@@ -342,7 +343,7 @@ def _check_index_add(input: Any, dim: int, index: Any, *rest: Any) -> None:
 
 
 def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple[Any, Any, Any]:
-    """(input, index on its dimension, source), each of at least one dimension."""
+    """Return (input, index on its dimension, source), each of at least one dimension."""
     d = errors.wrap_dim(dim, x.ndim)
     require_index(
         index, f"{name}(): Expected dtype int32/int64 for index but got: {type_name(index)}"
@@ -374,7 +375,7 @@ def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple
 
 @op(inplace=True, check=_check_index_add, needs={"input": [], "source": ["index"]}, reorders=True)
 def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: OwnFactor = 1):
-    """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
+    """Add ``alpha * source`` to the slices of a dimension at the positions in a vector."""
     x, at, values = _check_slices(input, dim, index, source, "index_add_")
     factor = jnp.asarray(alpha).astype(x.dtype)
     scaled = values & factor if x.dtype == np.bool_ else values * factor
@@ -394,7 +395,7 @@ def _check_index_copy(input: Any, dim: int, index: Any, *rest: Any) -> None:
     reorders=True,
 )
 def index_copy(input: Input, dim: Int, index: Input, source: Input):
-    """``source`` written over the slices of a dimension at the positions in a vector."""
+    """Write ``source`` over the slices of a dimension at the positions in a vector."""
     if input.dtype != source.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
@@ -450,7 +451,7 @@ def _check_index_fill(input: Any, dim: int, index: Any, value: Any) -> None:
     reorders=True,
 )
 def index_fill(input: Input, dim: Int, index: Input, value: _FillOfKind):
-    """A number written over the slices of a dimension at the positions in a vector."""
+    """Write a number over the slices of a dimension at the positions in a vector."""
     d = errors.wrap_dim(dim, input.ndim)
     if index.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
@@ -473,7 +474,7 @@ def _check_index_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
 def index_reduce(
     input: Input, dim: Int, index: Input, source: Input, reduce: Str, *, include_self: Bool = True
 ):
-    """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
+    """Combine slices of ``source`` into a dimension by "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
@@ -485,7 +486,7 @@ def index_reduce(
 
 @op(inplace=True, check=check_flat, needs={"input": ["index"], "source": ["index"]}, reorders=True)
 def put(input: Input, index: Input, source: Input, accumulate: Bool = False):
-    """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
+    """Write (or add) ``source`` at positions of the flattened tensor; negative ones wrap."""
     if index.dtype != np.int64:
         raise IndexError(f"put_(): Expected a long tensor for index, but got {type_name(index)}")
     if input.dtype != source.dtype:

@@ -35,7 +35,7 @@ export(LinAlgError, "LinAlgError", ("linalg",))
 
 
 def require_matrix_shape(x: Any, name: str, argument: str = "A", *, square: Any = False) -> None:
-    """RuntimeError unless ``x`` is a (batch of) matrix, square if asked."""
+    """Raise RuntimeError unless ``x`` is a (batch of) matrix, square if asked."""
     if x.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
     if square and x.shape[-1] != x.shape[-2]:
@@ -46,7 +46,7 @@ def require_matrix_shape(x: Any, name: str, argument: str = "A", *, square: Any 
 
 
 def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = False) -> None:
-    """RuntimeError unless ``x`` is a floating (batch of) matrix, square if asked."""
+    """Raise RuntimeError unless ``x`` is a floating (batch of) matrix, square if asked."""
     require_matrix_shape(x, name, argument, square=square)
     if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError(
@@ -57,12 +57,13 @@ def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = Fals
 
 
 def adjoint(x: Any) -> jax.Array:
-    """The conjugate transpose of the last two axes."""
+    """Return the conjugate transpose of the last two axes."""
     return jnp.conj(jnp.swapaxes(x, -1, -2))
 
 
 def batch_element(batch_dims: int) -> str:
-    """How an error says which matrix of a batch it is about, whose place is ``{at}``."""
+    """Return the words by which an error names a matrix of a batch, with ``{at}`` for its place;
+    none where there is no batch."""
     return "(Batch element {at}): " if batch_dims else ""
 
 
@@ -79,7 +80,8 @@ def _is_not_zero(codes: Any) -> Any:
 
 
 def require_no_nan(input: Any, *_: Any) -> None:
-    """LinAlgError for NaN, of which PyTorch's SVD does not converge; of infinities it is NaN."""
+    """Refuse, with LinAlgError, matrices with NaN, of which PyTorch's SVD does not converge; of
+    infinities it is NaN."""
     if input.ndim < 2:
         return  # of which the op itself speaks
     values = values_of(input)
@@ -112,8 +114,8 @@ def _require_finite(input: Any) -> None:
     grad_name="LinalgCholeskyExBackward0",
 )
 def cholesky_op(input: Input, upper: Bool):
-    """The Cholesky factor, as far as there is one, and the order of the first leading minor that is
-    not positive-definite (0: there is none); looks at one triangle only."""
+    """Return the Cholesky factor, as far as there is one, and the order of the first leading minor
+    that is not positive-definite (0: there is none); looks at one triangle only."""
     require_matrix(input, "linalg.cholesky", square=True)
     x = adjoint(input) if upper else input
     # The value is that of the lower triangle, the gradient symmetric, as PyTorch's is.
@@ -133,8 +135,8 @@ _CHOLESKY_EX = named("linalg_cholesky_ex", "L info")
 def cholesky_ex(
     A: Tensor, *, upper: Any = False, check_errors: Any = False, out: Any = None
 ) -> Any:
-    """The Cholesky factor and an info code instead of an error: the order of the first leading
-    minor that is not positive-definite. The columns before it are the factor's."""
+    """Return the Cholesky factor and an info code instead of an error: the order of the first
+    leading minor that is not positive-definite. The columns before it are the factor's."""
     found = _CHOLESKY_EX(*cholesky_op(A, upper))
     if check_errors:
         _raise_cholesky(found.info, "linalg.cholesky_ex")
@@ -151,7 +153,8 @@ def _raise_cholesky(info: Tensor, name: str) -> None:
 
 @composite("cholesky", namespaces=("linalg",), method=False)
 def linalg_cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor:
-    """The lower (or upper) Cholesky factor of positive-definite matrices; LinAlgError otherwise."""
+    """Return the lower (or upper) Cholesky factor of positive-definite matrices; LinAlgError
+    otherwise."""
     factor, info = cholesky_op(A, upper)
     _raise_cholesky(info, "linalg.cholesky")
     return given(out, factor)
@@ -159,7 +162,7 @@ def linalg_cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor
 
 @composite()
 def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-    """``linalg.cholesky``."""
+    """Compute ``linalg.cholesky``."""
     factor, info = cholesky_op(input, upper)
     _raise_cholesky(info, "cholesky")
     return given(out, factor, cast=True)
@@ -177,7 +180,7 @@ def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
     grad_name="LinalgQrBackward0",
 )
 def qr_op(input: Input, mode: Str):
-    """Q and R."""
+    """Return Q and R."""
     require_matrix(input, "linalg.qr")
     rows, columns = input.shape[-2:]
     if mode == "complete" and rows > columns:
@@ -196,7 +199,8 @@ _LINALG_QR, _QR = named("linalg_qr", "Q R"), named("qr", "Q R")
 
 @composite("qr", namespaces=("linalg",), method=False)
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
-    """Q (orthonormal columns) and R (upper triangular); ``mode`` "reduced", "complete" or "r"."""
+    """Return Q (orthonormal columns) and R (upper triangular); ``mode`` "reduced", "complete" or
+    "r"."""
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
@@ -207,7 +211,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
 @composite()
 def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
-    """``linalg.qr``: reduced if ``some``, else complete."""
+    """Compute ``linalg.qr``: reduced if ``some``, else complete."""
     return given(out, _QR(*qr_op(input, "reduced" if some else "complete")))
 
 
@@ -215,8 +219,9 @@ def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
 
 
 def _by_gaps(values: Any) -> jax.Array:
-    """``1 / (l_j - l_i)``. Not infinite where eigenvalues repeat: of a gradient of the values alone
-    nothing arrives here, and must stay nothing. What arrives for the vectors overflows."""
+    """Return ``1 / (l_j - l_i)``. It is not infinite where eigenvalues repeat: of a gradient of the
+    values alone nothing arrives here, and must stay nothing. What arrives for the vectors
+    overflows."""
     gaps = values[..., None, :] - values[..., :, None]
     none = gaps == 0
     return jnp.where(none, jnp.finfo(gaps.dtype).max, 1 / jnp.where(none, 1, gaps))
@@ -230,7 +235,7 @@ def _eigh(x: Any, lower: bool) -> tuple[Any, Any]:
 
 @_eigh.defjvp
 def _eigh_jvp(lower: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
-    """dl = diag(P), dV = V Q, with P = V^H dA V and Q_ij = P_ij / (l_j - l_i).
+    """Compute the tangents dl = diag(P), dV = V Q, with P = V^H dA V and Q_ij = P_ij / (l_j - l_i).
 
     JAX's own rule decomposes the mean of both triangles, so that eigenvalues would change as soon
     as a gradient is wanted. The gradient is Hermitian, as PyTorch's is.
@@ -252,7 +257,8 @@ def _eigh_jvp(lower: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
     grad_name="LinalgEighBackward0",
 )
 def eigh_op(input: Input, lower: Bool):
-    """Eigenvalues, rising, and eigenvectors of Hermitian matrices; looks at one triangle only."""
+    """Return the eigenvalues, rising, and eigenvectors of Hermitian matrices; looks at one triangle
+    only."""
     require_matrix(input, "linalg.eigh", square=True)
     return _eigh(input, lower)
 
@@ -268,13 +274,13 @@ _EIGH = named("linalg_eigh", "eigenvalues eigenvectors")
 
 @composite(namespaces=("linalg",), method=False)
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
-    """Eigenvalues (rising, real) and eigenvectors (columns) of Hermitian matrices."""
+    """Return the eigenvalues (rising, real) and eigenvectors (columns) of Hermitian matrices."""
     return given(out, _EIGH(*eigh_op(A, _lower(UPLO))))
 
 
 @composite(namespaces=("linalg",), method=False)
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
-    """Eigenvalues, rising, of Hermitian matrices."""
+    """Return the eigenvalues, rising, of Hermitian matrices."""
     return given(out, eigh_op(A, _lower(UPLO))[0])
 
 
@@ -291,9 +297,9 @@ def _eig(x: Any) -> tuple[Any, Any]:
 
 @_eig.defjvp
 def _eig_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
-    """dL = diag(P), dV = V Q less what would change the norms, with P = V^-1 dA V and
-    Q_ij = P_ij / (l_j - l_i). See Boeddeker et al., "On the Computation of Complex-valued Gradients
-    with Application to Statistically Optimum Beamforming", 2017."""
+    """Compute the tangents dL = diag(P), dV = V Q less what would change the norms, with P = V^-1
+    dA V and Q_ij = P_ij / (l_j - l_i). See Boeddeker et al., "On the Computation of Complex-valued
+    Gradients with Application to Statistically Optimum Beamforming", 2017."""
     (x,), (dx,) = primals, tangents
     values, vectors = _eig(x)
     p = jnp.linalg.solve(vectors, dx.astype(vectors.dtype) @ vectors)
@@ -314,7 +320,7 @@ def _eig_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     grad_name="LinalgEigBackward0",
 )
 def eig_op(input: Input):
-    """Eigenvalues and eigenvectors, complex."""
+    """Return the eigenvalues and eigenvectors, complex."""
     require_matrix(input, "linalg.eig", square=True)
     return _eig(input)
 
@@ -324,13 +330,14 @@ _EIG = named("linalg_eig", "eigenvalues eigenvectors")
 
 @composite(namespaces=("linalg",), method=False)
 def eig(A: Tensor, *, out: Any = None) -> Any:
-    """Eigenvalues and eigenvectors (columns of norm 1) of square matrices, always complex. CPU."""
+    """Return the eigenvalues and eigenvectors (columns of norm 1) of square matrices, always
+    complex. CPU."""
     return given(out, _EIG(*eig_op(A)))
 
 
 @composite(namespaces=("linalg",), method=False)
 def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
-    """Eigenvalues of square matrices, always complex. CPU."""
+    """Return the eigenvalues of square matrices, always complex. CPU."""
     return given(out, eig_op(A)[0])
 
 
@@ -338,8 +345,8 @@ def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) -> Any:
-    """``jnp.linalg.svd``, and NaN for a matrix that has one or an infinity: LAPACK's gesdd may
-    never return from those.
+    """Return ``jnp.linalg.svd`` of each matrix, and NaN for a matrix with NaN or an infinity:
+    LAPACK's gesdd may never return from those.
 
     NotImplementedError on a TPU: as long as JAX has 64-bit types, XLA's
     compiler for it ends the process there.
@@ -371,7 +378,7 @@ def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) ->
     grad_name="LinalgSvdBackward0",
 )
 def svd_op(input: Input, full_matrices: Bool):
-    """U, S and Vh."""
+    """Return U, S and Vh."""
     require_matrix(input, "linalg.svd")
     u, s, vh = singular(input)
     if full_matrices and input.shape[-2] != input.shape[-1]:
@@ -392,7 +399,7 @@ def svd_op(input: Input, full_matrices: Bool):
     grad_name="LinalgSvdBackward0",
 )
 def svdvals_op(input: Input):
-    """Singular values, falling."""
+    """Return the singular values, falling."""
     require_matrix(input, "linalg.svdvals")
     return singular(input, compute_uv=False)
 
@@ -402,19 +409,19 @@ _LINALG_SVD, _SVD = named("linalg_svd", "U S Vh"), named("svd", "U S V")
 
 @composite("svd", namespaces=("linalg",), method=False)
 def linalg_svd(A: Tensor, full_matrices: Any = True, *, driver: Any = None, out: Any = None) -> Any:
-    """U, the singular values S (falling) and Vh, with ``A = U @ diag(S) @ Vh``."""
+    """Return U, the singular values S (falling) and Vh, with ``A = U @ diag(S) @ Vh``."""
     return given(out, _LINALG_SVD(*svd_op(A, full_matrices)))
 
 
 @composite(namespaces=("linalg",), method=False)
 def svdvals(A: Tensor, *, driver: Any = None, out: Any = None) -> Tensor:
-    """Singular values, falling."""
+    """Return the singular values, falling."""
     return given(out, svdvals_op(A))
 
 
 @composite()
 def svd(input: Tensor, some: Any = True, compute_uv: Any = True, *, out: Any = None) -> Any:
-    """U, S and V, with ``input = U @ diag(S) @ V.mH``."""
+    """Return U, S and V, with ``input = U @ diag(S) @ V.mH``."""
     if not compute_uv:
         *batch, m, n = input.shape
         u, v = input.new_zeros((*batch, m, m)), input.new_zeros((*batch, n, n))
@@ -428,7 +435,7 @@ def svd(input: Tensor, some: Any = True, compute_uv: Any = True, *, out: Any = N
 
 @op("geqrf_op", memory_order=in_columns, namespaces=(), method=False, differentiable=False)
 def geqrf_op(input: Input):
-    """Householder reflectors and R in one matrix, and the factors tau."""
+    """Return the Householder reflectors and R in one matrix, and the factors tau."""
     require_matrix(input, "geqrf")
     reflectors, tau = jnp.linalg.qr(input, mode="raw")  # LAPACK's geqrf, columns as rows
     return jnp.swapaxes(reflectors, -1, -2), tau
@@ -439,7 +446,8 @@ _GEQRF = named("geqrf", "a tau")
 
 @composite()
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
-    """The compact QR factorization: reflectors below the diagonal, R on and above it, and tau."""
+    """Return the compact QR factorization: reflectors below the diagonal, R on and above it, and
+    tau."""
     return given(out, _GEQRF(*geqrf_op(input)), cast=True)
 
 
@@ -451,7 +459,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     method=False,
 )
 def householder_product(A: Input, tau: Input):
-    """The leading columns of the product of Householder reflectors."""
+    """Return the leading columns of the product of Householder reflectors."""
     require_matrix(A, "linalg.householder_product")
     rows, columns = A.shape[-2:]
     if rows < columns:
@@ -486,7 +494,7 @@ def householder_product(A: Input, tau: Input):
 
 @composite()
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
-    """``linalg.householder_product``."""
+    """Compute ``linalg.householder_product``."""
     return given(out, householder_product(input, input2))
 
 
@@ -497,7 +505,7 @@ def _removed(name: str, instead: str) -> None:
             f"`torch.linalg.{instead}` instead."
         )
 
-    function.__doc__ = f"Removed from PyTorch; RuntimeError naming ``linalg.{instead}``."
+    function.__doc__ = f"Raise RuntimeError naming ``linalg.{instead}``: removed from PyTorch."
     composite(name)(function)
 
 

@@ -23,8 +23,8 @@ _MOST = 127
 
 
 def parameters(low: Any, high: Any, least: int, most: int, symmetric: bool) -> tuple[Any, Any]:
-    """The scale (float32) and zero point (int32) with which ``least … most`` cover ``low … high``
-    and zero exactly, by PyTorch's rule for its kernels (in float64)."""
+    """Return the scale (float32) and zero point (int32) with which ``least … most`` cover ``low …
+    high`` and zero exactly, by PyTorch's rule for its kernels (in float64)."""
     low, high = low.astype(np.float64), high.astype(np.float64)
     both = (low < 0) & (high > 0)
     if symmetric:
@@ -57,7 +57,7 @@ def parameters(low: Any, high: Any, least: int, most: int, symmetric: bool) -> t
 
 @op(namespaces=(), method=False, differentiable=False)
 def quantization_parameters(low: Input, high: Input, least: Int, most: Int, symmetric: Bool):
-    """Scales and zero points for ranges ``low … high``."""
+    """Return the scales and zero points for ranges ``low … high``."""
     return parameters(low, high, least, most, symmetric)
 
 
@@ -71,8 +71,9 @@ def _product(x: Any, weight: Any, scale: Any, bias: Any) -> jax.Array:
 
 @op(namespaces=(), method=False, differentiable=False)
 def dynamic_linear(input: Input, weight: Input, scale: Input, bias: OptInput):
-    """``input @ (weight * scale).T + bias`` for int8 weights (out, in), with one scale or one for
-    each row; the input is quantized to the range that it has. Products are summed in int32."""
+    """Return ``input @ (weight * scale).T + bias`` for int8 weights (out, in), with one scale or
+    one for each row; the input is quantized to the range that it has. Products are summed in
+    int32."""
     if input.shape[-1] != weight.shape[1]:
         raise RuntimeError(
             "The size of the last dimension of the input, "
@@ -96,7 +97,7 @@ def dynamic_lstm(
     bias_hh: Input,
     reverse: Bool,
 ):
-    """One direction of one layer of an LSTM over (time, batch, features): outputs, and the last
+    """Run one direction of one layer of an LSTM over (time, batch, features): outputs, and the last
     hidden and cell state. The whole input is quantized to the range that it has, and at each step
     the state to its own."""
 

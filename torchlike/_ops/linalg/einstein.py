@@ -24,7 +24,8 @@ NO_OPERANDS = (
 
 
 def from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
-    """Equation and operands in ``(a, [0, 1], b, [1, 2], [0, 2])``; the last list is optional."""
+    """Return the equation and operands in ``(a, [0, 1], b, [1, 2], [0, 2])``; the last list is
+    optional."""
     if len(arguments) < 2:
         raise ValueError(NO_OPERANDS)
     n = len(arguments) // 2 * 2
@@ -47,8 +48,8 @@ def _letters_of(subscripts: Any) -> str:
 
 
 def permuted(equation: str, x: Tensor) -> Tensor | None:
-    """The view that the equation (without blanks) makes of its one operand: diagonals, and the
-    dimensions in another order. None where it sums."""
+    """Return the view that the equation (without blanks) makes of its one operand: diagonals, and
+    the dimensions in another order. None where it sums."""
     check_einsum(equation, (x,))
     term, arrow, right = equation.partition("->")
     dots = "." * (x.dim() - len(term.replace("...", "")))  # one for each dimension covered
@@ -73,7 +74,8 @@ def permuted(equation: str, x: Tensor) -> Tensor | None:
 
 @whatever_the_operands
 def of_product(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """As PyTorch's matrix product leaves it, of which the result is a permuted view."""
+    """Set the result's memory order to that of PyTorch's matrix product, of which the result is a
+    permuted view."""
     if len(operands) == 2:
         size = result._storage.shape
         order = _order_of_product(statics[-1], *(o._geometry.size for o in operands))
@@ -85,9 +87,10 @@ def of_product(result: Any, operands: Sequence[Any], spec: Any, statics: Any) ->
 def _order_of_product(
     equation: str, left: tuple[int, ...], right: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The dimensions of an equation's result, outermost first: those of both operands, which are
-    the batch, of the left one, of the right one; the right one's before where the result has them
-    so. In place where no matrix product is needed."""
+    """Return the dimensions of an equation's result, outermost first: the batch (those of both
+    operands), then those of the left operand, then those of the right one; the right one's before
+    the left one's where the result has them so. They stay in place where no matrix product is
+    needed."""
     terms, arrow, out = equation.partition("->")
     a, b = (_sizes(t, s) for t, s in zip(terms.split(","), (left, right), strict=True))
     dots = max((k for k in (*a, *b) if type(k) is int), default=-1) + 1
@@ -113,7 +116,8 @@ def _order_of_product(
 
 
 def _sizes(term: str, size: tuple[int, ...]) -> dict[Any, int]:
-    """The size of each letter, and of dimensions that dots cover by their number from the last."""
+    """Return the size of each letter, and of dimensions that dots cover by their number from the
+    last."""
     covered = len(size) - len(term.replace("...", ""))
     labels: list[Any] = []
     for part in term.replace("...", "."):
@@ -122,7 +126,7 @@ def _sizes(term: str, size: tuple[int, ...]) -> dict[Any, int]:
 
 
 def check_einsum(equation: str, operands: Sequence[Any]) -> None:
-    """RuntimeError unless the equation (without blanks) is one, and the operands fit it."""
+    """Raise RuntimeError unless the equation (without blanks) is valid and the operands fit it."""
     left, arrow, right = equation.partition("->")
     _check_letters(left, 0, ",")
     _check_letters(right, len(left) + len(arrow), "")
@@ -142,7 +146,7 @@ def check_einsum(equation: str, operands: Sequence[Any]) -> None:
 
 
 def _check_letters(text: str, start: int, also: str) -> None:
-    """Of one side of the equation, which begins at ``start``."""
+    """Check the letters of one side of the equation, which begins at ``start``."""
     rest = text.replace("...", "   ")
     operand = 0
     for i, letter in enumerate(rest):
@@ -160,8 +164,8 @@ def _check_letters(text: str, start: int, also: str) -> None:
 
 
 def _check_operand(i: int, term: str, x: Any, sizes: dict[str, int], covered: list[int]) -> None:
-    """One operand against what the ones before it have said of sizes. ``covered``: the sizes under
-    the ellipsis, from the last."""
+    """Check one operand against the sizes that the ones before it have set. ``covered``: the sizes
+    under the ellipsis, from the last."""
     if term.count("...") > 1:
         raise RuntimeError(
             f"einsum(): found '.' for operand {i} for which an ellipsis was already found"
@@ -223,8 +227,9 @@ def _check_output(right: str, sizes: dict[str, int]) -> None:
 def _check_dtypes(
     terms: Sequence[str], right: str | None, operands: Sequence[Any], sizes: dict[str, int]
 ) -> None:
-    """PyTorch promotes in a product of elements, and not in one of matrices, which it makes of two
-    operands, from left to right, where what both have is summed."""
+    """Refuse dtypes that PyTorch does not promote: it promotes in a product of elements, and not in
+    one of matrices, which it makes of two operands, from left to right, where what both have is
+    summed."""
     labels = [set(term.replace("...", ".")) for term in terms]
     if right is None:
         text = "".join(terms)

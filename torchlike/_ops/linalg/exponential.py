@@ -35,8 +35,8 @@ def _product(a: Any, b: Any) -> jax.Array:
 
 
 def _squarings(x: Any) -> jax.Array:
-    """How often each matrix is halved until its norm fits, as (batch, 1, 1); 0 where the norm is no
-    number."""
+    """Return how often each matrix is halved until its norm fits, as (batch, 1, 1); 0 where the
+    norm is NaN or infinite."""
     norm = jnp.max(jnp.sum(jnp.abs(lax.stop_gradient(x)), -2), -1)[:, None, None]
     # frexp is exact where log2 may round a power of two down.
     steps = jnp.frexp(norm / _limits(x)[0])[1]
@@ -44,14 +44,15 @@ def _squarings(x: Any) -> jax.Array:
 
 
 def _halved(x: Any, steps: Any) -> jax.Array:
-    """``x / 2**steps``."""
+    """Return ``x / 2**steps``."""
     # In two factors: 2**128 is no float32.
     first, real = steps // 2, np.finfo(x.dtype).dtype
     return x * exp2(-first.astype(real)) * exp2((first - steps).astype(real))
 
 
 def _taylor(x: Any) -> jax.Array:
-    """The sum of ``x**k / k!`` up to the degree, in blocks (Paterson and Stockmeyer 1973)."""
+    """Return the sum of ``x**k / k!`` up to the degree, in blocks (Paterson and Stockmeyer
+    1973)."""
     powers = [jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape), x]
     while len(powers) <= _BLOCK:
         powers.append(_product(powers[-1], x))
@@ -70,8 +71,8 @@ def _taylor(x: Any) -> jax.Array:
 
 
 def exponential(x: Any) -> jax.Array:
-    """The exponentials of a batch of square matrices of 32 or 64-bit floats, or complex numbers;
-    NaN where the norm is beyond the limit. x: (batch, n, n)."""
+    """Return the exponentials of a batch of square matrices of 32 or 64-bit floats, or complex
+    numbers; NaN where the norm is beyond the limit. x: (batch, n, n)."""
     steps = _squarings(x)
     limit = _limits(x)[1]
     most = jnp.max(steps)

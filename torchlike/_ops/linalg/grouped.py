@@ -45,7 +45,7 @@ def _check(a: Any, b: Any, ends: Any) -> None:
 
 @op("grouped_mm_op", namespaces=(), method=False, grad_name="GroupedMmBackward0")
 def grouped_mm_op(mat_a: Input, mat_b: Input, ends: OptInput):
-    """Products of groups, added up in float32; what lies behind the last group is 0."""
+    """Multiply in groups, added up in float32; what lies behind the last group is 0."""
     _check(mat_a, mat_b, ends)
     dtype = mat_a.dtype
     # XLA's CPU backend has no 16-bit products with float32 sums inside ragged_dot.
@@ -73,7 +73,7 @@ def grouped_mm(
     bias: Tensor | None = None,
     out_dtype: Any = None,
 ) -> Tensor:
-    """Matrix products in groups, as a mixture of experts has them.
+    """Multiply matrices in groups, as a mixture of experts has them.
 
     Both 3-D: a product for each group. A 2-D operand is cut by ``offs`` (int32, the end of each
     group): rows of ``mat_a`` against (G, K, N) give (M, N), columns of ``mat_b`` against (G, M, K)

@@ -28,7 +28,7 @@ def _routine(kind: str, hermitian: bool, like: np.ndarray) -> Any:
 
 
 def _factors(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(LD, pivots as LAPACK counts them, info)."""
+    """Return (LD, pivots as LAPACK counts them, info)."""
     batch, n = a.shape[:-2], a.shape[-1]
     ld, pivots = np.array(a), np.zeros((*batch, n), np.int32)
     info = np.zeros(batch, np.int32)
@@ -46,7 +46,7 @@ def _factors(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np
 
 @op("ldl_factor_op", memory_order=in_columns, namespaces=(), method=False, differentiable=False)
 def ldl_factor_op(input: Input, hermitian: Bool):
-    """LD, pivots and info."""
+    """Return LD, pivots and info."""
     require_matrix(input, "torch.linalg.ldl_factor_ex", square=True)
     shapes = (
         jax.ShapeDtypeStruct(input.shape, input.dtype),
@@ -74,7 +74,7 @@ def _raise(info: Tensor) -> None:
 def ldl_factor_ex(
     A: Tensor, *, hermitian: Any = False, check_errors: Any = False, out: Any = None
 ) -> Any:
-    """The compact LDL factorization, pivots, and an info code instead of an error."""
+    """Return the compact LDL factorization, pivots, and an info code instead of an error."""
     found = _LDL_FACTOR_EX(*ldl_factor_op(A, bool(hermitian)))
     if check_errors:
         _raise(found.info)
@@ -83,7 +83,7 @@ def ldl_factor_ex(
 
 @composite(namespaces=("linalg",), method=False)
 def ldl_factor(A: Tensor, *, hermitian: Any = False, out: Any = None) -> Any:
-    """The compact LDL factorization of symmetric (or Hermitian) matrices, and pivots.
+    """Return the compact LDL factorization of symmetric (or Hermitian) matrices, and pivots.
 
     L (unit lower triangular) and D (blocks of 1 or 2) share one matrix; only the lower triangle of
     ``A`` is looked at. RuntimeError for other than square floating matrices.
@@ -114,7 +114,7 @@ def _solved(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) 
     differentiable=False,
 )
 def ldl_solve_op(LD: Input, pivots: Input, B: Input, hermitian: Bool):
-    """The solution from an LDL factorization."""
+    """Return the solution from an LDL factorization."""
     require_matrix(LD, "torch.linalg.ldl_solve", "LD", square=True)
     if B.ndim < 2:
         raise RuntimeError(
@@ -154,6 +154,6 @@ def ldl_solve_op(LD: Input, pivots: Input, B: Input, hermitian: Bool):
 def ldl_solve(
     LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Any = False, out: Any = None
 ) -> Tensor:
-    """X with ``A @ X = B`` from the compact LDL factorization of A. RuntimeError for sizes and
-    dtypes that do not fit."""
+    """Return X with ``A @ X = B`` from the compact LDL factorization of A. RuntimeError for sizes
+    and dtypes that do not fit."""
     return ldl_solve_op(LD, pivots, B, bool(hermitian), out=out)

@@ -25,8 +25,8 @@ def lobpcg(
     ortho_fparams: Any = None,
     ortho_bparams: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """The ``k`` largest (or smallest) eigenvalues of ``A`` (*, m, m), symmetric, and eigenvectors
-    (*, m, k); of ``A x = l B x`` with a positive definite ``B``.
+    """Return the ``k`` largest (or smallest) eigenvalues of ``A`` (*, m, m), symmetric, and
+    eigenvectors (*, m, k); of ``A x = l B x`` with a positive definite ``B``.
 
     ``k`` is by default the columns of the first guess ``X``, or 1. Differs from PyTorch: all
     eigenpairs are computed, densely, so the result is exact and does not depend on ``X``, ``n``,

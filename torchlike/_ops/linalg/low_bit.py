@@ -85,7 +85,7 @@ def _scaled_mm(
     out_dtype: DType = None,
     use_fast_accum: Bool = False,
 ):
-    """``(input * scale_a) @ (mat2 * scale_b) + bias`` of matrices of 8-bit floats.
+    """Return ``(input * scale_a) @ (mat2 * scale_b) + bias`` of matrices of 8-bit floats.
 
     The scales (float32) are single numbers, or (M, 1) for the rows of ``input`` and (1, N) for the
     columns of ``mat2``. The result has ``out_dtype``, by default ``input``'s; where a float of
@@ -122,8 +122,9 @@ def _scaled_mm_v2(
     contraction_dim: Any = (),
     use_fast_accum: bool = False,
 ) -> Tensor:
-    """``_scaled_mm`` with the kind of the scales said: one number (recipe 0), or one for each row
-    and column (1). NotImplementedError for scales of blocks, which PyTorch's CPU build refuses too.
+    """Compute ``_scaled_mm`` with the kind of the scales named: one number (recipe 0), or one for
+    each row and column (1). NotImplementedError for scales of blocks, which PyTorch's CPU build
+    refuses too.
     """
     if [*recipe_a, *recipe_b] not in ([0, 0], [1, 1]):
         raise NotImplementedError(
@@ -152,7 +153,7 @@ def scaled_mm(
     contraction_dim: Any = (),
     use_fast_accum: bool = False,
 ) -> Tensor:
-    """``(mat_a * scale_a) @ (mat_b * scale_b) + bias`` of matrices of 8-bit floats.
+    """Return ``(mat_a * scale_a) @ (mat_b * scale_b) + bias`` of matrices of 8-bit floats.
 
     The recipes are ``ScalingType.TensorWise`` (scales are single numbers) or ``RowWise`` (a number
     for each row of ``mat_a`` and each column of ``mat_b``).
@@ -206,7 +207,8 @@ def _of_int8(input: Any, mat2: Any, scales: Any) -> Any:
 
 @op(method=False, grad_name="NotImplemented")
 def _weight_int8pack_mm(input: Input, mat2: Input, scales: Input):
-    """``input @ (mat2 * scales[:, None]).T`` for int8 weights (N, K) with a scale for each row.
+    """Return ``input @ (mat2 * scales[:, None]).T`` for int8 weights (N, K) with a scale for each
+    row.
 
     RuntimeError for sizes and dtypes that do not fit, and in backward: PyTorch has no derivative.
     """
@@ -219,7 +221,8 @@ def _weight_int8pack_mm(input: Input, mat2: Input, scales: Input):
 
 
 def _blocks(rows: int) -> list[tuple[int, int, int]]:
-    """Start, length, and distance of the two rows in a byte, for each block of 64 rows."""
+    """Return the start, the length, and the distance of the two rows in a byte, for each block of
+    64 rows."""
     return [(i, min(64, rows - i), 32 if rows - i >= 64 else 1) for i in range(0, rows, 64)]
 
 
@@ -230,7 +233,7 @@ def _pairs(length: int, apart: int) -> tuple[np.ndarray[Any, Any], np.ndarray[An
 
 @op(differentiable=False, method=False)
 def _convert_weight_to_int4pack_for_cpu(input: Input, innerKTiles: Int):
-    """Two weights of 0 … 15 (int32, (N, K)) to a byte: uint8 (N, K / 2), for
+    """Pack two weights of 0 … 15 (int32, (N, K)) into a byte: uint8 (N, K / 2), for
     ``_weight_int4pack_mm_for_cpu`` alone to read. ``innerKTiles`` changes nothing.
 
     The bytes are those that PyTorch writes on CPUs with AVX-512: blocks of 64 rows, transposed.
@@ -280,7 +283,7 @@ def _of_int4(input: Any, mat2: Any, scales: Any, group: int) -> Any:
 
 @op(method=False, grad_name="NotImplemented")
 def _weight_int4pack_mm_for_cpu(input: Input, mat2: Input, qGroupSize: Int, qScaleAndZeros: Input):
-    """``input @ weight.T`` for a weight of ``_convert_weight_to_int4pack_for_cpu``.
+    """Return ``input @ weight.T`` for a weight of ``_convert_weight_to_int4pack_for_cpu``.
 
     The weight is ``(level - 8) * scale + zero``, where ``qScaleAndZeros`` (K / qGroupSize, N, 2)
     has scale and zero for each group of ``qGroupSize`` (32, 64, 128 or 256) columns of a row.

@@ -14,7 +14,7 @@ _randn = NAMESPACES[""]["randn"]
 
 
 def _basis(a: Tensor, q: int, rounds: int, m: Tensor | None) -> Tensor:
-    """Orthonormal columns that nearly span the range of ``a - m``."""
+    """Return orthonormal columns that nearly span the range of ``a - m``."""
 
     def of(x: Tensor, adjoint: bool) -> Tensor:
         product = (a.mH if adjoint else a) @ x
@@ -31,7 +31,7 @@ def _basis(a: Tensor, q: int, rounds: int, m: Tensor | None) -> Tensor:
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """U (..., m, q), S (q), V (..., n, q) with ``A - M`` nearly ``U diag(S) V.mH``; random.
+    """Return U (..., m, q), S (q), V (..., n, q) with ``A - M`` nearly ``U diag(S) V.mH``; random.
 
     ``q`` should be a little more than the rank; ``niter`` rounds of subspace iteration sharpen it.
     """
@@ -54,8 +54,8 @@ def svd_lowrank(
 def pca_lowrank(
     A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Principal components of the rows of ``A`` (..., m, n) by ``svd_lowrank``, of columns less
-    their means if ``center``; q is min(6, m, n) unless given.
+    """Return the principal components of the rows of ``A`` (..., m, n) by ``svd_lowrank``, of
+    columns less their means if ``center``; q is min(6, m, n) unless given.
 
     ValueError for q outside [0, min(m, n)] and a negative ``niter``.
     """

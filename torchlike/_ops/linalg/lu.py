@@ -35,15 +35,15 @@ from torchlike.tensor import Tensor
     grad_name="LinalgLuFactorExBackward0",
 )
 def lu_factor_op(input: Input):
-    """L and U in one matrix, pivots (counted from 1), and an info code."""
+    """Return L and U in one matrix, pivots (counted from 1), and an info code."""
     require_matrix(input, "linalg.lu_factor")
     lu, pivots, _ = factored(input)
     return lu, (pivots + 1).astype(np.int32), singular_at(lu)
 
 
 def factored(x: Any) -> tuple[Any, Any, Any]:
-    """``lax.linalg.lu``, and NaN wherever a pivot that is NaN leads: LAPACK takes such a pivot for
-    a zero, and goes on with the numbers that are there."""
+    """Return the results of ``lax.linalg.lu``, and NaN wherever a pivot that is NaN leads: LAPACK
+    takes such a pivot for a zero, and goes on with the numbers that are there."""
     lu, pivots, permutation = lax.linalg.lu(x)
     unknown = jnp.isnan(jnp.diagonal(lax.stop_gradient(lu), axis1=-2, axis2=-1))
     if not unknown.shape[-1]:
@@ -54,7 +54,8 @@ def factored(x: Any) -> tuple[Any, Any, Any]:
 
 
 def singular_at(lu: Any) -> jax.Array:
-    """Per matrix: 0, or which diagonal element of U (counted from 1) is the first that is zero."""
+    """Return per matrix 0, or which diagonal element of U (counted from 1) is the first that is
+    zero."""
     zero = jnp.diagonal(lax.stop_gradient(lu), axis1=-2, axis2=-1) == 0
     if not zero.shape[-1]:
         return jnp.zeros(zero.shape[:-1], np.int32)
@@ -76,7 +77,7 @@ _LU_UNPACK = named("lu_unpack", "P L U")
 def lu_factor_ex(
     A: Tensor, *, pivot: Any = True, check_errors: Any = False, out: Any = None
 ) -> Any:
-    """The compact LU factorization with pivots and an info code instead of an error."""
+    """Return the compact LU factorization with pivots and an info code instead of an error."""
     _require_pivot(pivot, "linalg.lu_factor")
     found = _LU_FACTOR_EX(*lu_factor_op(A))
     if check_errors:
@@ -96,7 +97,7 @@ def _raise_lu(info: Tensor, name: str) -> None:
 
 @composite(namespaces=("linalg",), method=False)
 def lu_factor(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
-    """The compact LU factorization with pivots. RuntimeError for a singular matrix."""
+    """Return the compact LU factorization with pivots. RuntimeError for a singular matrix."""
     lu, pivots, info = lu_factor_ex(A, pivot=pivot)
     _raise_lu(info, "lu_factor")
     return given(out, _LU_FACTOR(lu, pivots))
@@ -104,7 +105,7 @@ def lu_factor(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
 
 @op("lu_unpack_op", namespaces=(), method=False, needs="nothing", grad_name="LuUnpackBackward0")
 def lu_unpack_op(lu: Input):
-    """L and U from the compact form."""
+    """Return L and U from the compact form."""
     require_matrix_shape(lu, "torch.lu_unpack", "LU_data")
     rows, columns = lu.shape[-2:]
     k = min(rows, columns)
@@ -120,7 +121,7 @@ def lu_unpack_op(lu: Input):
     check=pivots_of.check_unpacked,
 )
 def lu_permutation(lu: Input, pivots: Input):
-    """P from pivots, a matrix of the dtype of ``lu``."""
+    """Return the permutation matrix P of the pivots, in the dtype of ``lu``."""
     require_matrix_shape(lu, "torch.lu_unpack", "LU_data")
     if pivots.dtype != np.int32:
         raise RuntimeError(
@@ -146,7 +147,7 @@ def lu_unpack(
     *,
     out: Any = None,
 ) -> Any:
-    """P, L and U from the compact LU form (empty where not asked for)."""
+    """Return P, L and U from the compact LU form (empty where not asked for)."""
     nothing = LU_data.new_empty(0)
     return given(
         out,
@@ -159,7 +160,7 @@ def lu_unpack(
 
 @composite("lu", namespaces=("linalg",), method=False)
 def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
-    """P, L and U with ``A = P @ L @ U``."""
+    """Return P, L and U with ``A = P @ L @ U``."""
     _require_pivot(pivot, "linalg.lu")
     lu, pivots, _ = lu_factor_op(A)
     return given(out, _LINALG_LU(lu_permutation(lu, pivots), *lu_unpack_op(lu)))
@@ -167,13 +168,14 @@ def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
 
 @composite()
 def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
-    """The compact LU factorization and pivots (and info codes): a tuple."""
+    """Return the compact LU factorization and pivots (and info codes): a tuple."""
     found = lu_factor_ex(A, pivot=pivot)
     return given(out, tuple(found) if get_infos else tuple(found)[:2], cast="any")
 
 
 def _require_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
-    """RuntimeError unless ``lu_solve`` can work with these."""
+    """Raise RuntimeError unless ``lu_solve`` can work with these factors, pivots and right-hand
+    side."""
     name = "linalg.lu_solve"
     require_matrix(LU, name, "LU", square=True)
     require_matrix_shape(B, name, "B")
@@ -207,7 +209,7 @@ def _require_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
     grad_name="LinalgLuSolveBackward0",
 )
 def lu_solve_op(LU: Input, pivots: Input, B: Input, left: Bool, adjoint_: Bool):
-    """The solution from a compact LU factorization."""
+    """Solve from a compact LU factorization."""
     _require_factors(LU, pivots, B, left)
     if not left:  # X A = B is A^H X^H = B^H
         return adjoint(lu_solve_op.spec.fn(LU, pivots, adjoint(B), True, not adjoint_))
@@ -236,11 +238,11 @@ def linalg_lu_solve(
     adjoint: Any = False,
     out: Any = None,
 ) -> Tensor:
-    """X with ``A @ X = B`` from the compact LU factorization of A."""
+    """Return X with ``A @ X = B`` from the compact LU factorization of A."""
     return lu_solve_op(LU, pivots, B, left, adjoint, out=out)
 
 
 @composite()
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-    """``linalg.lu_solve``."""
+    """Compute ``linalg.lu_solve``."""
     return lu_solve_op(LU_data, LU_pivots, b, True, False, out=out)

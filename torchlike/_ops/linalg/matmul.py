@@ -46,7 +46,7 @@ def _same_dtype(x: Any, y: Any) -> None:
 
 
 def _check_vectors(x: Any, y: Any) -> None:
-    """RuntimeError unless these are two vectors of one dtype and length."""
+    """Raise RuntimeError unless these are two vectors of one dtype and length."""
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
     if x.dtype != y.dtype:
@@ -58,8 +58,8 @@ def _check_vectors(x: Any, y: Any) -> None:
 
 
 def _check_factors(kind: Any, **factors: Any) -> None:
-    """RuntimeError where integers would be multiplied by a fraction, which they cannot hold, or
-    others than bools by a bool."""
+    """Refuse, with RuntimeError, a fraction to multiply integers by, which they cannot hold, or a
+    bool to multiply others than bools by."""
     for name, factor in factors.items():
         own = jnp.result_type(factor).kind
         if kind.kind in "iub" and own == "f":
@@ -76,7 +76,7 @@ def _equal_dtypes(x: Any, y: Any) -> None:
 
 
 def _check_inner(x: Any, y: Any) -> None:
-    """RuntimeError in PyTorch's words when the inner sizes differ."""
+    """Refuse, with a RuntimeError in PyTorch's words, inner sizes that differ."""
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] == inner:
         return
@@ -100,10 +100,11 @@ def _rows(x: Any) -> int:
 
 
 def _flat(x: Any) -> Any:
-    """The left side of a product with a matrix: of two dimensions where XLA's CPU backend computes
-    it, whose weight gradient of a 3-D product is 1.4 to 3.2 times slower. Elsewhere as it is: a TPU
-    fuses a product with the addition to a residual stream, but not across a reshape, and then kept
-    each addend in float32 for backward (20 MB more a layer of width 768 with 4,096 tokens)."""
+    """Return the left side of a product with a matrix, with two dimensions where XLA's CPU backend
+    computes it, whose weight gradient of a 3-D product is 1.4 to 3.2 times slower. Elsewhere as it
+    is: a TPU fuses a product with the addition to a residual stream, but not across a reshape, and
+    then kept each addend in float32 for backward (20 MB more a layer of width 768 with 4,096
+    tokens)."""
     return x.reshape(_rows(x), x.shape[-1]) if targets.is_cpu() else x
 
 
@@ -112,7 +113,7 @@ _PRODUCT = {"input": ["other"], "other": ["input"]}
 
 @op(needs=_PRODUCT, saved_names={"other": "mat2"})
 def matmul(input: Input, other: Input):
-    """The matrix product; batches broadcast, vectors are promoted to matrices and back."""
+    """Return the matrix product; batches broadcast, vectors are promoted to matrices and back."""
     if not input.ndim or not other.ndim:
         raise RuntimeError(
             "both arguments to matmul need to be at least 1D, but they are "
@@ -128,7 +129,7 @@ def matmul(input: Input, other: Input):
 
 @op(needs={"input": ["mat2"], "mat2": ["input"]})
 def mm(input: Input, mat2: Input):
-    """The product of two matrices."""
+    """Return the product of two matrices."""
     if input.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError("self must be a matrix" if input.ndim != 2 else "mat2 must be a matrix")
     _same_dtype(input, mat2)
@@ -138,7 +139,7 @@ def mm(input: Input, mat2: Input):
 
 @op(differentiable=False, method=False)
 def _int_mm(input: Input, mat2: Input):
-    """The product of a matrix of int8 or uint8 and one of int8, summed in int32.
+    """Return the product of a matrix of int8 or uint8 and one of int8, summed in int32.
 
     RuntimeError for other dtypes, and for sizes that do not fit.
     """
@@ -165,7 +166,7 @@ def _int_mm(input: Input, mat2: Input):
 
 @op(needs={"input": ["mat2"], "mat2": ["input"]})
 def bmm(input: Input, mat2: Input):
-    """The product of two batches of matrices."""
+    """Return the product of two batches of matrices."""
     if input.ndim != 3 or mat2.ndim != 3:
         raise RuntimeError(f"batch{1 if input.ndim != 3 else 2} must be a 3D tensor")
     _same_dtype(input, mat2)
@@ -180,7 +181,7 @@ def bmm(input: Input, mat2: Input):
 
 @op(needs={"input": ["vec"], "vec": ["input"]})
 def mv(input: Input, vec: Input):
-    """The product of a matrix and a vector."""
+    """Return the product of a matrix and a vector."""
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     _check_inner(input, vec)
@@ -189,21 +190,21 @@ def mv(input: Input, vec: Input):
 
 @op(needs=_PRODUCT, saved_names={"other": "tensor"})
 def dot(input: Input, other: Input):
-    """The product of two vectors, summed."""
+    """Return the inner product of two vectors."""
     _check_vectors(input, other)
     return jnp.dot(input, other)
 
 
 @op()
 def vdot(input: Input, other: Input):
-    """``dot`` with the first vector conjugated."""
+    """Return the inner product of two vectors, the first conjugated."""
     _check_vectors(input, other)
     return jnp.vdot(input, other)
 
 
 @op(casts_out=True, aliases=("ger",))
 def outer(input: Input, vec2: Input):
-    """Every product of an element of one vector with one of the other."""
+    """Return every product of an element of one vector with one of the other."""
     for name, x in (("self", input), ("vec2", vec2)):
         if x.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
@@ -212,7 +213,7 @@ def outer(input: Input, vec2: Input):
 
 @op(casts_out=lambda input, other: not (input.dim() and other.dim()))
 def inner(input: Input, other: Input):
-    """Products summed over the last dimensions."""
+    """Return the products summed over the last dimensions."""
     if input.ndim and other.ndim:
         _equal_dtypes(input, other)
         if input.shape[-1] != other.shape[-1]:
@@ -224,7 +225,7 @@ def inner(input: Input, other: Input):
 
 
 def _scaled_sum(input: Any, product: Any, beta: Any, alpha: Any) -> jax.Array:
-    """``beta * input + alpha * product``; NaN in an input weighted by 0 does not spread.
+    """Return ``beta * input + alpha * product``; NaN in an input weighted by 0 does not spread.
 
     ``product`` may be wider than ``input``; the sum is rounded once.
     """
@@ -235,12 +236,13 @@ def _scaled_sum(input: Any, product: Any, beta: Any, alpha: Any) -> jax.Array:
 
 
 def _accumulator(x: Any) -> Any:
-    """The dtype in which PyTorch adds up 16-bit products."""
+    """Return the dtype in which PyTorch adds up 16-bit products."""
     return np.dtype(np.float32) if dtypes.is_half(x.dtype) else None
 
 
 def _check_sum(input: Any, shape: tuple[int, ...]) -> None:
-    """RuntimeError in PyTorch's words unless ``input`` can be repeated to the product's shape."""
+    """Raise RuntimeError in PyTorch's words unless ``input`` can be expanded to the product's
+    shape."""
     have = list(input.shape)
     if len(have) > len(shape):
         kind = f"torch.{scalar_type_of(input)}Tensor"
@@ -269,13 +271,13 @@ def _check_addend(input: Any, x: Any) -> None:
 
 
 def _product_of(x: Any, y: Any, product: Any) -> jax.Array:
-    """``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
+    """Return ``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
     jax.eval_shape(product.spec.fn, x, y)
     return accumulated(x, y, _accumulator(x))
 
 
 def _checked(input: Any, x: Any, y: Any, product: Any) -> jax.Array:
-    """`_product_of`, for a sum with ``input``."""
+    """Return the product of `_product_of`, after the checks for a sum with ``input``."""
     made = _product_of(x, y, product)
     _check_sum(input, made.shape)
     _check_addend(input, x)
@@ -294,7 +296,7 @@ _NUMBERS = ("beta", "alpha")
 def addmm(
     input: Input, mat1: Input, mat2: Input, *, beta: ComputedFactor = 1, alpha: ComputedFactor = 1
 ):
-    """``beta * input + alpha * (mat1 @ mat2)``."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)``."""
     for name, x in (("mat1", mat1), ("mat2", mat2)):
         if x.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {x.ndim}-D tensor")
@@ -304,7 +306,7 @@ def addmm(
 
 @op(inplace=True, numbers_first=_NUMBERS)
 def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Factor = 1):
-    """``beta * input + alpha * (mat @ vec)``."""
+    """Return ``beta * input + alpha * (mat @ vec)``."""
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}"
@@ -321,7 +323,7 @@ def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Fact
 
 @op(casts_out=True, inplace=True, numbers_first=_NUMBERS)
 def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Factor = 1):
-    """``beta * input + alpha * outer(vec1, vec2)``."""
+    """Return ``beta * input + alpha * outer(vec1, vec2)``."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(
             f"addr: Expected 1-D argument vec{1 if vec1.ndim != 1 else 2}, but got "
@@ -348,7 +350,7 @@ def baddbmm(
     beta: ComputedFactor = 1,
     alpha: ComputedFactor = 1,
 ):
-    """``beta * input + alpha * (batch1 @ batch2)``."""
+    """Return ``beta * input + alpha * (batch1 @ batch2)``."""
     if batch1.ndim == batch2.ndim == 3:
         _check_sum(input, (*batch1.shape[:2], batch2.shape[2]))
     return _scaled_sum(input, _checked(input, batch1, batch2, bmm), beta, alpha)
@@ -363,7 +365,7 @@ def addbmm(
     beta: ComputedFactor = 1,
     alpha: ComputedFactor = 1,
 ):
-    """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+    """Return ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
     if batch1.ndim == batch2.ndim == 3:
         _check_sum(input, (batch1.shape[1], batch2.shape[2]))
     product = _product_of(batch1, batch2, bmm)
@@ -378,8 +380,8 @@ def addbmm(
     needs={"input": ["weight"], "weight": ["input"], "bias": []},
 )
 def linear(input: Input, weight: Input, bias: OptInput = None):
-    """``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,) or what
-    else broadcasts to (…, out). RuntimeError for other sizes."""
+    """Return ``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,)
+    or what else broadcasts to (…, out). RuntimeError for other sizes."""
     _same_dtype(input, weight)
     if not (input.ndim and weight.ndim):
         raise RuntimeError(
@@ -411,7 +413,7 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
 
 @op("bilinear", namespaces=("nn.functional", ""), method=False)
 def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None):
-    """``input1 @ W_k @ input2 + bias_k`` for each output k.
+    """Return ``input1 @ W_k @ input2 + bias_k`` for each output k.
 
     input1: (…, in1), input2: (…, in2), weight: (out, in1, in2), bias: (out,). Gives (…, out).
     RuntimeError for other sizes, and for operands of several dtypes.
@@ -448,15 +450,15 @@ def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None)
 
 @op("einsum_op", namespaces=(), method=False, memory_order=of_product, grad_name="EinsumBackward0")
 def einsum_op(operands: Inputs, equation: Str):
-    """Sums of products by index letters."""
+    """Compute sums of products by index letters."""
     check_einsum(equation, operands)
     return jnp.einsum(equation, *operands)
 
 
 @composite(method=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with lists of
-    numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``.
+    """Compute sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with
+    lists of numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``.
 
     Of one operand without a sum (``einsum("ii->i", a)``) the result is a view. RuntimeError for an
     equation that is none or that the operands do not fit, ValueError for lists that make none.
@@ -473,7 +475,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 
 def _distinct(dims: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions, counted from the front. RuntimeError for one that comes twice."""
+    """Return the dimensions, counted from the front. RuntimeError for one that comes twice."""
     wrapped = tuple(errors.wrap_dim(d, ndim) for d in dims)
     for i, d in enumerate(wrapped):
         if d in wrapped[:i]:
@@ -483,7 +485,7 @@ def _distinct(dims: Any, ndim: int) -> tuple[int, ...]:
 
 @op("tensordot_op", namespaces=(), method=False, grad_name="TensordotBackward0")
 def tensordot_op(a: Input, b: Input, dims: Static):
-    """Products summed over pairs of dimensions; of a pair, one may have size 1."""
+    """Return the products summed over pairs of dimensions; of a pair, one may have size 1."""
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -514,7 +516,8 @@ def tensordot_op(a: Input, b: Input, dims: Static):
 
 @composite(method=False)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
-    """Products summed over the last/first ``dims`` dimensions, or over two lists of them."""
+    """Return the products summed over the last/first ``dims`` dimensions, or over two lists of
+    them."""
     require_tensor(a, "tensordot", "a")
     if isinstance(dims, Tensor):
         dims = dims.tolist()
@@ -524,7 +527,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 
 @op(casts_out=True)
 def kron(input: Input, other: Input):
-    """The Kronecker product."""
+    """Return the Kronecker product."""
     kind = result_dtype(input, other).numpy
     x, y = input.astype(kind), other.astype(kind)
     if kind == np.bool_:
@@ -534,7 +537,7 @@ def kron(input: Input, other: Input):
 
 @composite(method=False)
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices, left to right."""
+    """Return the product of several matrices, left to right."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     require_tensors(matrices)

@@ -21,7 +21,7 @@ from torchlike.tensor import Tensor
 
 @op("matrix_power_op", namespaces=(), method=False, grad_name="MatrixPowerBackward0")
 def matrix_power_op(A: Input, n: Int):
-    """A matrix multiplied with itself."""
+    """Multiply a matrix with itself, ``n`` times."""
     require_matrix_shape(A, "linalg.matrix_power", square=True)
     if A.dtype != np.bool_:
         return jnp.linalg.matrix_power(A, n)
@@ -32,7 +32,7 @@ def matrix_power_op(A: Input, n: Int):
 
 @composite("matrix_power", namespaces=("", "linalg"))
 def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
-    """The ``n``-th power of square matrices; a negative n inverts.
+    """Return the ``n``-th power of square matrices; a negative n inverts.
 
     RuntimeError for integers and 16-bit floats to a negative power.
     """
@@ -49,7 +49,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
 
 @op(namespaces=("", "linalg"), residuals=True)
 def matrix_exp(A: Input):
-    """The matrix exponential of square matrices; in float32 for 16-bit ones."""
+    """Return the matrix exponential of square matrices; in float32 for 16-bit ones."""
     if dtypes.is_half(A.dtype):
         return matrix_exp.spec.fn(A.astype(np.float32)).astype(A.dtype)
     require_matrix(A, "linalg.matrix_exp", square=True)
@@ -60,7 +60,7 @@ def matrix_exp(A: Input):
 
 @op("multi_dot_op", namespaces=(), method=False, grad_name="LinalgMultiDotBackward0")
 def multi_dot_op(tensors: Inputs):
-    """The product of several matrices in the cheapest order."""
+    """Return the product of several matrices in the cheapest order."""
     count = len(tensors)
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
@@ -81,13 +81,14 @@ def multi_dot_op(tensors: Inputs):
 
 @composite(namespaces=("linalg",), method=False)
 def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
-    """The product of two or more matrices (the first and last may be vectors), cheapest first."""
+    """Return the product of two or more matrices (the first and last may be vectors), in the
+    cheapest order."""
     return multi_dot_op(list(tensors), out=out)
 
 
 @composite("diagonal", namespaces=("linalg",), method=False)
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of the last two dimensions, a view."""
+    """Return the diagonal of the last two dimensions, a view."""
     return diagonal(A, offset, dim1, dim2)
 
 

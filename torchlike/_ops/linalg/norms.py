@@ -44,7 +44,8 @@ def linalg_vector_norm(
     dtype: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """``sum(|x| ** ord) ** (1 / ord)`` over ``dim`` (all by default); also for ord 0 and ±inf."""
+    """Return ``sum(|x| ** ord) ** (1 / ord)`` over ``dim`` (all by default); also for ord 0 and
+    ±inf."""
     order = float(plain_number(ord, "linalg_vector_norm", "ord", 2))
     _check_identity(x, order, dim)
     return norm_op(x, order, dim, keepdim, dtype, out=out)
@@ -52,7 +53,8 @@ def linalg_vector_norm(
 
 @composite(method=False)
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norm of each slice along ``dim``, kept broadcastable; of everything for ``dim=-1``."""
+    """Return the norm of each slice along ``dim``, kept broadcastable; of everything for
+    ``dim=-1``."""
     require_tensor(v, "norm_except_dim", "v")
     if dim == -1:
         return linalg_vector_norm(v, pow)
@@ -61,7 +63,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 
 def _check_identity(x: Tensor, order: Any, dim: Any) -> None:
-    """An extremum over nothing has no value."""
+    """Refuse, with RuntimeError, a norm that is an extremum over nothing, which has no value."""
     if order >= 0 and order != math.inf:
         return
     empty = any(x.shape[d] == 0 for d in axes(dim, x.dim()))
@@ -86,7 +88,7 @@ def _order_name(order: Any) -> str:
 def matrix_norm_op(
     input: Input, order: Number, rows: Int, columns: Int, keepdim: Bool, dtype: DType
 ):
-    """A norm of matrices whose rows and columns lie on two axes."""
+    """Return a norm of the matrices whose rows and columns lie on two axes."""
     x = in_norm_dtype(input, dtype, "linalg.matrix_norm")
     p = order.value
     along, across = (rows, columns) if abs(p) == 1 else (columns, rows)
@@ -110,7 +112,7 @@ def matrix_norm_op(
     "nuclear_norm_op", namespaces=(), method=False, residuals=True, grad_name="NuclearNormBackward0"
 )
 def nuclear_norm_op(input: Input, rows: Int, columns: Int, keepdim: Bool, dtype: DType):
-    """The sum of singular values."""
+    """Return the sum of the singular values."""
     x = in_norm_dtype(input, dtype, "linalg.matrix_norm")
     found = jnp.sum(svdvals_op.spec.fn(jnp.moveaxis(x, (rows, columns), (-2, -1))), -1)
     return jnp.expand_dims(found, (rows, columns)) if keepdim else found
@@ -126,7 +128,8 @@ def linalg_matrix_norm(
     dtype: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """A norm of matrices: "fro", "nuc", ±1 (columns), ±inf (rows) or ±2 (singular values)."""
+    """Return a norm of matrices: "fro", "nuc", ±1 (columns), ±inf (rows) or ±2 (singular
+    values)."""
     require_tensor(A, "linalg_matrix_norm", "A")
     if A.dim() < 2:
         raise RuntimeError(
@@ -166,8 +169,8 @@ def linalg_norm(
     dtype: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """A vector norm over one dimension or a matrix norm over two; the 2-norm of all elements when
-    neither ``ord`` nor ``dim`` is given."""
+    """Return a vector norm over one dimension or a matrix norm over two; the 2-norm of all elements
+    when neither ``ord`` nor ``dim`` is given."""
     dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
     if ord is None:
         return linalg_vector_norm(A, 2, dims, keepdim, dtype=dtype, out=out)
@@ -196,7 +199,8 @@ def norm(
     out: Any = None,
     dtype: Any = None,
 ) -> Tensor:
-    """The p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of matrices."""
+    """Return the p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of
+    matrices."""
     require_tensor(input, "norm")
     if p == "nuc":
         dims = _pair(dim, input.dim())
@@ -206,7 +210,8 @@ def norm(
 
 
 def _pair(dim: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions of a matrix norm, all of them for None. RuntimeError unless they are two."""
+    """Return the dimensions of a matrix norm, all of them for None. RuntimeError unless they are
+    two."""
     dims = tuple(range(ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) != 2:
         got = " ".join(map(str, dims))
@@ -218,7 +223,7 @@ def _pair(dim: Any, ndim: int) -> tuple[int, ...]:
 def frobenius_norm(
     input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None
 ) -> Tensor:
-    """The 2-norm over ``dim``."""
+    """Return the 2-norm over ``dim``."""
     return norm_op(input, 2.0, dim, keepdim, None, out=out)
 
 
@@ -226,13 +231,14 @@ def frobenius_norm(
 def nuclear_norm(
     input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None
 ) -> Tensor:
-    """The sum of singular values."""
+    """Return the sum of the singular values."""
     require_tensor(input, "nuclear_norm")
     return norm(input, "nuc", dim, keepdim, out)
 
 
 def _require_square(A: Tensor, order: Any) -> None:
-    """RuntimeError for a matrix without an inverse to ask for the norm of."""
+    """Refuse, with RuntimeError, a matrix that is not square, which has no inverse to ask for the
+    norm of."""
     require_matrix_shape(A, f"linalg.cond(ord={order})")
     if A.shape[-1] != A.shape[-2]:
         said = f"{order:f}" if isinstance(order, float) else order
@@ -244,7 +250,7 @@ def _require_square(A: Tensor, order: Any) -> None:
 
 @composite("cond", namespaces=("linalg",), method=False)
 def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
-    """The condition number in a matrix norm: the ratio of singular values for None and ±2,
+    """Return the condition number in a matrix norm: the ratio of singular values for None and ±2,
     ``norm(A) * norm(inv(A))`` otherwise; infinite for a singular matrix."""
     if A.dim() < 2 and not isinstance(p, str):
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
@@ -269,7 +275,7 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
 
 @op(inplace=True)
 def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
-    """Each slice along ``dim`` scaled down to p-norm ``maxnorm`` where it is larger."""
+    """Scale each slice along ``dim`` down to p-norm ``maxnorm`` where it is larger."""
     if input.ndim < 2:
         raise RuntimeError(
             f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions"
@@ -320,7 +326,7 @@ _MODES = (
 
 @op("cdist_op", namespaces=(), method=False, residuals=True, grad_name="CdistBackward0")
 def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
-    """Distances between the rows of two (batches of) matrices."""
+    """Return the distances between the rows of two (batches of) matrices."""
     for name, x in (("X1", x1), ("X2", x2)):
         if dtypes.kind_of(x.dtype) != "f":
             raise RuntimeError(
@@ -345,8 +351,9 @@ def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
 
 
 def _by_product(a: Any, b: Any) -> Any:
-    """``|a|² - 2 a·b + |b|²``: one matrix product instead of all differences, as PyTorch does for
-    more than 25 rows; less exact where points are close. The gradient at distance 0 is 0."""
+    """Compute squared distances as ``|a|² - 2 a·b + |b|²``: one matrix product instead of all
+    differences, as PyTorch does for more than 25 rows; less exact where points are close. The
+    gradient at distance 0 is 0."""
     lengths = [jnp.sum(x * x, -1) for x in (a, b)]
     squares = (
         lengths[0][..., :, None] + lengths[1][..., None, :] - 2 * (a @ jnp.swapaxes(b, -1, -2))
@@ -362,8 +369,8 @@ def cdist(
     p: float = 2.0,
     compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
 ) -> Tensor:
-    """The p-norm distance of every row of ``x1`` to every row of ``x2``. (..., P, M), (..., R, M)
-    to (..., P, R)."""
+    """Return the p-norm distance of every row of ``x1`` to every row of ``x2``. (..., P, M), (...,
+    R, M) to (..., P, R)."""
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return cdist_op(x1, x2, float(plain_number(p, "cdist", "p", 3)), compute_mode)
@@ -371,7 +378,7 @@ def cdist(
 
 @op("cross_op", namespaces=(), method=False, grad_name="LinalgCrossBackward0")
 def cross_op(input: Input, other: Input, dim: Int):
-    """The cross product of vectors of length 3 along a dimension."""
+    """Return the cross product of vectors of length 3 along a dimension."""
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = errors.wrap_dim(dim, input.ndim)
@@ -387,7 +394,7 @@ def cross_op(input: Input, other: Input, dim: Int):
 
 @composite()
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
-    """The cross product along ``dim`` (the first of size 3 by default)."""
+    """Return the cross product along ``dim`` (the first of size 3 by default)."""
     if dim is None:
         errors.warn_user_once(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
@@ -402,13 +409,13 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
 
 @composite("cross", namespaces=("linalg",), method=False)
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
-    """The cross product along ``dim`` (the last by default)."""
+    """Return the cross product along ``dim`` (the last by default)."""
     return cross_op(input, other, dim, out=out)
 
 
 @op("vecdot", namespaces=("linalg",), method=False)
 def vecdot(x: Input, y: Input, *, dim: Int = -1):
-    """Dot products along a dimension, the first vector conjugated."""
+    """Return the dot products along a dimension, the first vector conjugated."""
     a, b = promoted(x, y)
     d = errors.wrap_dim(dim, max(a.ndim, b.ndim))
     return jnp.sum(jnp.conj(a) * b, d)

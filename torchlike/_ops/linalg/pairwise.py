@@ -18,7 +18,8 @@ from torchlike.tensor import Tensor
 
 
 def lengths(differences: Any, p: float) -> jax.Array:
-    """Norms along the last axis. Of the largest ones that tie, each has the whole gradient."""
+    """Return the norms along the last axis. Of the largest ones that tie, each has the whole
+    gradient."""
     if not differences.shape[-1]:
         return jnp.sum(differences, -1)
     if p == np.inf:
@@ -41,7 +42,7 @@ def _largest_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @op("pdist_op", namespaces=(), method=False, residuals=True, grad_name="PdistBackward0")
 def pdist_op(input: Input, p: Number):
-    """Distances of all pairs of rows, row by row of the upper triangle."""
+    """Return the distances of all pairs of rows, row by row of the upper triangle."""
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if input.dtype not in (np.float32, np.float64):
@@ -60,7 +61,7 @@ def pdist_op(input: Input, p: Number):
 
 @composite(namespaces=("", "nn.functional"), method=False)
 def pdist(input: Tensor, p: Any = 2.0) -> Tensor:
-    """The p-norm distance of every pair of rows: (N, M) to (N (N - 1) / 2,).
+    """Return the p-norm distance of every pair of rows: (N, M) to (N (N - 1) / 2,).
 
     RuntimeError for a negative p and for other than 2 dimensions.
     """

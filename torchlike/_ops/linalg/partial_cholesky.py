@@ -16,7 +16,8 @@ from jax import lax
 
 
 def completed(factor: Any, matrix: Any) -> tuple[Any, Any]:
-    """(``factor`` with those that are NaN computed as far as they go, the orders of the minors).
+    """Return the factors, with those that are NaN computed as far as they go, and the orders of the
+    minors.
 
     factor, matrix: (..., n, n), lower triangular. The order is 0 where there is a factor.
     """
@@ -34,7 +35,7 @@ def completed(factor: Any, matrix: Any) -> tuple[Any, Any]:
 
 
 def _column(state: Any) -> tuple[Any, ...]:
-    """The next column of each matrix that has not failed yet."""
+    """Compute the next column of each matrix that has not failed yet."""
     j, x, order = state
     at = jnp.arange(x.shape[-1])
     rows = jnp.where(at < j, x, 0)  # the columns that are done

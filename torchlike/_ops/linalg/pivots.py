@@ -15,7 +15,7 @@ from torchlike._dispatch.value_checks import refuse_where, values_of
 
 
 def require_shape(pivots: Any, shape: tuple[int, ...], name: str, matrix: str) -> None:
-    """RuntimeError unless there is one pivot for each column of each matrix."""
+    """Raise RuntimeError unless there is one pivot for each column of each matrix."""
     if pivots.shape != shape:
         raise RuntimeError(
             f"{name}: Expected {matrix}.shape[:-1] and pivots.shape to be the same, but got "
@@ -24,7 +24,8 @@ def require_shape(pivots: Any, shape: tuple[int, ...], name: str, matrix: str) -
 
 
 def _refuse_outside(pivots: Any, matrix: Any, low: str, high: str) -> None:
-    """RuntimeError where a pivot is below 1, in the words ``low``, or beyond the matrix' rows."""
+    """Refuse, with RuntimeError, a pivot below 1, in the words ``low``, or beyond the matrix' rows,
+    in the words ``high``."""
     if pivots.dtype.kind not in "iu" or matrix.ndim < 2:
         return  # what else is wrong, the op itself says
     refuse_where(pivots < 1, RuntimeError, low)
@@ -32,14 +33,14 @@ def _refuse_outside(pivots: Any, matrix: Any, low: str, high: str) -> None:
 
 
 def or_nan(found: Any, pivots: Any, rows: int) -> jax.Array:
-    """``found``, for each matrix; NaN where its pivots are no rows, which a compiled program cannot
-    raise for."""
+    """Return ``found`` for each matrix; NaN where its pivots are not rows of it, for which a
+    compiled program cannot raise."""
     good = ((pivots >= 1) & (pivots <= rows)).all(-1)
     return jnp.where(good[..., None, None], found, jnp.nan)
 
 
 def check_unpacked(lu: Any, pivots: Any) -> None:
-    """The check of ``lu_unpack``."""
+    """Check the pivots of ``lu_unpack``."""
     words = (
         "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
         "Did you properly pass the result of lu_factor?"
@@ -48,7 +49,7 @@ def check_unpacked(lu: Any, pivots: Any) -> None:
 
 
 def check_solved(lu: Any, pivots: Any, *_: Any) -> None:
-    """The check of ``lu_solve``."""
+    """Check the pivots of ``lu_solve``."""
     low, high = (
         f"Pivots given to lu_solve must all be {limit}. "
         "Did you properly pass the result of lu_factor?"
@@ -58,7 +59,7 @@ def check_solved(lu: Any, pivots: Any, *_: Any) -> None:
 
 
 def check_indefinite(ld: Any, pivots: Any, *_: Any) -> None:
-    """The check of ``ldl_solve``, where negative pivots stand for blocks of two."""
+    """Check the pivots of ``ldl_solve``, where negative pivots stand for blocks of two."""
     low, high = (
         f"Pivots given to ldl_solve must all satisfy {limit}. "
         "Did you properly pass the result of ldl_factor?"

@@ -38,7 +38,7 @@ def _small_side_first(rows: int, weight: Any) -> bool:
 
 
 def product_of_tangent(x: Any, dweight: Any, wide: Any = None) -> jax.Array:
-    """``x @ dweight.T``, whose transposition in ``dweight`` has the small side first."""
+    """Return ``x @ dweight.T``, whose transposition in ``dweight`` has the small side first."""
     if _small_side_first(x.shape[0], dweight):
         # The barrier keeps XLA from merging the transposition back into the product.
         dweight = lax.optimization_barrier(dweight.T)
@@ -52,8 +52,8 @@ def product_of_tangent(x: Any, dweight: Any, wide: Any = None) -> jax.Array:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
 def times_transposed(x: Any, weight: Any, wide: Any = None) -> jax.Array:
-    """``x @ weight.T`` in the dtype ``wide`` (None: that of x). x: (K, N), in programs for other
-    than the CPU (…, N); weight: (M, N)."""
+    """Return ``x @ weight.T`` in the dtype ``wide`` (None: that of x). x: (K, N), in programs for
+    other than the CPU (…, N); weight: (M, N)."""
     return jnp.matmul(x, weight.T, preferred_element_type=wide)
 
 
@@ -73,7 +73,8 @@ times_transposed.defjvp(_times_transposed_jvp, symbolic_zeros=True)
 
 
 def accumulated(x: Any, y: Any, wide: Any) -> jax.Array:
-    """``x @ y`` in the dtype ``wide``, that of the sums of a product of 16 bits (None: that of x).
+    """Return ``x @ y`` in the dtype ``wide``, that of the sums of a product of 16 bits (None: that
+    of x).
 
     In programs for accelerators the gradients are products of 16 bits too, as PyTorch's are: by the
     rule for ``preferred_element_type`` one side would be float32, which takes several passes.

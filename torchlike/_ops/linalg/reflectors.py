@@ -62,7 +62,7 @@ def _check(a: Any, tau: Any, other: Any, left: bool) -> None:
     grad_name="OrmqrBackward0",
 )
 def ormqr_op(input: Input, tau: Input, other: Input, left: Bool, transpose: Bool):
-    """Q or its adjoint times a matrix, one reflector after the other."""
+    """Multiply Q or its adjoint by a matrix, one reflector after the other."""
     _check(input, tau, other, left)
     c = other
     count, rows = tau.shape[-1], input.shape[-2]
@@ -91,7 +91,7 @@ def ormqr(
     *,
     out: Any = None,
 ) -> Tensor:
-    """Q @ other (other @ Q unless ``left``; the adjoint of Q if ``transpose``), Q given by the
-    reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do not fit.
+    """Return Q @ other (other @ Q unless ``left``; the adjoint of Q if ``transpose``), Q given by
+    the reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do not fit.
     """
     return ormqr_op(input, tau, other, bool(left), bool(transpose), out=out)

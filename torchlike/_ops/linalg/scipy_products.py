@@ -32,8 +32,8 @@ _FEW = 1024
 
 
 def applies(values: Tensor, dense: Tensor) -> bool:
-    """Whether a product may be computed by SciPy: floats of 32 or 64 bits on the CPU, nobody who
-    traces, and nobody who decides what is saved for backward."""
+    """Return whether a product may be computed by SciPy: floats of 32 or 64 bits on the CPU, with
+    nothing that traces or decides what is saved for backward."""
     return (
         dense.dim() in (1, 2)
         and dense.dtype is values.dtype
@@ -63,8 +63,8 @@ def _is_saved_as_ever(values: Tensor, dense: Tensor) -> bool:
 
 
 def directly(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A method that asks a sparse class's rule for a product without trying the compiled op first,
-    which takes 0.7 ms to refuse. Modes and other classes are asked as ever."""
+    """Return a method that asks a sparse class's rule for a product without trying the compiled op
+    first, which takes 0.7 ms to refuse. Modes and other classes are asked as ever."""
 
     def method(self: Any, other: Any) -> Any:
         if (
@@ -99,7 +99,7 @@ class Places:
         return found.row, found.col
 
     def indices(self) -> Tensor:
-        """The same as a tensor (2, nnz)."""
+        """Return the indices as a tensor (2, nnz)."""
         return wrap(host_value(np.stack(self.rows_and_columns).astype(np.int64)))
 
 
@@ -110,8 +110,8 @@ _known = weakref.WeakKeyDictionary()
 
 
 def _places(indices: Sequence[Tensor], make: Callable[..., Any], key: Any) -> Places:
-    """The places that ``make`` makes of index arrays, made once for tensors that stay as they are.
-    ``key``: what else it depends on."""
+    """Return the places that ``make`` makes of index arrays, cached for tensors that are not
+    written to. ``key``: what else they depend on."""
     storages = [t._storage for t in indices]
     if any(t._view is not None or t._storage.host is not None for t in indices):
         return Places(make(*(t._value(_WHY) for t in indices)))
@@ -126,7 +126,8 @@ def _places(indices: Sequence[Tensor], make: Callable[..., Any], key: Any) -> Pl
 
 
 def _check_inside(name: str, indices: np.ndarray, size: int) -> None:
-    """RuntimeError for indices that SciPy, which does not look, would read other memory with."""
+    """Refuse, with RuntimeError, indices with which SciPy, which does not check them, would read
+    other memory."""
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < size:
         raise RuntimeError(f"a sparse product: {name} are out of range for a size of {size}")
 
@@ -134,7 +135,8 @@ def _check_inside(name: str, indices: np.ndarray, size: int) -> None:
 def by_compressed(
     compressed: Tensor, plain: Tensor, values: Tensor, dense: Tensor, rows: int, by_rows: bool
 ) -> Tensor:
-    """The product of a matrix in CSR, or in CSC unless ``by_rows``, with a vector or a matrix."""
+    """Return the product of a matrix in CSR, or in CSC unless ``by_rows``, with a vector or a
+    matrix."""
     shape = rows, dense.shape[0]
 
     def make(begins: np.ndarray, indices: np.ndarray) -> Any:
@@ -149,8 +151,8 @@ def by_compressed(
 def by_coordinates(
     indices: Tensor, values: Tensor, dense: Tensor, rows: int, is_sorted: bool
 ) -> Tensor:
-    """The product of a matrix in coordinate form, whose elements may be in any order and stand
-    there twice unless they are sorted."""
+    """Return the product of a matrix in coordinate form, whose elements may be in any order and may
+    repeat unless they are sorted."""
     shape = rows, dense.shape[0]
 
     def make(at: np.ndarray) -> Any:
@@ -169,7 +171,7 @@ def by_coordinates(
 
 
 def _times(matrix: Any, values: np.ndarray, dense: np.ndarray) -> np.ndarray:
-    """The product of a matrix with these values at its places."""
+    """Return the product of the matrix with these values at its places."""
     same = copy.copy(matrix)  # other threads may multiply with other values
     same.data = values
     return same @ dense
@@ -202,7 +204,8 @@ class ProductNode(Node):
         self.saved = None
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """The values and the dense factor. RuntimeError once they are released."""
+        """Return the values and the dense factor that were saved. RuntimeError once they are
+        released."""
         if self.saved is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
         values, dense = map(np.asarray, self.saved)
@@ -228,7 +231,8 @@ class ProductNode(Node):
         ]
 
     def _of_values(self, along: np.ndarray, dense: np.ndarray) -> np.ndarray:
-        """At each element the dot product of a row of the cotangent and one of the factor."""
+        """Return at each element the dot product of a row of the cotangent and one of the
+        factor."""
         rows, columns = self.places.rows_and_columns
         if dense.ndim == 1:
             return along[rows] * dense[columns]
@@ -247,7 +251,7 @@ class ProductNode(Node):
         return self._gradients(values, dense, cotangents[0])
 
     def _gradients(self, values: Any, dense: Any, along: Any) -> list[Any]:
-        """By ops, which record."""
+        """Compute the gradients by ops, which record."""
         at = self.places.indices()
         rows, columns = self.places.matrix.shape
         of_values, of_dense = (edge is not None for edge in self.edges)

@@ -34,7 +34,7 @@ from torchlike.tensor import Tensor
 
 
 def _solved(a: Any, b: Any) -> tuple[Any, Any]:
-    """(x with ``a @ x = b``, info); a: (..., n, n), b: (..., n, k), batches equal.
+    """Solve ``a @ x = b`` and return (x, info); a: (..., n, n), b: (..., n, k), batches equal.
 
     One LU factorization serves the forward and the gradient.
     """
@@ -72,7 +72,7 @@ def _solved(a: Any, b: Any) -> tuple[Any, Any]:
     grad_name="LinalgInvExBackward0",
 )
 def inv_ex_op(input: Input):
-    """The inverse and an info code."""
+    """Return the inverse and an info code."""
     require_matrix(input, "linalg.inv", square=True)
     identity = jnp.broadcast_to(jnp.eye(input.shape[-1], dtype=input.dtype), input.shape)
     return _solved(input, identity)
@@ -91,7 +91,7 @@ def _raise_inverse(info: Tensor, name: str) -> None:
 
 @composite(namespaces=("linalg",), method=False)
 def inv_ex(A: Tensor, *, check_errors: Any = False, out: Any = None) -> Any:
-    """The inverse and an info code instead of an error."""
+    """Return the inverse and an info code instead of an error."""
     found = _INV_EX(*inv_ex_op(A))
     if check_errors:
         _raise_inverse(found.info, "linalg.inv_ex")
@@ -100,7 +100,7 @@ def inv_ex(A: Tensor, *, check_errors: Any = False, out: Any = None) -> Any:
 
 @composite(namespaces=("linalg",), method=False)
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of square matrices. LinAlgError for a singular one."""
+    """Return the inverse of square matrices. LinAlgError for a singular one."""
     inverse_, info = inv_ex_op(A)
     _raise_inverse(info, "linalg.inv")
     return given(out, inverse_)
@@ -108,12 +108,12 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 @composite()
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
-    """``linalg.inv``."""
+    """Compute ``linalg.inv``."""
     return inv(input, out=out)
 
 
 def _is_vector(a: Any, b: Any) -> bool:
-    """Whether the right-hand side is a vector, or a batch of vectors, by PyTorch's rule."""
+    """Return whether the right-hand side is a vector, or a batch of vectors, by PyTorch's rule."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
 
 
@@ -126,7 +126,7 @@ def _is_vector(a: Any, b: Any) -> bool:
     grad_name="LinalgSolveExBackward0",
 )
 def solve_ex_op(A: Input, B: Input, left: Bool):
-    """The solution of ``A @ X = B`` and an info code."""
+    """Solve ``A @ X = B`` and return the solution and an info code."""
     require_matrix(A, "linalg.solve", square=True)
     if A.dtype != B.dtype:
         raise RuntimeError(
@@ -169,7 +169,7 @@ def _raise_solve(info: Tensor, name: str) -> None:
 def solve_ex(
     A: Tensor, B: Tensor, *, left: Any = True, check_errors: Any = False, out: Any = None
 ) -> Any:
-    """The solution and an info code instead of an error."""
+    """Return the solution and an info code instead of an error."""
     found = _SOLVE_EX(*solve_ex_op(A, B, left))
     if check_errors:
         _raise_solve(found.info, "solve_ex")
@@ -178,7 +178,8 @@ def solve_ex(
 
 @composite(namespaces=("linalg",), method=False)
 def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
-    """X with ``A @ X = B`` (``X @ A = B`` unless ``left``). LinAlgError for a singular matrix."""
+    """Return X with ``A @ X = B`` (``X @ A = B`` unless ``left``). LinAlgError for a singular
+    matrix."""
     x, info = solve_ex_op(A, B, left)
     _raise_solve(info, "solve")
     return given(out, x)
@@ -192,7 +193,7 @@ def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
     grad_name="LinalgSolveTriangularBackward0",
 )
 def solve_triangular_op(A: Input, B: Input, upper: Bool, left: Bool, unitriangular: Bool):
-    """The solution with a triangular matrix."""
+    """Solve with a triangular matrix."""
     require_matrix(A, "linalg.solve_triangular", square=True)
     require_matrix(B, "linalg.solve_triangular", "B")
     inner = B.shape[-2] if left else B.shape[-1]
@@ -220,12 +221,12 @@ def solve_triangular(
     unitriangular: Any = False,
     out: Any = None,
 ) -> Tensor:
-    """X with ``A @ X = B`` for a triangular A; the other triangle is not looked at."""
+    """Return X with ``A @ X = B`` for a triangular A; the other triangle is not looked at."""
     return solve_triangular_op(A, B, upper, left, unitriangular, out=out)
 
 
 def _in_columns(a: Tensor) -> Tensor:
-    """A copy, column by column."""
+    """Return a copy whose memory lies column by column."""
     return a.mT.clone(memory_format=layouts.contiguous_format).mT
 
 
@@ -242,7 +243,7 @@ def triangular_solve(
     *,
     out: Any = None,
 ) -> Any:
-    """The solution of a triangular system, and the coefficients: a named pair."""
+    """Return the solution of a triangular system, and the coefficients: a named pair."""
     a, is_upper = (A.mT, not upper) if transpose else (A, upper)
     solution = solve_triangular_op(a, input, is_upper, True, unitriangular)
     return given(out, _TRIANGULAR_SOLVE(solution, _in_columns(A)))
@@ -257,7 +258,7 @@ def triangular_solve(
     grad_name="CholeskySolveBackward0",
 )
 def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
-    """The solution from a Cholesky factor."""
+    """Solve from a Cholesky factor."""
     for x in (input, input2):
         if x.ndim < 2:
             raise RuntimeError(
@@ -291,12 +292,12 @@ def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
 
 @composite()
 def cholesky_solve(input: Tensor, input2: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-    """X with ``(L @ L.mH) @ X = input`` from the Cholesky factor L = ``input2``."""
+    """Return X with ``(L @ L.mH) @ X = input`` from the Cholesky factor L = ``input2``."""
     return cholesky_solve_op(input, input2, upper, out=out)
 
 
 def _require_no_zero(input: Any, _: Any) -> None:
-    """LinAlgError for a factor with a zero on its diagonal."""
+    """Refuse, with LinAlgError, a factor with a zero on its diagonal."""
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
         return  # of which the op itself speaks
     zero = values_of(input).diagonal(0, -2, -1) == 0
@@ -321,7 +322,7 @@ def _require_no_zero(input: Any, _: Any) -> None:
     grad_name="CholeskyInverseBackward0",
 )
 def cholesky_inverse_op(input: Input, upper: Bool):
-    """The inverse from a Cholesky factor."""
+    """Return the inverse from a Cholesky factor."""
     require_matrix(input, "cholesky_inverse", square=True)
     identity = jnp.eye(input.shape[-1], dtype=input.dtype)
     return cholesky_solve_op.spec.fn(identity, input, upper)
@@ -329,7 +330,7 @@ def cholesky_inverse_op(input: Input, upper: Bool):
 
 @composite()
 def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
-    """The inverse of a matrix from its Cholesky factor."""
+    """Return the inverse of a matrix from its Cholesky factor."""
     return cholesky_inverse_op(input, upper, out=out)
 
 
@@ -338,7 +339,7 @@ def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> T
 
 @op(namespaces=("", "linalg"), residuals=True)
 def det(A: Input):
-    """The determinant of square matrices."""
+    """Return the determinant of square matrices."""
     require_matrix(A, "linalg.det", square=True)
     if not A.shape[-1]:
         return jnp.ones(A.shape[:-2], A.dtype)
@@ -346,7 +347,8 @@ def det(A: Input):
 
 
 def _slogdet(x: Any) -> tuple[Any, Any]:
-    """``jnp.linalg.slogdet``, which with NaN in the matrix may find it singular."""
+    """Compute ``jnp.linalg.slogdet``, and return NaN for a matrix with NaN that it finds
+    singular."""
     sign, logarithm = jnp.linalg.slogdet(x)
     unknown = jnp.isnan(lax.stop_gradient(x)).any((-2, -1)) & (sign == 0)
     return sign, jnp.where(unknown, jnp.nan, logarithm)
@@ -354,7 +356,7 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
 
 @op("slogdet_op", namespaces=(), method=False, residuals=True, grad_name="LinalgSlogdetBackward0")
 def slogdet_op(A: Input):
-    """The sign and the logarithm of the absolute value of the determinant."""
+    """Return the sign and the logarithm of the absolute value of the determinant."""
     require_matrix(A, "linalg.slogdet", square=True)
     sign, logarithm = _slogdet(A)
     if A.dtype.kind != "c":
@@ -368,19 +370,19 @@ _SLOGDET, _LINALG_SLOGDET = (named(n, "sign logabsdet") for n in ("slogdet", "li
 
 @composite("slogdet", namespaces=("linalg",), method=False)
 def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """The sign and the logarithm of the absolute value of the determinant: a named pair."""
+    """Return the sign and the logarithm of the absolute value of the determinant: a named pair."""
     return given(out, _LINALG_SLOGDET(*slogdet_op(A)))
 
 
 @composite()
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
-    """``linalg.slogdet``."""
+    """Compute ``linalg.slogdet``."""
     return given(out, _SLOGDET(*slogdet_op(input)))
 
 
 @op(residuals=True)
 def logdet(input: Input):
-    """The logarithm of the determinant; NaN where it is negative."""
+    """Return the logarithm of the determinant; NaN where it is negative."""
     require_matrix(input, "logdet", square=True)
     sign, logarithm = _slogdet(input)
     if input.dtype.kind == "c":
@@ -392,7 +394,7 @@ def logdet(input: Input):
 
 
 def _cutoff(largest: Any, shape: tuple[int, ...], atol: Any, rtol: Any) -> jax.Array:
-    """max(atol, rtol * largest); rtol is max(m, n) * eps unless a tolerance is given."""
+    """Return max(atol, rtol * largest); rtol is max(m, n) * eps unless a tolerance is given."""
     atol_value = jnp.zeros((), largest.dtype) if atol is None else jnp.asarray(atol)
     if rtol is None:
         default = jnp.finfo(largest.dtype).eps * max(shape[-2:])
@@ -407,7 +409,8 @@ def _hermitian_values(x: Any) -> tuple[Any, Any]:
 
 
 def pseudoinverse(a: Any, atol: Any, rtol: Any, hermitian: Any) -> jax.Array:
-    """The Moore-Penrose inverse; its gradient is that of constant rank (Golub and Pereyra 1973)."""
+    """Return the Moore-Penrose inverse; its gradient is that of constant rank (Golub and Pereyra
+    1973)."""
 
     @jax.custom_jvp
     def of(a: Any) -> jax.Array:
@@ -451,13 +454,13 @@ def _check_not_nan(A: Any, atol: Any, rtol: Any, hermitian: Any) -> None:
     grad_name="LinalgPinvBackward0",
 )
 def pinv_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
-    """The pseudoinverse."""
+    """Return the pseudoinverse."""
     require_matrix(A, "linalg.pinv", square=hermitian)
     return pseudoinverse(A, _per_matrix(atol), _per_matrix(rtol), hermitian)
 
 
 def _per_matrix(tolerance: Any) -> jax.Array | None:
-    """A batch of tolerances, shaped to stand beside singular values."""
+    """Return a batch of tolerances, shaped to stand beside singular values."""
     return tolerance[..., None] if tolerance is not None and tolerance.ndim else tolerance
 
 
@@ -477,7 +480,8 @@ def pinv(
     rtol: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """The pseudoinverse; singular values not above ``max(atol, rtol * largest)`` count as zero."""
+    """Return the pseudoinverse; singular values not above ``max(atol, rtol * largest)`` count as
+    zero."""
     rtol = rcond if rtol is None else rtol
     found = pinv_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
     return given(out, found, cast=True)
@@ -485,14 +489,14 @@ def pinv(
 
 @composite()
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """``linalg.pinv`` with ``rtol=rcond``."""
+    """Compute ``linalg.pinv`` with ``rtol=rcond``."""
     require_tensor(input, "pinverse")
     return pinv(input, rcond)
 
 
 @op("matrix_rank_op", check=_check_not_nan, namespaces=(), method=False, differentiable=False)
 def matrix_rank_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
-    """How many singular values are not negligible."""
+    """Count the singular values that are not negligible."""
     require_matrix(A, "linalg.matrix_rank", square=hermitian)
     s = jnp.abs(_hermitian_values(A)[1]) if hermitian else (singular(A, compute_uv=False))
     largest = jnp.max(s, -1, keepdims=True, initial=0)
@@ -510,7 +514,7 @@ def matrix_rank(
     rtol: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """How many singular values are above ``max(atol, rtol * largest)``."""
+    """Count the singular values above ``max(atol, rtol * largest)``."""
     if tol is not None:
         atol, rtol = tol, 0.0
     found = matrix_rank_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
@@ -526,7 +530,7 @@ def matrix_rank(
     grad_name="LinalgLstsqBackward0",
 )
 def lstsq_op(A: Input, B: Input, rcond: OptFloat):
-    """The least-squares solution of least norm, rank and singular values."""
+    """Return the least-squares solution of least norm, the rank and the singular values."""
     for argument, x, least in (("input", A, 2), ("other", B, 1)):
         if x.ndim < least:
             raise RuntimeError(
@@ -565,7 +569,8 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 def _rcond(rcond: Any, driver: str, dtype: Any) -> float:
-    """Which singular values LAPACK's driver keeps: those above this times the largest."""
+    """Return the ratio to the largest singular value above which LAPACK's driver keeps a singular
+    value."""
     if driver == "gels":
         return 0.0  # takes full rank for granted
     eps = dtypes.finfo(dtype).eps
@@ -580,7 +585,8 @@ def _rcond(rcond: Any, driver: str, dtype: Any) -> float:
 def linalg_lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
 ) -> Any:
-    """X that makes ``|A @ X - B|`` least (of least norm), residuals, rank and singular values.
+    """Return the X that makes ``|A @ X - B|`` least (of least norm), residuals, rank and singular
+    values.
 
     As in PyTorch, residuals are given for tall matrices of full rank (not by "gelsy", the default
     driver), singular values by "gelsd" and "gelss". What counts as zero besides is said by
@@ -614,7 +620,7 @@ def linalg_lstsq(
 
 @composite(namespaces=("linalg",), method=False)
 def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
-    """The inverse for tensordot over the first ``ind`` dimensions."""
+    """Return the inverse for tensordot over the first ``ind`` dimensions."""
     require_tensor(A, "linalg_tensorinv", "A")
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
@@ -630,7 +636,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 
 @composite(namespaces=("linalg",), method=False)
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
-    """X with ``tensordot(A, X, X.ndim) == B``."""
+    """Return X with ``tensordot(A, X, X.ndim) == B``."""
     require_tensor(A, "linalg_tensorsolve")
     require_tensor(B, "linalg_tensorsolve", "other", 2)
     if dims is not None:

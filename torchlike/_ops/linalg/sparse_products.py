@@ -64,7 +64,8 @@ def _check(values: Any, dense: Any, columns: int) -> None:
 def sparse_matmul(
     indices: Input, values: Input, dense: Input, rows: Int, columns: Int, is_sorted: Bool = False
 ):
-    """A (rows, columns) sparse matrix times a dense vector or matrix. ``is_sorted``: by rows."""
+    """Return a (rows, columns) sparse matrix times a dense vector or matrix. ``is_sorted``: by
+    rows."""
     _check(values, dense, columns)
     if is_sorted and _is_wide(values, dense) and targets.is_xla_cpu():
         row, column = indices
@@ -93,7 +94,7 @@ def _coordinate_product_jvp(rows: int, primals: Any, tangents: Any) -> tuple[Any
 
 
 def _scattered(row: Any, column: Any, values: Any, dense: Any, rows: int) -> Any:
-    """The elements times rows of the dense factor, added up. Indices out of range add nothing."""
+    """Add up the elements times rows of the dense factor. Indices out of range add nothing."""
     picked = dense.at[column].get(mode="fill", fill_value=0)
     if dense.ndim == 2 and jnp.issubdtype(values.dtype, np.inexact):
         # Spread by a product with ones: its transpose is one, too, and XLA's sums take longer.
@@ -108,7 +109,7 @@ def _scattered(row: Any, column: Any, values: Any, dense: Any, rows: int) -> Any
 def _tangent(
     row: Any, column: Any, values: Any, dense: Any, by_values: Any, by_dense: Any, rows: int
 ) -> Any:
-    """The derivative along changes of the values and of the dense factor."""
+    """Return the derivative along changes of the values and of the dense factor."""
     of_values = _scattered(row, column, by_values, dense, rows)
     # Backward, both gather rows of the cotangent. Gathered once for both, they would be written
     # to memory: 40 ms and not 6.
@@ -124,7 +125,7 @@ def _tangent(
     needs={"values": ["compressed", "plain", "dense"], "dense": ["compressed", "plain", "values"]},
 )
 def csr_matmul(compressed: Input, plain: Input, values: Input, dense: Input, columns: Int):
-    """A matrix in CSR times a dense vector or matrix."""
+    """Return a matrix in CSR times a dense vector or matrix."""
     _check(values, dense, columns)
     width = 1 if dense.ndim == 1 else dense.shape[1]
     if not targets.is_cpu() or width >= _TOGETHER or not width:
@@ -142,8 +143,8 @@ def _csr_product(compressed: Any, plain: Any, values: Any, dense: Any, columns: 
 
 @_csr_product.defjvp
 def _csr_product_jvp(columns: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """Tangents in coordinate form, whose transpose is a product again: BCSR's takes 100 times as
-    long as its product."""
+    """Compute the tangents in coordinate form, whose transpose is a product again: BCSR's takes 100
+    times as long as its product."""
     compressed, plain, values, dense = primals
     rows = _uncompressed(compressed, plain.shape[0])
     found = _csr_product(compressed, plain, values, dense, columns)
@@ -155,8 +156,8 @@ def _csr_product_jvp(columns: int, primals: Any, tangents: Any) -> tuple[Any, An
 def sparse_reduce_matmul(
     indices: Input, values: Input, dense: Input, rows: Int, columns: Int, reduce: Str
 ):
-    """The product with another reduction than a sum: over the elements that are there, 0 where a
-    row has none. Maxima share their gradient among ties."""
+    """Reduce the product otherwise than by a sum: over the elements that are there, 0 where a row
+    has none. Maxima share their gradient among ties."""
     _check(values, dense, columns)
     row, column = indices
     terms = values[:, None] * dense[column]
@@ -175,7 +176,8 @@ def sparse_reduce_matmul(
 
 @op("sampled_product", namespaces=(), method=False, grad_name="SparseSampledAddmmBackward0")
 def sampled_product(indices: Input, mat1: Input, mat2: Input):
-    """The elements of ``mat1 @ mat2`` at ``indices`` (2, nnz), without making the product."""
+    """Return the elements of ``mat1 @ mat2`` at ``indices`` (2, nnz), without making the
+    product."""
     for x in (mat1, mat2):
         if x.ndim != 2:
             raise RuntimeError(
@@ -201,7 +203,7 @@ def sampled_product(indices: Input, mat1: Input, mat2: Input):
     grad_name="CoalesceBackward0",
 )
 def coalesced_values(values: Input, slot: Input, count: Int, any_of: Bool):
-    """Values with the same slot added (bools: or)."""
+    """Add the values with the same slot (bools: or)."""
     if any_of:
         return jnp.zeros((count, *values.shape[1:]), np.bool_).at[slot].max(values)
     return jnp.zeros((count, *values.shape[1:]), values.dtype).at[slot].add(values)
@@ -209,7 +211,8 @@ def coalesced_values(values: Input, slot: Input, count: Int, any_of: Bool):
 
 @op("uncompressed_indices", namespaces=(), method=False, differentiable=False)
 def uncompressed_indices(compressed: Input, count: Int):
-    """The row (*batch, count) of each element, of where the rows begin (*batch, rows + 1)."""
+    """Return the row (*batch, count) of each element, from where the rows begin (*batch, rows +
+    1)."""
 
     of_matrix = functools.partial(_uncompressed, count=count)
     for _ in range(compressed.ndim - 1):
@@ -224,7 +227,7 @@ def _uncompressed(begins: Any, count: int) -> Any:
 
 @op("grouped_softmax", namespaces=(), method=False, grad_name="SparseSoftmaxBackward0")
 def grouped_softmax(values: Input, groups: Input, count: Int, log: Bool):
-    """Softmax, or its logarithm, over the values (n, …) of each of ``count`` groups."""
+    """Return the softmax, or its logarithm, over the values (n, …) of each of ``count`` groups."""
     largest = lax.stop_gradient(jax.ops.segment_max(values, groups, count))
     shifted = values - largest[groups]
     total = jax.ops.segment_sum(jnp.exp(shifted), groups, count)[groups]

@@ -12,7 +12,7 @@ from torchlike._ops.reduce.reduction import norm_op
 
 @op("total_norm", namespaces=(), method=False, grad_name="LinalgVectorNormBackward0")
 def total_norm(tensors: Inputs, p: Number = 2.0):
-    """The p-norm of the tensors' p-norms: as if they were one vector."""
+    """Return the p-norm of the tensors' p-norms: as if they were one vector."""
     norm = norm_op.spec.fn
     each = [norm(x, p, None, False, None) for x in tensors]
     dtype = result_dtype(*each).numpy

@@ -29,7 +29,7 @@ _WEIGHTS = np.pi / 2 * np.cosh(_STEPS) / (2 * np.cosh(_INNER) ** 2) / 9.0
 
 
 def _tail(x: Any, a: Any, b: Any, log_is_of_complement: bool, mean: Any) -> Any:
-    """``integral_0^x t^(a-1) (1-t)^(b-1) (log(t or 1 - t) - mean) dt / (x^a (1-x)^(b-1))``.
+    """Return ``integral_0^x t^(a-1) (1-t)^(b-1) (log(t or 1 - t) - mean) dt / (x^a (1-x)^(b-1))``.
 
     With ``t = x u^(1/a)`` the weight at 0 is gone for any a.
     """
@@ -43,7 +43,8 @@ def _tail(x: Any, a: Any, b: Any, log_is_of_complement: bool, mean: Any) -> Any:
 
 @op("_dirichlet_grad", method=False, differentiable=False)
 def _dirichlet_grad(x: Input, alpha: Input, total: Input):
-    """The derivative of each entry of a Dirichlet sample by its concentration, over ``1 - x``."""
+    """Return the derivative of each entry of a Dirichlet sample by its concentration, over ``1 -
+    x``."""
     kind = x.dtype
     limits = jnp.finfo(kind)
     x, a, total = (v.astype(jnp.float64) for v in (x, alpha, total))

@@ -79,7 +79,7 @@ def _is_no_probability(values: Any) -> Any:
 def _bernoulli_each(
     p: Tensor, generator: Any, dtype: np.dtype, filled: Tensor | None = None
 ) -> Any:
-    """Zeros and ones by each element's probability. The uniforms are drawn, the comparison is
+    """Draw zeros and ones by each element's probability. The uniforms are drawn, the comparison is
     traced; where nothing is traced, NumPy compares what it has drawn.
 
     They are drawn in the order in which what is ``filled`` lies in memory.
@@ -117,7 +117,7 @@ def _bernoulli_each(
 
 @composite()
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
+    """Draw zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
     require_tensor(input, "bernoulli")
     if p is not None:
         check_parameters(input)
@@ -147,8 +147,8 @@ def multinomial(
     generator: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """Indices drawn by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or
-    (rows, num_samples), int64.
+    """Draw indices by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or (rows,
+    num_samples), int64.
 
     RuntimeError for negative, infinite or all-zero weights, or too many samples without
     replacement.
@@ -191,8 +191,8 @@ def multinomial(
 
 
 def _by_race(weights: Any, q: Any, k: int) -> Any:
-    """Those with the largest of weight / q. Equals (weights of 0, values of 16 bits) come as
-    PyTorch selects them; compiled, where no host can follow that, the earliest first."""
+    """Return the indices of the ``k`` largest of weight / q. Ties (weights of 0, values of 16 bits)
+    come as PyTorch selects them; compiled, where no host can follow that, the earliest first."""
     if modes.current.capture is None:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             race = np.asarray(weights) / np.asarray(q)
@@ -212,7 +212,7 @@ def _check_weights(weights: Any) -> None:
 
 
 def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
-    """Inverse transform sampling per row, on a running sum from left to right."""
+    """Draw by inverse transform sampling per row, on a running sum from left to right."""
     rows = weights.reshape(math.prod(weights.shape[:-1]), weights.shape[-1])
     if not rows.shape[0]:
         return jnp.zeros((*weights.shape[:-1], k), np.int64)

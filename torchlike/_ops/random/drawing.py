@@ -52,7 +52,8 @@ class Sized:
 
 
 def draw(generator: Generator | None, fill: Fill) -> Any:
-    """``fill(engine)`` as an array; while capturing, an input that is drawn anew for each run.
+    """Draw ``fill(engine)`` and return it as an array; while capturing, an input that is drawn anew
+    for each run.
 
     Inside a ``vmap`` with randomness="different" it is drawn for all examples at once where the
     fill is `Sized`, else once for each, in order.
@@ -75,8 +76,8 @@ def draw(generator: Generator | None, fill: Fill) -> Any:
 
 
 def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
-    """``sample(*parameters)``, which looks at values, inside of transforms too: without tangents,
-    and in a ``vmap`` for all examples at once, along a first dimension, as PyTorch draws.
+    """Return ``sample(*parameters)``, which looks at values, inside of transforms too: without
+    tangents, and in a ``vmap`` for all examples at once, along a first dimension, as PyTorch draws.
 
     RuntimeError in PyTorch's words where the examples are to have the same random numbers.
     """
@@ -106,8 +107,8 @@ def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
 
 
 def for_each_example(parameter: Tensor) -> Tensor:
-    """Return a parameter of a draw that no ``vmap`` maps as one that each maps whose examples are
-    to have other numbers."""
+    """Return a parameter of a draw broadcast over each ``vmap`` whose examples are to have
+    different numbers; unchanged where one maps it already."""
     levels = boxes.drawing_levels()
     if not levels or type(parameter._value_now()) in boxes.BOXES:
         return parameter
@@ -139,13 +140,14 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
 
 
 def _is_staged() -> bool:
-    """Whether JAX traces a program of the user's (``jax.jit``), in which a number drawn now would
-    be a constant."""
+    """Return whether JAX traces a program of the user's (``jax.jit``), in which a number drawn now
+    would be a constant."""
     return not internals.trace_state_clean() and isinstance(jnp.zeros(()), core.Tracer)
 
 
 def _drawn_at_each_run(numbers: Callable[[], np.ndarray], fill: Fill) -> Any:
-    """The numbers as a call back to the host: the generator advances at each run of the program.
+    """Return the numbers as a callback to the host: the generator advances at each run of the
+    program.
 
     RuntimeError in a function given to ``from_jax_function``: its backward pass runs the function
     again, and would draw others.
@@ -163,7 +165,8 @@ def _drawn_at_each_run(numbers: Callable[[], np.ndarray], fill: Fill) -> Any:
 def in_memory_order(
     size: tuple[int, ...], stride: tuple[int, ...], fill: Callable[[tuple[int, ...]], Fill]
 ) -> Sized:
-    """Elements are produced in memory order: a transposed tensor is filled along its memory."""
+    """Return a fill whose elements are drawn in memory order: a transposed tensor is filled along
+    its memory."""
     if views.is_contiguous(size, stride):
         return Sized(fill, size)
     order = views.dense_order(size, stride)
@@ -178,14 +181,14 @@ def in_memory_order(
 
 
 def order_of_examples(t: Tensor) -> tuple[int, ...] | None:
-    """The strides of all examples of a mapped tensor; None where they lie in a row."""
+    """Return the strides of all examples of a mapped tensor; None where they lie in a row."""
     cell = t._value_now()
     mapped = type(cell) is boxes.Batched and cell.batched and cell.value._view is None
     return cell.value._storage.strides if mapped else None
 
 
 def in_a_row(t: Tensor) -> Tensor:
-    """A new tensor, of which all examples lie in a row."""
+    """Place all examples of a new tensor in a row, and return it."""
     if order_of_examples(t) is not None:
         t._value_now().value._storage.strides = None
     return t
@@ -197,8 +200,8 @@ def along_memory(
     stride: tuple[int, ...],
     fill: Callable[[tuple[int, ...]], Fill],
 ) -> Sized:
-    """``in_memory_order``, where a ``vmap`` maps ``t`` in the order of the memory of all examples,
-    which is another one where the mapped dimension was not the first."""
+    """Return the fill of ``in_memory_order``; where a ``vmap`` maps ``t``, in the order of the
+    memory of all examples, which is another one where the mapped dimension was not the first."""
     own = in_memory_order(size, stride, fill)
     whole = order_of_examples(t)
     if whole is None:
@@ -213,7 +216,8 @@ def along_memory(
 
 
 def _overwriting(name: str, grad_name: str) -> Callable[..., Any]:
-    """What a fill records of a tensor that requires grad: values that do not depend on it."""
+    """Return the operator that an in-place fill records for a tensor that requires grad: its values
+    do not depend on the tensor."""
 
     @op(
         f"{name}_fill",
@@ -224,7 +228,7 @@ def _overwriting(name: str, grad_name: str) -> Callable[..., Any]:
         grad_name=grad_name,
     )
     def overwritten(input: Input, values: Input):
-        """The values that were drawn; the gradient of ``input`` is zero."""
+        """Return the values that were drawn; the gradient of ``input`` is zero."""
         return values
 
     return overwritten.spec.in_place
@@ -250,8 +254,8 @@ _RECORDED = {
 
 
 def replace(t: Tensor, values: Any, node: str) -> Tensor:
-    """``values`` in place of what ``t`` held. It stays in the graph where it was, with gradient
-    zero before."""
+    """Write ``values`` into ``t`` in place of what it held, and return it. It stays in the graph
+    where it was, with gradient zero before."""
     values = beside(values, t)
     if t.requires_grad and modes.current.grad_enabled:
         return _RECORDED[node](t, wrap(values))
@@ -273,7 +277,7 @@ def refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill], n
 
 
 def _levels_of(t: Tensor) -> list[Any]:
-    """The levels that have a value of the tensor for each example."""
+    """Return the vmap levels that have a value of the tensor for each example."""
     found: list[Any] = []
     cell = t._value_now()
     while type(cell) in boxes.BOXES:
@@ -284,14 +288,16 @@ def _levels_of(t: Tensor) -> list[Any]:
 
 
 def _check_mapped(t: Tensor) -> None:
-    """RuntimeError where each example is to have other numbers, but all share the tensor."""
+    """Refuse, with RuntimeError, a tensor that all examples share where each is to have numbers of
+    its own."""
     mapped = _levels_of(t)
     if any(level not in mapped for level in boxes.drawing_levels()):
         raise RuntimeError(errors.VMAP_UNBATCHED)
 
 
 def check_parameters(*parameters: Any) -> None:
-    """RuntimeError where examples are to have the same numbers, but have parameters each."""
+    """Refuse, with RuntimeError, parameters of each example where the examples are to have the same
+    numbers."""
     for p in parameters if modes.current.levels else ():
         if isinstance(p, Tensor) and any(x.randomness == "same" for x in _levels_of(p)):
             raise RuntimeError(errors.VMAP_SAME_OF_EACH)
@@ -308,7 +314,8 @@ def make(
     layout: Any = None,
     each: Any = True,
 ) -> Tensor:
-    """A tensor of random numbers, or ``out`` with them; on the meta device none are drawn."""
+    """Draw a tensor of random numbers and return it, or ``out`` with them; on the meta device none
+    are drawn."""
     if devices.resolve(device).type == "meta":
         array: Any = MetaArray(size, dtype)
     else:
@@ -326,7 +333,7 @@ def make_like(
     requires_grad: Any,
     memory_format: Any,
 ) -> Tensor:
-    """Random numbers in the memory order of a model; ``fill_of(size, contiguous)``."""
+    """Draw random numbers in the memory order of a model, by ``fill_of(size, contiguous)``."""
     plain = not modes.current.levels and model._view is None
     if plain and memory_format is None and model._storage.strides is None:
         size = model._storage.shape  # row-major, as most are: nothing to work out
@@ -345,11 +352,13 @@ def make_like(
 
 @op("drawn", namespaces=(), method=False, needs="nothing", grad_name="DrawnBackward0")
 def _drawn_op(values: Input, parameters: Inputs):
-    """The values; their gradient to what they were drawn with is zero."""
+    """Return the values; their gradient with respect to the parameters they were drawn with is
+    zero."""
     return values
 
 
 def drawn(values: Tensor, *parameters: Tensor) -> Tensor:
-    """Draws require grad where their parameters do, as in PyTorch, with gradients of zero."""
+    """Return the values that were drawn; they require grad where their parameters do, as in
+    PyTorch, with gradients of zero."""
     wanted = modes.current.grad_enabled and any(p.requires_grad for p in parameters)
     return _drawn_op(values, list(parameters)) if wanted else values

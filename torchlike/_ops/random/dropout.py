@@ -32,7 +32,7 @@ from torchlike.tensor import Tensor, wrap
     grad_name="MulBackward0",
 )
 def apply_noise(input: Input, noise: Operand):
-    """``input * noise``, multiplied in the wider of the two dtypes."""
+    """Compute ``input * noise``, multiplied in the wider of the two dtypes."""
     return (input * noise).astype(input.dtype)
 
 
@@ -46,7 +46,7 @@ def apply_noise(input: Input, noise: Operand):
     grad_name="MulBackward0",
 )
 def apply_mask(input: Input, kept: Input, scale: Scalar):
-    """``input`` times ``scale`` where ``kept``, times 0 elsewhere.
+    """Compute ``input`` times ``scale`` where ``kept``, times 0 elsewhere.
 
     Dropout in one operation, which saves a bool for each element.
     """
@@ -54,13 +54,13 @@ def apply_mask(input: Input, kept: Input, scale: Scalar):
 
 
 def check_probability(p: float) -> None:
-    """ValueError in PyTorch's words outside [0, 1]."""
+    """Refuse a probability outside [0, 1] with a ValueError in PyTorch's words."""
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
 def check_floating(input: Tensor, result: dtypes.dtype) -> None:
-    """RuntimeError for integers and bools, which cannot hold the scaled elements."""
+    """Refuse, with RuntimeError, integers and bools, which cannot hold the scaled elements."""
     if input.dtype.category < 2:
         raise RuntimeError(
             f"result type {dtypes.scalar_type(dtypes.get_default_dtype())} can't be cast to the "
@@ -69,7 +69,7 @@ def check_floating(input: Tensor, result: dtypes.dtype) -> None:
 
 
 def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> Any:
-    """An array of the input's shape, drawn in the order of its memory.
+    """Draw an array of the input's shape, in the order of its memory.
 
     PyTorch fills ``empty_like(input)``, so a transposed input has its noise along its memory.
     """
@@ -83,14 +83,15 @@ def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> 
 
 
 def _mask(input: Tensor, p: float, shape: tuple[int, ...] | None) -> Any:
-    """Bools, True where an element is kept; of ``shape``, or like ``input``."""
+    """Draw a mask of bools, True where an element is kept; of ``shape``, or like ``input``."""
     if shape is None:
         return _like(input, lambda e, size: noise.dropout_mask(e, size, p))
     return draw(None, lambda e: noise.dropout_mask(e, shape, p))
 
 
 def keep_mask(input: Tensor, p: float) -> np.ndarray:
-    """Bools like ``input``, True with probability 1 - p; drawn also where p is 0 or 1."""
+    """Draw a mask of bools like ``input``, True with probability 1 - p; drawn also where p is 0 or
+    1."""
     return _like(input, lambda e, size: bernoulli_mask(e, size, 1 - p))
 
 
@@ -147,8 +148,7 @@ _at_top("dropout", dropout, "Zero elements with probability p and scale the rest
 
 
 def _check_spatial(input: Tensor, n: int) -> None:
-    """RuntimeError or a warning, in PyTorch's words, for a tensor without ``n`` spatial
-    dimensions."""
+    """Refuse or warn of, in PyTorch's words, a tensor without ``n`` spatial dimensions."""
     name, ndim, plural = f"dropout{n}d", input.dim(), "" if n == 1 else "s"
     if ndim in (n + 1, n + 2) and (n, ndim) != (2, 3):
         return
@@ -207,14 +207,14 @@ _at_top(
     lambda input, p, train, inplace: (
         _drop(input, p, _feature_shape(input), inplace) if train else input
     ),
-    "Dropout of whole channels",
+    "Apply dropout to whole channels",
 )
 
 
 @jax.custom_jvp
 def _rounded_product(x: Any, noise: Any) -> jax.Array:
-    """``x * noise``, rounded also where a sum follows: LLVM would contract the two to one fma, but
-    not through a select, which changes nothing here."""
+    """Compute ``x * noise``, rounded also where a sum follows: LLVM would contract the two to one
+    fma, but not through a select, which changes nothing here."""
     product = x * noise
     return jnp.where(product == product, product, jnp.nan)
 
@@ -235,12 +235,12 @@ def _rounded_product_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     grad_name="AddBackward0",
 )
 def apply_alpha_noise(input: Input, noise: Input, shift: Input):
-    """``input * noise + shift``, the product rounded on its own."""
+    """Compute ``input * noise + shift``, the product rounded on its own."""
     return _rounded_product(input, noise) + shift
 
 
 def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) -> Tensor:
-    """Dropout that keeps mean and variance of self-normalising networks."""
+    """Apply dropout that keeps mean and variance of self-normalising networks."""
     check_probability(p)
     if p == 0.0 or input.numel() == 0:
         return input
@@ -261,7 +261,7 @@ def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace:
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:
-    """Alpha dropout, when training. ValueError for p outside [0, 1]."""
+    """Apply alpha dropout, when training. ValueError for p outside [0, 1]."""
     require_tensor(input, "alpha_dropout")
     check_probability(p)
     return _alpha_drop(input, p, None, inplace) if training else input
@@ -271,11 +271,11 @@ def alpha_dropout(
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
 ) -> Tensor:
-    """Alpha dropout of whole channels, when training."""
+    """Apply alpha dropout to whole channels, when training."""
     require_tensor(input, "feature_alpha_dropout")
     check_probability(p)
     return _alpha_drop(input, p, _feature_shape(input), inplace) if training else input
 
 
-_at_top("alpha_dropout", alpha_dropout, "Alpha dropout")
-_at_top("feature_alpha_dropout", feature_alpha_dropout, "Alpha dropout of whole channels")
+_at_top("alpha_dropout", alpha_dropout, "Apply alpha dropout")
+_at_top("feature_alpha_dropout", feature_alpha_dropout, "Apply alpha dropout to whole channels")

@@ -42,7 +42,8 @@ def _require_float(dtype: np.dtype, name: str) -> None:
 
 
 def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None:
-    """``name`` and ``name_like`` from ``fill_of(shape, dtype, contiguous)``."""
+    """Register ``name`` and ``name_like``, which draw from ``fill_of(shape, dtype,
+    contiguous)``."""
 
     def function(
         *size: Any,
@@ -94,8 +95,8 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
             memory_format,
         )
 
-    function.__doc__ = f"Random numbers of the given size: {name}."
-    like.__doc__ = f"``{name}`` with the size, dtype and memory order of ``input``."
+    function.__doc__ = f"Draw random numbers of the given size: {name}."
+    like.__doc__ = f"Draw as ``{name}``, with the size, dtype and memory order of ``input``."
     composite(name, method=False)(function)
     composite(f"{name}_like", method=False)(like)
 
@@ -163,7 +164,7 @@ def normal(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Normal numbers with mean and standard deviation given as numbers or tensors."""
+    """Draw normal numbers with mean and standard deviation given as numbers or tensors."""
     _check_std(std)
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
     if not tensors:
@@ -215,7 +216,7 @@ def normal(
 
 
 def _range(name: str, low: Any, high: Any) -> tuple[Any, Any]:
-    """The ends of ``[low, high)``; one alone is ``high``. TypeError for none."""
+    """Return the ends of ``[low, high)``; one alone is ``high``. TypeError for none."""
     if low is None and high is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "high"')
     return (0, low if high is None else high) if low is None or high is None else (low, high)
@@ -235,7 +236,7 @@ def randint(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """Integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
+    """Draw integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
     if size is None:
         low, high, size = None, low, high
     low, high = _checked_range(*_range("randint", low, high))
@@ -275,7 +276,7 @@ def randint_like(
     layout: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """``randint`` with the size and dtype of ``input``."""
+    """Draw integers as ``randint`` does, with the size and dtype of ``input``."""
     low, high = _checked_range(*_range("randint_like", low, high))
     kind = numpy_dtype(dtype or input.dtype)
     return make_like(
@@ -323,7 +324,7 @@ def randperm(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """A random permutation of 0..n-1."""
+    """Draw a random permutation of 0..n-1."""
     n = int(n)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")

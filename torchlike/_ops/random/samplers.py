@@ -40,13 +40,13 @@ def _drawn(
 
 @op("poisson_sample", namespaces=(), method=False, needs="nothing", grad_name="PoissonBackward0")
 def poisson_sample(input: Input, sample: Input):
-    """The sample; as in PyTorch the gradient of the rates is zero."""
+    """Return the sample; as in PyTorch the gradient of the rates is zero."""
     return sample
 
 
 @composite(method=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """A Poisson count for each rate in ``input``, in its shape and dtype.
+    """Draw a Poisson count for each rate in ``input``, in its shape and dtype.
 
     RuntimeError for a negative rate; NotImplementedError for integers; JitCaptureError under a jit.
     """
@@ -58,7 +58,8 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 @composite(method=False)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
-    """Successes in ``count`` trials of probability ``prob``, which broadcast together.
+    """Draw the number of successes in ``count`` trials of probability ``prob``, which broadcast
+    together.
 
     ValueError and RuntimeError for dtypes that are not floating or not the same; JitCaptureError
     under a jit.
@@ -79,21 +80,21 @@ def _gamma(alpha: Any, sample: Any) -> jax.Array:
 
 @_gamma.defjvp
 def _gamma_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
-    """Implicit reparameterisation (Figurnov et al., "Implicit Reparameterization Gradients",
-    2018)."""
+    """Compute the tangent by implicit reparameterisation (Figurnov et al., "Implicit
+    Reparameterization Gradients", 2018)."""
     alpha, sample = primals
     return sample, _gamma_slope(alpha, sample) * tangents[0]
 
 
 @op("standard_gamma_sample", namespaces=(), method=False, grad_name="StandardGammaBackward0")
 def standard_gamma_sample(input: Input, sample: Input):
-    """The sample, and its derivative by the concentration."""
+    """Return the sample, with its derivative by the concentration."""
     return _gamma(input, sample)
 
 
 @composite(method=False)
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    """A Gamma(alpha, 1) value for each concentration in ``input``; differentiable.
+    """Draw a Gamma(alpha, 1) value for each concentration in ``input``; differentiable.
 
     NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
     """
@@ -105,13 +106,13 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 
 @op("_standard_gamma_grad", method=False, differentiable=False)
 def _standard_gamma_grad(input: Input, output: Input):
-    """The derivative of a gamma sample ``output`` by its concentration ``input``."""
+    """Return the derivative of a gamma sample ``output`` by its concentration ``input``."""
     return _gamma_slope(input, output)
 
 
 @composite(method=False)
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
-    """A point of the simplex for each row of concentrations.
+    """Draw a point of the simplex for each row of concentrations.
 
     NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
     """

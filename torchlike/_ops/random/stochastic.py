@@ -19,7 +19,8 @@ from torchlike.tensor import Tensor, wrap
 
 
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
-    """Which elements are drawn for depends on their values, so these are looked at."""
+    """Draw a slope for each negative element and return the slopes. Which elements are drawn for
+    depends on their values, so these are looked at."""
     if input.is_meta:
         return input.new_empty(input.shape)
     cell = input._read()
@@ -57,8 +58,8 @@ def functional_rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """``input`` where positive, else times a slope: uniform on [lower, upper] in training (drawn
-    for each element), their mean otherwise (Xu et al. 2015).
+    """Return ``input`` where positive, else times a slope: uniform on [lower, upper] in training
+    (drawn for each element), their mean otherwise (Xu et al. 2015).
 
     RuntimeError when lower > upper; JitCaptureError in training under a jit, because how many
     numbers are drawn depends on the signs.
@@ -74,7 +75,7 @@ def rrelu(
     training: bool = False,
     generator: Any = None,
 ) -> Tensor:
-    """``nn.functional.rrelu``, with a generator."""
+    """Apply ``nn.functional.rrelu``, with a generator."""
     return _rrelu(input, lower, upper, training, False, generator)
 
 
@@ -86,7 +87,7 @@ def rrelu_(
     training: bool = False,
     generator: Any = None,
 ) -> Tensor:
-    """``rrelu`` in place."""
+    """Apply ``rrelu`` in place."""
     return _rrelu(input, lower, upper, training, True, generator)
 
 
@@ -94,8 +95,8 @@ def rrelu_(
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """A sample of the Gumbel-softmax distribution (Jang et al. 2016; Maddison et al. 2016), in the
-    logits' shape; ``hard``: one-hot, with the gradient of the soft sample.
+    """Return a sample of the Gumbel-softmax distribution (Jang et al. 2016; Maddison et al. 2016),
+    in the logits' shape; ``hard``: one-hot, with the gradient of the soft sample.
     """
     require_tensor(logits, "gumbel_softmax", "logits")
     if eps != 1e-10:

@@ -26,7 +26,7 @@ from torchlike._runtime import targets
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
 def extremum(x: Any, axis: int, largest: bool) -> tuple[Any, Any]:
-    """(values, int64 indices of the first of equal ones) along ``axis``, which stays as 1.
+    """Return (values, int64 indices of the first of equal ones) along ``axis``, which stays as 1.
 
     A NaN counts as the extremum. ``x`` is real, and has elements along ``axis``, a non-negative
     number.
@@ -52,8 +52,8 @@ def extremum(x: Any, axis: int, largest: bool) -> tuple[Any, Any]:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def extremum_of_all(x: Any, largest: bool) -> jax.Array:
-    """The largest or smallest element; NaN where there is one. The gradient is shared evenly by
-    those that are it, NaNs among themselves."""
+    """Return the largest or smallest element; NaN where there is one. The gradient is shared evenly
+    by the elements equal to it, NaNs among themselves."""
     return (jnp.max if largest else jnp.min)(x)
 
 
@@ -68,8 +68,8 @@ def _extremum_of_all_jvp(largest: bool, primals: Any, tangents: Any) -> tuple[An
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
 def extreme_size(x: Any, over: tuple[int, ...], largest: bool) -> jax.Array:
-    """The extremum over axes, which stay as 1. The gradient is shared evenly by those that are it;
-    there is none where it is NaN."""
+    """Return the extremum over axes, which stay as 1. The gradient is shared evenly by the elements
+    equal to it; there is none where it is NaN."""
     return (jnp.max if largest else jnp.min)(x, over, keepdims=True)
 
 

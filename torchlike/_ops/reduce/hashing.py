@@ -17,7 +17,7 @@ from torchlike.tensor import Tensor
 
 @op("hash_tensor_op", namespaces=(), method=False, differentiable=False)
 def hash_tensor_op(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Exclusive or of the elements' bits."""
+    """Return the exclusive or of the elements' bits."""
     if dtypes.kind_of(input.dtype) == "f":
         bits = lax.bitcast_convert_type(input.astype(np.float64), np.uint64)
     else:
@@ -34,7 +34,8 @@ def hash_tensor_op(input: Input, dim: Dims = None, keepdim: Bool = False):
 def hash_tensor(
     input: Tensor, dim: Any = (), *, keepdim: Any = False, mode: int = 0, out: Any = None
 ) -> Tensor:
-    """A uint64 hash: the exclusive or of all elements, floats by the bits of their float64 value.
+    """Return a uint64 hash: the exclusive or of all elements, floats by the bits of their float64
+    value.
 
     RuntimeError for another mode than 0 and for repeated dimensions.
     """

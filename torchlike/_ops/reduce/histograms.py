@@ -25,7 +25,7 @@ from torchlike.tensor import Tensor
 
 
 def _ends(values: Any) -> tuple[Any, Any]:
-    """The smallest and the largest of a dimension's data; 0 and 1 where there are none."""
+    """Return the smallest and the largest of a dimension's data; 0 and 1 where there are none."""
     values = values_of(values).astype(np.float64)
     return (values.min(), values.max()) if values.size else (np.float64(0), np.float64(1))
 
@@ -49,7 +49,8 @@ def _check_histc(input: Any, bins: int, low: Any, high: Any) -> None:
 
 
 def _limits(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """The range of a histogram: of the data when low == high, widened when that is empty."""
+    """Return the range of a histogram: that of the data when low == high, widened when that is
+    empty."""
     low, high = jnp.asarray(low).astype(x.dtype), jnp.asarray(high).astype(x.dtype)
     if x.size:
         same = low == high
@@ -58,7 +59,8 @@ def _limits(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def _rounds_to(dtype: Any) -> Any:
-    """What rounds to a 16-bit dtype, where XLA would keep more bits between operations."""
+    """Return a function that rounds to a 16-bit dtype, where XLA would keep more bits between
+    operations."""
     if dtype.itemsize > 2:
         return lambda x: x
     info = jnp.finfo(dtype)
@@ -67,8 +69,8 @@ def _rounds_to(dtype: Any) -> Any:
 
 @op(differentiable=False, check=_check_histc)
 def histc(input: Input, bins: Int = 100, min: OwnFactor = 0, max: OwnFactor = 0):
-    """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
-    data when they are equal); the last includes its end, what is outside does not count."""
+    """Count how many elements fall into each of ``bins`` equal intervals from ``min`` to ``max``
+    (of the data when they are equal); the last includes its end, what is outside does not count."""
     if dtypes.kind_of(input.dtype) != "f":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_name(input)}'")
     _check_bins(bins, 0)
@@ -111,7 +113,7 @@ def _check_range(input: Any, dim: int, bins: int, range: Any) -> None:
 
 
 def _evenly(low: Any, high: Any, bins: int) -> jax.Array:
-    """The edges of equal intervals, each counted from the nearer end and rounded once, as
+    """Return the edges of equal intervals, each counted from the nearer end and rounded once, as
     `sequences.linspace` has them: an element on an edge belongs to the interval above."""
     dtype = low.dtype
     by = divide(high - low, jnp.asarray(bins, dtype))
@@ -124,7 +126,7 @@ def _evenly(low: Any, high: Any, bins: int) -> jax.Array:
 
 @op("bin_edges", namespaces=(), method=False, differentiable=False, check=_check_range)
 def bin_edges(input: Input, dim: Int, bins: Int, range: OptInput):
-    """``bins + 1`` equally spaced edges over the data of a dimension, or over a range."""
+    """Return ``bins + 1`` equally spaced edges over the data of a dimension, or over a range."""
     x = input.reshape(-1, input.shape[-1])[:, dim]
     if range is not None:
         low, high = range[2 * dim], range[2 * dim + 1]
@@ -139,7 +141,7 @@ def bin_edges(input: Input, dim: Int, bins: Int, range: OptInput):
 
 @op("histogramdd_op", namespaces=(), method=False, differentiable=False)
 def histogramdd_op(input: Input, edges: Inputs, weight: OptInput, density: Bool):
-    """How many points (or what weight of them) each box holds."""
+    """Count how many points (or what weight of them) each box holds."""
     points = input.reshape(-1, input.shape[-1])
     counts = tuple(e.size - 1 for e in edges)
     inside = jnp.ones(points.shape[0], bool)
@@ -217,7 +219,8 @@ def _check_edges(edges: Tensor, input: Tensor, dim: int) -> None:
 
 
 def _widened(range: Any) -> list[float]:
-    """A range (two numbers a dimension) whose ends are apart, before they round to a dtype."""
+    """Return a range (two numbers a dimension) with ends that are apart, before they round to a
+    dtype."""
     limits: list[float] = []
     for low, high in zip(range[::2], range[1::2], strict=True):
         limits += (low - 0.5, high + 0.5) if low == high else (low, high)
@@ -225,8 +228,8 @@ def _widened(range: Any) -> list[float]:
 
 
 def _boxes(input: Tensor, bins: Any, range: Any, weight: Any, density: Any) -> tuple[Any, ...]:
-    """The histogram of points (..., N) and its edges; ``bins`` is one for all dimensions, or each
-    one's."""
+    """Return the histogram of points (..., N) and its edges; ``bins`` is one for all dimensions, or
+    one for each."""
     n = _check(input, weight, range)
     limits = None if range is None else make_tensor(_widened(range), dtype=input.dtype)
     if isinstance(bins, int):
@@ -260,8 +263,8 @@ def histogram(
     density: Any = False,
     out: Any = None,
 ) -> Any:
-    """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
-    and the edges: a named pair.
+    """Return the counts (or summed weights, or a density) in ``bins`` equal intervals or between
+    given edges, and the edges: a named pair.
 
     RuntimeError for edges and weights of another dtype than the input's, weights that are not one
     for each element, a range that is not finite or falls; NotImplementedError for other dtypes
@@ -292,7 +295,7 @@ def histogramdd(
     density: Any = False,
     out: Any = None,
 ) -> Any:
-    """A histogram of points (..., N): an N-dimensional tensor, and N tensors of edges.
+    """Return a histogram of points (..., N): an N-dimensional tensor, and N tensors of edges.
 
     bins: tensors of edges, or how many equal bins each dimension (or every one) has between the
     ends of ``range`` (two numbers a dimension), else of the data. ``weight`` (...) counts instead

@@ -43,7 +43,8 @@ _MOST_REDUCED = 64
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
-    """Canonical axes of a ``dim`` argument: None and () mean all. Errors in PyTorch's words."""
+    """Return the canonical axes of a ``dim`` argument: None and () mean all. Errors in PyTorch's
+    words."""
     if dim is None or dim == ():
         return tuple(range(ndim))
     if ndim > _MOST_REDUCED:
@@ -57,33 +58,34 @@ def axes(dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _axes_or_none(dim: Any, ndim: int) -> tuple[int, ...]:
-    """`axes` for the reductions that take () at its word."""
+    """Return the canonical axes as `axes` does, for the reductions that take () to mean no axes."""
     return () if dim == () else axes(dim, ndim)
 
 
 def _accumulated(x: Any, dtype: Any) -> jax.Array:
-    """Integers and bools are summed in int64 unless a dtype is given."""
+    """Convert to the dtype of a sum or product: integers and bools are summed in int64 unless a
+    dtype is given."""
     if dtype is not None:
         return casts.convert(x, dtype)
     return x.astype(np.int64) if x.dtype.kind in "iub" else x
 
 
 def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> jax.Array:
-    """A sum or product in the dtype asked for; JAX's of bools are integers."""
+    """Return a sum or product in the dtype asked for; JAX's of bools are integers."""
     x = _accumulated(input, dtype)
     return reduce(x, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
 
 
 @op(casts_out="dtype", needs="nothing")
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """The sum over ``dim`` (all by default); integers are summed in int64."""
+    """Return the sum over ``dim`` (all by default); integers are summed in int64."""
     return _total(added, input, dim, keepdim, dtype)
 
 
 @op(casts_out="kernel")
 @real_only("nansum on CPU does not support complex inputs", RuntimeError)
 def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """The sum with NaN as zero."""
+    """Return the sum over ``dim`` with NaN taken as zero."""
     return _total(jnp.nansum, input, dim, keepdim, dtype)
 
 
@@ -96,7 +98,7 @@ def _no_mean(name: str, given: str, x: Any) -> str:
 
 @op(casts_out=True, needs="nothing")
 def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
+    """Return the mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
     x = input if dtype is None else casts.convert(input, dtype)
     if x.dtype.kind in "iub":
         raise RuntimeError(_no_mean("mean", "Input" if dtype is None else "Optional", x))
@@ -106,7 +108,8 @@ def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType 
 @op(casts_out="kernel")
 @real_only("nansum on CPU does not support complex inputs", RuntimeError)
 def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """The mean of what is not NaN. RuntimeError for integers unless a float ``dtype`` is given."""
+    """Return the mean of the elements that are not NaN. RuntimeError for integers unless a float
+    ``dtype`` is given."""
     if input.dtype.kind in "iub":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -124,7 +127,7 @@ def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DTy
 
 @op(casts_out="dtype")
 def prod(input: Input, dim: OptInt = None, keepdim: Bool = False, *, dtype: DType = None):
-    """The product along one ``dim``, or of all elements."""
+    """Return the product along one ``dim``, or of all elements."""
     return _total(jnp.prod, input, dim, keepdim, dtype)
 
 
@@ -134,21 +137,21 @@ def _nonzero(x: Any) -> jax.Array:
 
 @op(differentiable=False, casts_out="truth")
 def all(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    """Return whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
     found = jnp.all(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
 @op(differentiable=False, casts_out="truth")
 def any(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    """Return whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
     found = jnp.any(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
 @op(differentiable=False)
 def count_nonzero(input: Input, dim: Dims = None):
-    """How many elements are nonzero, as int64."""
+    """Return how many elements are nonzero, as int64."""
     return jnp.sum(_nonzero(input), axes(dim, input.ndim), dtype=np.int64)
 
 
@@ -170,7 +173,7 @@ def _require_elements(x: Any, name: str, dim: Any = None) -> None:
 @op(residuals=True)
 @real_only("max_values_cpu")
 def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """The maximum over ``dim``; the gradient is shared evenly between ties."""
+    """Return the maximum over ``dim``; the gradient is shared evenly between ties."""
     _require_elements(input, "amax", dim)
     return jnp.max(settled(input), axes(dim, input.ndim), keepdims=keepdim)
 
@@ -178,7 +181,7 @@ def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
 @op(residuals=True)
 @real_only("min_values_cpu")
 def amin(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """The minimum over ``dim``; the gradient is shared evenly between ties."""
+    """Return the minimum over ``dim``; the gradient is shared evenly between ties."""
     _require_elements(input, "amin", dim)
     return jnp.min(settled(input), axes(dim, input.ndim), keepdims=keepdim)
 
@@ -212,7 +215,8 @@ def _named(name: str, fields: str = "values indices") -> type:
 
 
 def _return_type_new(cls: Any, *parts: Any) -> Any:
-    """From the parts, or, as users of PyTorch's have to, from one sequence of them."""
+    """Make the named tuple from its parts, or, as users of PyTorch's have to, from one sequence of
+    them."""
     if len(parts) == 1:
         parts = tuple(parts[0])
     if len(parts) != len(cls._fields):
@@ -237,7 +241,7 @@ def _return_type_repr(self: Any) -> str:
     grad_name="MaxBackward0",
 )
 def max_dim(input: Input, dim: Int, keepdim: Bool = False):
-    """Largest values along a dimension, and where."""
+    """Return the largest values along a dimension, and their indices."""
     return _extremum_along(input, dim, keepdim, True, "max")
 
 
@@ -250,7 +254,7 @@ def max_dim(input: Input, dim: Int, keepdim: Bool = False):
     grad_name="MinBackward0",
 )
 def min_dim(input: Input, dim: Int, keepdim: Bool = False):
-    """Smallest values along a dimension, and where."""
+    """Return the smallest values along a dimension, and their indices."""
     return _extremum_along(input, dim, keepdim, False, "min")
 
 
@@ -259,7 +263,7 @@ def min_dim(input: Input, dim: Int, keepdim: Bool = False):
 )
 @real_only("max_all")
 def max_all(input: Input):
-    """The largest element."""
+    """Return the largest element."""
     _require_elements(input, "max")
     return extremum_of_all(input, True)
 
@@ -269,7 +273,7 @@ def max_all(input: Input):
 )
 @real_only("min_all")
 def min_all(input: Input):
-    """The smallest element."""
+    """Return the smallest element."""
     _require_elements(input, "min")
     return extremum_of_all(input, False)
 
@@ -291,8 +295,8 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
             return whole(input, out=out)
         return along(input, *args, out=out, **kwargs)
 
-    function.__doc__ = f"""The {name}imum of all elements; with ``dim``, values and indices there;
-    with another tensor, elementwise."""
+    function.__doc__ = f"""Return the {name}imum of all elements; with ``dim``, values and indices
+    there; with another tensor, elementwise."""
     composite(name)(function)
 
 
@@ -302,13 +306,15 @@ _extremum("min", min_all, min_dim, NAMESPACES[""]["minimum"])
 
 @op(differentiable=False)
 def argmax(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Where the maximum is (first of ties; of the flattened tensor without ``dim``), int64."""
+    """Return the index of the maximum (first of ties; of the flattened tensor without ``dim``),
+    int64."""
     return _arg(input, dim, keepdim, True, "argmax")
 
 
 @op(differentiable=False)
 def argmin(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Where the minimum is (first of ties; of the flattened tensor without ``dim``), int64."""
+    """Return the index of the minimum (first of ties; of the flattened tensor without ``dim``),
+    int64."""
     return _arg(input, dim, keepdim, False, "argmin")
 
 
@@ -331,7 +337,7 @@ def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> jax.Array:
 
 @composite()
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
-    """The minimum and the maximum, as a named pair."""
+    """Return the minimum and the maximum, as a named pair."""
     require_tensor(input, "aminmax")
     if input.is_complex():
         kind = scalar_type_of(input._value_now())
@@ -347,13 +353,13 @@ _AMINMAX = _named("aminmax", "min max")
 
 @op("var_op", casts_out=True, namespaces=(), method=False, grad_name="VarBackward0")
 def var_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
-    """Variance over ``dim`` with ``correction`` degrees of freedom taken off."""
+    """Return the variance over ``dim`` with ``correction`` degrees of freedom taken off."""
     return _variance(input, dim, correction.value, keepdim).astype(input.real.dtype)
 
 
 @op("std_op", casts_out=True, namespaces=(), method=False, grad_name="StdBackward0")
 def std_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
-    """The square root of the variance; where that is 0, the gradient is."""
+    """Return the square root of the variance; where that is 0, the gradient is 0 too."""
     spread = _variance(input, dim, correction.value, keepdim)
     zero = spread == 0
     root = jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, spread)))
@@ -368,7 +374,8 @@ def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> jax.Array:
 
 
 def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: Any) -> None:
-    """UserWarning where no more numbers are spread than are taken off: the result is NaN."""
+    """Warn, with UserWarning, where no more numbers are spread than are taken off: the result is
+    NaN."""
     shape = input.shape
     count = math.prod(shape[d] for d in axes(dim, len(shape))) if input.numel() else 0
     if count <= correction:
@@ -407,7 +414,9 @@ def _spread(name: str, spec: Any) -> None:
             )
         return spec(input, dim, correction, keepdim, out=out)
 
-    function.__doc__ = f"The {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
+    function.__doc__ = (
+        f"Return the {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
+    )
     composite(name)(function)
 
 
@@ -424,7 +433,7 @@ def var_mean(
     *,
     correction: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Variance and mean."""
+    """Return the variance and the mean."""
     require_tensor(input, "var_mean")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -440,7 +449,7 @@ def std_mean(
     *,
     correction: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean."""
+    """Return the standard deviation and the mean."""
     require_tensor(input, "std_mean")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -449,7 +458,7 @@ def std_mean(
 
 @op(casts_out=True)
 def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
-    """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+    """Return ``log(sum(exp(input)))`` over ``dim``, without overflow."""
     (x,) = promoted_float(input)
     over = axes(dim, x.ndim)
     return in_float32(lambda x: jax.scipy.special.logsumexp(x, over, keepdims=keepdim))(x)
@@ -460,7 +469,7 @@ def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
 
 @op(casts_out="dtype", needs="nothing", inplace=True)
 def cumsum(input: Input, dim: Int, *, dtype: DType = None):
-    """The running sum along ``dim``."""
+    """Return the running sum along ``dim``."""
     x = _accumulated(input, dtype)
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
@@ -470,7 +479,7 @@ def cumsum(input: Input, dim: Int, *, dtype: DType = None):
 
 @op(casts_out="dtype", inplace=True)
 def cumprod(input: Input, dim: Int, *, dtype: DType = None):
-    """The running product along ``dim``."""
+    """Return the running product along ``dim``."""
     x = _accumulated(input, dtype)
     if x.dtype == np.bool_:
         raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
@@ -480,7 +489,7 @@ def cumprod(input: Input, dim: Int, *, dtype: DType = None):
 
 @op()
 def logcumsumexp(input: Input, dim: Int):
-    """The running log-sum-exp along ``dim``."""
+    """Return the running log-sum-exp along ``dim``."""
     d = errors.wrap_dim(dim, input.ndim)
     if input.dtype.kind != "c":
         floats_only(input, "logcumsumexp_out_cpu")
@@ -501,7 +510,8 @@ def _running_logsumexp(x: Any, axis: int) -> jax.Array:
 
 @_running_logsumexp.defjvp
 def _running_logsumexp_jvp(axis: int, primals: Any, tangents: Any) -> tuple[Any, ...]:
-    """By sums of two, whose gradient beside an infinity is none: JAX's takes the infinity for 0."""
+    """Differentiate by sums of two, whose gradient beside an infinity is none: JAX's takes the
+    infinity for 0."""
     scan = functools.partial(lax.associative_scan, logaddexp, axis=axis)
     return _running_logsumexp(*primals, axis), jax.jvp(scan, primals, tangents)[1]
 
@@ -546,14 +556,14 @@ def _running_extremum(x: Any, dim: int, largest: Any) -> tuple[Any, ...]:
 @op(returns=_named("cummax"), residuals=True)
 @real_only("cummax_cpu")
 def cummax(input: Input, dim: Int):
-    """The running maximum and where it is (last of ties)."""
+    """Return the running maximum and its index (last of ties)."""
     return _running_extremum(input, dim, True)
 
 
 @op(returns=_named("cummin"), residuals=True)
 @real_only("cummin_cpu")
 def cummin(input: Input, dim: Int):
-    """The running minimum and where it is (last of ties)."""
+    """Return the running minimum and its index (last of ties)."""
     return _running_extremum(input, dim, False)
 
 
@@ -564,7 +574,7 @@ def cummin(input: Input, dim: Int):
 def norm_op(
     input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = False, dtype: DType = None
 ):
-    """The p-norm of vectors over ``dim``; its gradient at zero is zero."""
+    """Return the p-norm of vectors over ``dim``; its gradient at zero is zero."""
     over = axes(dim, input.ndim)
     # In float16 the square of 256 is infinite.
     norm = in_float32(lambda x: vector_norm(x, p.value, over, keepdim))
@@ -572,7 +582,7 @@ def norm_op(
 
 
 def in_norm_dtype(x: Any, dtype: Any, name: str) -> jax.Array:
-    """``x`` in the dtype that its norm is computed in.
+    """Return ``x`` in the dtype in which its norm is computed.
 
     RuntimeError for integers, and for a dtype that would make the numbers complex, real or coarser.
     """
@@ -600,7 +610,7 @@ def in_norm_dtype(x: Any, dtype: Any, name: str) -> jax.Array:
 
 
 def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> jax.Array:
-    """``sum(|x| ** p) ** (1 / p)`` with PyTorch's subgradients (0 at 0)."""
+    """Return ``sum(|x| ** p) ** (1 / p)`` with PyTorch's subgradients (0 at 0)."""
     if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
@@ -628,7 +638,7 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> jax.Arra
 
 @op()
 def dist(input: Input, other: Input, p: Number = 2):
-    """The p-norm of ``input - other``."""
+    """Return the p-norm of ``input - other``."""
     x, y = promoted_float(input, other)
 
     def norm(x: Any, y: Any) -> jax.Array:

@@ -20,7 +20,7 @@ from torchlike.tensor import Tensor, wrap
 
 
 def _insertion_points(rows: Any, values: Any, right: bool) -> jax.Array:
-    """For each value its place in its row, by halving: (r, n) and (r, m) give (r, m).
+    """Find for each value its place in its row, by halving: (r, n) and (r, m) give (r, m).
 
     A value before which everything belongs goes to the end, and nothing is before NaN or after it:
     so a NaN that is looked for goes to the end, where NumPy and JAX put it before other NaN.
@@ -86,7 +86,7 @@ def _check_shapes(sequence: Any, input: Any, sorter: Any) -> None:
 def searchsorted_op(
     sorted_sequence: Input, input: Input, sorter: OptInput, out_int32: Bool, right: Bool
 ):
-    """Where values would be inserted into sorted sequences."""
+    """Return the indices at which values would be inserted into sorted sequences."""
     sequence = sorted_sequence
     _check_shapes(sequence, input, sorter)
     if sorter is not None:
@@ -100,8 +100,9 @@ def searchsorted_op(
 
 
 def _as_values(value: Any, like: Tensor, function: str, position: int) -> Tensor:
-    """A number to search for, as a 0-dim tensor of the sequence's dtype, unless it is a float and
-    that an integer's; an integer wraps. TypeError for what is neither a number nor a tensor."""
+    """Return a number to search for as a 0-dim tensor of the sequence's dtype, or of float32 where
+    it is a float and the sequence is of integers; an integer wraps. TypeError for what is neither a
+    number nor a tensor."""
     if isinstance(value, complex):
         raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'ComplexFloat'")
     if not isinstance(value, (int, float, np.number, np.bool_)):
@@ -126,7 +127,8 @@ def searchsorted(
     sorter: Tensor | None = None,
     self: Any = None,
 ) -> Tensor:
-    """Where values would be inserted to keep the last dimension of ``sorted_sequence`` sorted.
+    """Return the indices at which values would be inserted to keep the last dimension of
+    ``sorted_sequence`` sorted.
 
     ``right`` (or ``side="right"``) inserts after equal values. RuntimeError when leading dimensions
     or dtypes differ.
@@ -150,8 +152,8 @@ def searchsorted(
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False, out: Any = None
 ) -> Tensor:
-    """The index of the bucket of each value; a value on a boundary belongs to the bucket below it,
-    or with ``right`` to the one above."""
+    """Return the index of the bucket of each value; a value on a boundary belongs to the bucket
+    below it, or with ``right`` to the one above."""
     require_tensor(boundaries, "bucketize", "boundaries", 2)
     if boundaries.dim() != 1:
         raise RuntimeError(

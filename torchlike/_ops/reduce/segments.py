@@ -23,7 +23,8 @@ _NAMES = {"amax": "max", "amin": "min"}
 
 @jax.custom_jvp
 def _moving_as(x: Any) -> jax.Array:
-    """Zeros with the derivative of ``x``, which ``x - x`` has not where x is infinite or NaN."""
+    """Return zeros with the derivative of ``x``, which ``x - x`` has not where x is infinite or
+    NaN."""
     return jnp.zeros_like(x)
 
 
@@ -33,7 +34,8 @@ def _moving_as_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def _extreme(x: Any, slot: Any, count: int, start: Any, largest: bool) -> jax.Array:
-    """Maxima or minima; the gradient is shared evenly by the elements that are the extremum."""
+    """Return the maxima or minima of segments; the gradient is shared evenly by the elements that
+    are the extremum."""
     plain = jax.ops.segment_max if largest else jax.ops.segment_min
     known = lax.stop_gradient(x)
     value = plain(known, slot, count)
@@ -48,8 +50,8 @@ def _extreme(x: Any, slot: Any, count: int, start: Any, largest: bool) -> jax.Ar
 
 
 def _product(x: Any, slot: Any, lengths: Any, start: Any) -> jax.Array:
-    """Products, by a scan that begins anew at each segment: differentiable also where there are
-    zeros, which a scatter of products is not."""
+    """Return the products of segments, by a scan that begins anew at each segment: differentiable
+    also where there are zeros, which a scatter of products is not."""
     ends = jnp.cumsum(lengths)
     begins = jnp.concatenate([jnp.ones(1, bool), slot[1:] != slot[:-1]])
     begins = jnp.broadcast_to(begins.reshape(-1, *(1,) * (x.ndim - 1)), x.shape)
@@ -65,7 +67,7 @@ def _product(x: Any, slot: Any, lengths: Any, start: Any) -> jax.Array:
 
 
 def _row(x: Any, lengths: Any, reduce: str, initial: float | None) -> jax.Array:
-    """x: (N, …), lengths: (S,) -> (S, …)."""
+    """Reduce the segments along the first axis: x: (N, …), lengths: (S,) -> (S, …)."""
     count = lengths.shape[0]
     shape = (count, *x.shape[1:])
     start = jnp.full(shape, _INITIAL[reduce] if initial is None else initial, x.dtype)
@@ -111,7 +113,7 @@ def _check(data: Any, lengths: Any, reduce: str, axis: int, initial: Any, unsafe
 def segment_reduce_op(
     data: Input, lengths: Input, reduce: Str, axis: Int, initial: OptFloat, unsafe: Bool
 ):
-    """Reductions over consecutive stretches of ``axis``."""
+    """Reduce consecutive stretches of ``axis``."""
     floats_only(data, "_segment_reduce_cpu")
     if lengths.dtype not in (np.int32, np.int64):
         raise NotImplementedError(
@@ -146,7 +148,7 @@ def segment_reduce(
     unsafe: Any = False,
     initial: Any = None,
 ) -> Tensor:
-    """ "amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``.
+    """Return the "amax", "mean", "amin", "sum" or "prod" of consecutive segments of ``axis``.
 
     The segments are given by their ``lengths`` (..., S) or ``offsets`` (..., S + 1); what lies
     beyond the last is left out. ``initial`` begins each reduction; without it an empty segment is

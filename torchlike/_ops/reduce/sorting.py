@@ -19,7 +19,8 @@ from torchlike.tensor import Tensor
 
 
 def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
-    """Values in order along an axis and where they were; stable, NaN counts as the largest.
+    """Sort along an axis and return the values and their indices; stable, NaN counts as the
+    largest.
 
     Differentiable: the values are a gather at the index.
     """
@@ -45,7 +46,7 @@ def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
     grad_name="SortBackward0",
 )
 def sort_op(input: Input, dim: Int = -1, descending: Bool = False):
-    """Values in order along a dimension, and where they were."""
+    """Sort along a dimension and return the values and their indices."""
     if input.dtype.kind == "c":
         raise RuntimeError("Sort does not support complex dtypes on CPU")
     d = errors.wrap_dim(dim, input.ndim)
@@ -55,7 +56,8 @@ def sort_op(input: Input, dim: Int = -1, descending: Bool = False):
 
 
 def _sort_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, Any]:
-    """``(dim, descending)`` keywords or positions; a leading bool is ``stable``, always so here."""
+    """Return ``(dim, descending)`` from keywords or positions; a leading bool is ``stable``, always
+    so here."""
     if args and isinstance(args[0], bool):
         args = args[1:]
     if len(args) > 2:
@@ -76,7 +78,8 @@ def _sort_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 @composite()
 def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a named pair.
+    """Sort as ``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a
+    named pair.
 
     Always stable; NaN counts as the largest value.
     """
@@ -92,26 +95,27 @@ def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     casts_out=False,
 )
 def argsort_op(input: Input, dim: Int, descending: Bool):
-    """Where the values in order are."""
+    """Return the indices that sort along a dimension."""
     return sort_op.spec.fn(input, dim, descending)[1]
 
 
 @composite()
 def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-    """``argsort(input, dim=-1, descending=False, *, stable=False)``: the indices that sort."""
+    """Return the indices that sort, as ``argsort(input, dim=-1, descending=False, *,
+    stable=False)``."""
     return argsort_op(input, *_sort_arguments("argsort", args, kwargs), out=out)
 
 
 @composite()
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
-    """Values in order along the first dimension."""
+    """Return the values in order along the first dimension."""
     values = sort_op(input, 0, False)[0]
     return given(out, values)
 
 
 @op(residuals=True, returns=named("topk"))
 def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool = True):
-    """The ``k`` largest (or smallest) values along a dimension, in order, and where they are.
+    """Return the ``k`` largest (or smallest) values along a dimension, in order, and their indices.
 
     RuntimeError when ``k`` is larger than the dimension.
 
@@ -143,7 +147,7 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
 @op(residuals=True, returns=named("kthvalue"), reorders=True)
 @real_only("kthvalue_cpu")
 def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
-    """The ``k``-th smallest value along a dimension (k counts from 1), and where it is.
+    """Return the ``k``-th smallest value along a dimension (k counts from 1), and its index.
 
     Differs from PyTorch: equal values are counted in the order of their places, so ``indices`` may
     name another of them.
@@ -158,7 +162,7 @@ def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
 
 
 def _at_rank(x: Any, d: int, rank: Any, keepdim: Any) -> tuple[Any, Any]:
-    """The value of a rank (a number, or an array with size 1 along ``d``), and where it is."""
+    """Return the value of a rank (a number, or an array with size 1 along ``d``), and its index."""
     if not x.ndim:
         return x, jnp.zeros((), np.int64)
     positions = lax.broadcasted_iota(np.int64, x.shape, d)
@@ -171,7 +175,7 @@ def _at_rank(x: Any, d: int, rank: Any, keepdim: Any) -> tuple[Any, Any]:
 
 
 def _median_rank(x: Any, d: int, ignore_nan: Any) -> jax.Array:
-    """The rank of the lower median; of the last element (a NaN) where there is one."""
+    """Return the rank of the lower median; of the last element (a NaN) where there is one."""
     n = x.shape[d]
     if dtypes.kind_of(x.dtype) != "f":
         return (n - 1) // 2
@@ -200,7 +204,7 @@ def _median_along(x: Any, dim: int, keepdim: Any, ignore_nan: Any) -> tuple[Any,
 )
 @real_only("median_out")
 def median_dim(input: Input, dim: Int, keepdim: Bool = False):
-    """The lower median along a dimension, and where it is."""
+    """Return the lower median along a dimension, and its index."""
     return _median_along(input, dim, keepdim, False)
 
 
@@ -214,21 +218,21 @@ def median_dim(input: Input, dim: Int, keepdim: Bool = False):
 )
 @real_only("median_out")
 def nanmedian_dim(input: Input, dim: Int, keepdim: Bool = False):
-    """The lower median of what is not NaN along a dimension, and where it is."""
+    """Return the lower median of the elements that are not NaN along a dimension, and its index."""
     return _median_along(input, dim, keepdim, True)
 
 
 @op("median_all", namespaces=(), method=False, residuals=True, grad_name="MedianBackward0")
 @real_only("median_cpu")
 def median_all(input: Input):
-    """The lower median of all elements (NaN for none)."""
+    """Return the lower median of all elements (NaN for none)."""
     return _median_all(input, False)
 
 
 @op("nanmedian_all", namespaces=(), method=False, residuals=True, grad_name="NanmedianBackward0")
 @real_only("median_cpu")
 def nanmedian_all(input: Input):
-    """The lower median of all elements that are not NaN."""
+    """Return the lower median of all elements that are not NaN."""
     return _median_all(input, True)
 
 
@@ -258,7 +262,8 @@ def _median(name: str, whole: Any, along: Any) -> None:
         return along(input, *args, out=out, **kwargs)
 
     function.__doc__ = (
-        f"The {name} (the lower of two) of all elements; with ``dim``, values and indices along it."
+        f"Return the {name} (the lower of two) of all elements; with ``dim``, values and indices "
+        "along it."
     )
     composite(name)(function)
 
@@ -270,7 +275,8 @@ _median("nanmedian", nanmedian_all, nanmedian_dim)
 @op(residuals=True, returns=named("mode"))
 @real_only("mode_cpu")
 def mode(input: Input, dim: Int = -1, keepdim: Bool = False):
-    """The most frequent value along a dimension (the smallest of several), and where it last is.
+    """Return the most frequent value along a dimension (the smallest of several), and the index
+    where it last is.
 
     Differs from PyTorch: each NaN is a value by itself, and the largest; PyTorch sorts with a
     comparison that NaN breaks, so there the result depends on where it stands.

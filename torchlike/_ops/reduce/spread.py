@@ -21,7 +21,7 @@ from torchlike._ops.elementwise.division import divide
 def variance(
     x: Any, over: tuple[int, ...], correction: Any, *, keepdims: bool = False
 ) -> jax.Array:
-    """The variance over axes, ``correction`` degrees of freedom taken off, in float64."""
+    """Return the variance over axes, ``correction`` degrees of freedom taken off, in float64."""
     count = math.prod(x.shape[d] for d in over)
     parts = (x.real, x.imag) if dtypes.kind_of(x.dtype) == "c" else (x,)
     squares = [jnp.square(_deviation(part, over, count)) for part in parts]
@@ -30,7 +30,7 @@ def variance(
 
 
 def _deviation(x: Any, over: tuple[int, ...], count: int) -> jax.Array:
-    """``x`` minus its mean, in float64.
+    """Return ``x`` minus its mean, in float64.
 
     Of float32 it is taken in float32, from the mean in two parts: XLA would write an array in
     float64 that two loops read, which takes five times as long.

@@ -51,7 +51,7 @@ def _check_q(input: Any, q: Any, *rest: Any) -> None:
 def quantile_op(
     input: Input, q: Input, dim: OptInt, keepdim: Bool, interpolation: Str, ignore_nan: Bool
 ):
-    """Values at fractions of the order along a dimension."""
+    """Return the quantiles along a dimension, at the fractions ``q`` of the order."""
     name = "nanquantile" if ignore_nan else "quantile"
     if input.dtype not in (np.float32, np.float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
@@ -89,7 +89,7 @@ def quantile_op(
 
 
 def _interpolated(values: Any, rank: Any, interpolation: str) -> jax.Array:
-    """Sorted values at fractional ranks of the last axis."""
+    """Interpolate sorted values at fractional ranks of the last axis."""
     rounding = {"lower": jnp.floor, "higher": jnp.ceil, "nearest": jnp.round}.get(interpolation)
     if rounding is not None:
         return jnp.take_along_axis(values, rounding(rank).astype(np.int64), -1)
@@ -118,8 +118,8 @@ def _quantile(name: str, ignore_nan: Any) -> None:
             q = wrap(jnp.asarray(q, input.dtype.numpy if input.dtype.category == 2 else np.float32))
         return quantile_op(input, q, dim, keepdim, interpolation, ignore_nan, out=out)
 
-    function.__doc__ = f"""The ``q``-th {name}s (a number, or a vector: the result's first
-    dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+    function.__doc__ = f"""Return the ``q``-th {name}s (a number, or a vector: the result's
+    first dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
     composite(name)(function)
 
 
@@ -140,7 +140,7 @@ def _check_weights(input: Any, correction: int, fweights: Any, aweights: Any) ->
 
 @op("cov_op", check=_check_weights, namespaces=(), method=False, grad_name="CovBackward0")
 def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput):
-    """The covariance matrix of variables in rows."""
+    """Return the covariance matrix of variables in rows."""
     if input.ndim > 2:
         raise RuntimeError(
             f"cov(): expected input to have two or fewer dimensions but got an input with "
@@ -204,7 +204,7 @@ def cov(
     fweights: Tensor | None = None,
     aweights: Tensor | None = None,
 ) -> Tensor:
-    """The covariance matrix of variables in rows, observations in columns.
+    """Return the covariance matrix of variables in rows, observations in columns.
 
     RuntimeError for negative weights.
     """
@@ -213,7 +213,7 @@ def cov(
 
 @op()
 def corrcoef(input: Input):
-    """Pearson's correlation of variables in rows, observations in columns."""
+    """Return Pearson's correlation of variables in rows, observations in columns."""
     if input.ndim > 2:
         raise RuntimeError(
             "corrcoef(): expected input to have two or fewer dimensions but got an input with "
@@ -233,7 +233,7 @@ def corrcoef(input: Input):
 
 
 def _samples(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, Any]:
-    """(sums of neighbours, distances between sample points) along ``dim``."""
+    """Return (sums of neighbours, distances between sample points) along ``dim``."""
     if not y.dim():
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = errors.wrap_dim(dim, y.dim())
@@ -257,7 +257,8 @@ def _samples(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, A
 
 
 def _distance(x: Any, dx: Any, name: str) -> Any:
-    """``dx`` as a float, 1 unless it is given. TypeError where points are given, or are none."""
+    """Return ``dx`` as a float, 1 unless it is given. TypeError where points are given, or are
+    none."""
     if x is not None and (dx is not None or not isinstance(x, Tensor)):
         given = f"x={type(x).__name__}" + ("" if dx is None else f", dx={type(dx).__name__}")
         raise TypeError(
@@ -271,7 +272,8 @@ def _distance(x: Any, dx: Any, name: str) -> Any:
 
 @composite(method=False, aliases=("trapz",))
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
+    """Return the integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance
+    ``dx``."""
     require_tensor(y, "trapezoid", "y")
     pairs, gaps = _samples(y, x, _distance(x, dx, "trapezoid"), dim, "trapezoid")
     return (pairs * gaps).sum(dim) / 2.0
@@ -279,7 +281,7 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Ten
 
 @composite(method=False)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The running integral along ``dim`` by the trapezoidal rule; one element shorter."""
+    """Return the running integral along ``dim`` by the trapezoidal rule; one element shorter."""
     require_tensor(y, "cumulative_trapezoid", "y")
     name = "cumulative_trapezoid"
     pairs, gaps = _samples(y, x, _distance(x, dx, name), dim, name)
@@ -292,7 +294,7 @@ def _vander(x: Tensor, n: int, increasing: Any) -> Tensor:
 
 
 def _powers(x: Tensor, n: int) -> Tensor:
-    """1, x, x², … (n of them) as a new last dimension, by repeated products."""
+    """Return 1, x, x², … (n of them) as a new last dimension, by repeated products."""
     ones = x.new_ones((*x.shape, 1))
     if n <= 1:
         return ones.narrow(-1, 0, max(n, 0))
@@ -302,7 +304,8 @@ def _powers(x: Tensor, n: int) -> Tensor:
 
 @composite(method=False)
 def vander(x: Tensor, N: int | None = None, increasing: Any = False) -> Tensor:
-    """The Vandermonde matrix: powers of a vector in columns, falling unless ``increasing``."""
+    """Return the Vandermonde matrix: powers of a vector in columns, falling unless
+    ``increasing``."""
     require_tensor(x, "vander", "x")
     if x.dim() != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
@@ -314,7 +317,7 @@ def vander(x: Tensor, N: int | None = None, increasing: Any = False) -> Tensor:
 
 @composite("vander", namespaces=("linalg",), method=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Rising powers of the last dimension as a new one."""
+    """Return rising powers of the elements of the last dimension, as a new last dimension."""
     require_tensor(x, "linalg_vander", "x")
     if x.dtype is dtypes.bool or (x.is_floating_point() and x.itemsize < 4):
         raise RuntimeError(
@@ -335,7 +338,8 @@ def _joined(first: Any, inner: Any, last: Any, dim: int) -> jax.Array:
 
 @op("gradient_even", namespaces=(), method=False, grad_name="GradientBackward0")
 def gradient_even(input: Input, gap: Operand, dim: Int, edge_order: Int):
-    """Second-order differences along one dimension, of points as far apart as a number says."""
+    """Return the second-order differences along one dimension, of points at a distance of
+    ``gap``."""
 
     def differences(x: Any, gap: Any) -> jax.Array:
         x = jnp.moveaxis(x, dim, -1)
@@ -352,7 +356,7 @@ def gradient_even(input: Input, gap: Operand, dim: Int, edge_order: Int):
 
 @op("gradient_op", namespaces=(), method=False, grad_name="GradientBackward0")
 def gradient_op(input: Input, at: Input, dim: Int, edge_order: Int):
-    """Second-order differences along one dimension at sample points (a vector)."""
+    """Return the second-order differences along one dimension at sample points (a vector)."""
 
     def differences(x: Any, at: Any) -> jax.Array:
         x, gap = jnp.moveaxis(x, dim, -1), jnp.diff(at)
@@ -376,7 +380,7 @@ def gradient_op(input: Input, at: Input, dim: Int, edge_order: Int):
 
 
 def _at_end(x0: Any, x1: Any, x2: Any, near: Any, far: Any) -> jax.Array:
-    """The slope at the first of three points, of the parabola through them."""
+    """Return the slope at the first of three points, of the parabola through them."""
     both = near + far
     return (
         x0 * (-(near + both) / (near * both))
@@ -389,7 +393,7 @@ def _at_end(x0: Any, x1: Any, x2: Any, near: Any, far: Any) -> jax.Array:
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
 ) -> tuple[Any, ...]:
-    """Estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors.
+    """Return estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors.
 
     ``spacing`` is a distance, one distance for each dimension, or vectors of sample points; it is
     promoted with the input.

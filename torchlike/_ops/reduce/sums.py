@@ -14,7 +14,7 @@ from jax import lax
 
 
 def added(x: Any, over: Any = None, *, keepdims: bool = False) -> jax.Array:
-    """``jnp.sum``, of complex numbers by their parts."""
+    """Sum over axes as ``jnp.sum``, complex numbers by their parts."""
     if x.dtype.kind != "c":
         return jnp.sum(x, over, keepdims=keepdims)
     return lax.complex(

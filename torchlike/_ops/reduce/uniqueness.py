@@ -36,7 +36,7 @@ def _back(values: np.ndarray, like: Tensor, dtype: dtypes.dtype = dtypes.int64) 
 
 
 def _along(values: Tensor, d: int) -> Tensor:
-    """Slices along ``d`` lie one after another in memory."""
+    """Place the slices along ``d`` one after another in memory, and return the tensor."""
     size = values._geometry.size
     if d and values.numel():
         inner = contiguous_strides((*size[:d], *size[d + 1 :]))
@@ -61,7 +61,7 @@ def unique(
     return_counts: Any = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements (or slices along ``dim``), in order.
+    """Return the distinct elements (or slices along ``dim``), in order.
 
     With ``return_inverse`` also where each element of the input went, with ``return_counts`` how
     often each occurs. Every NaN is distinct.
@@ -105,7 +105,7 @@ def _check_slices(input: Tensor, d: int) -> None:
 def unique_consecutive(
     input: Tensor, return_inverse: Any = False, return_counts: Any = False, dim: int | None = None
 ) -> Any:
-    """The first of every run of equal elements (or slices along ``dim``)."""
+    """Return the first of every run of equal elements (or slices along ``dim``)."""
     require_tensor(input, "unique_consecutive")
     values = _on_host(input, "unique_consecutive")
     d = 0 if dim is None else errors.wrap_dim(dim, input.dim())
@@ -132,7 +132,8 @@ def unique_consecutive(
 
 @composite()
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each value of a vector of non-negative integers occurs (or its summed weights)."""
+    """Return how often each value of a vector of non-negative integers occurs (or its summed
+    weights)."""
     require_tensor(input, "bincount")
     if input.dtype.category != 1:
         raise NotImplementedError(
@@ -155,7 +156,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @op("isin_op", namespaces=(), method=False, differentiable=False)
 def isin_op(elements: Operand, test_elements: Operand, invert: Bool):
-    """Whether each element is among others."""
+    """Return whether each element is among others."""
     for x in (elements, test_elements):
         if not is_number(x) and x.dtype.kind in "cb":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {type_name(x)}")
@@ -173,7 +174,7 @@ def isin(
     invert: Any = False,
     out: Any = None,
 ) -> Tensor:
-    """Whether each element is among ``test_elements`` (with ``invert``: is not)."""
+    """Return whether each element is among ``test_elements`` (with ``invert``: is not)."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError(
             "isin() received an invalid combination of arguments - got "

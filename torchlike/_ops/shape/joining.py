@@ -30,7 +30,8 @@ from torchlike.tensor import Tensor
     reorders=True,
 )
 def cat_op(tensors: Inputs, dim: Int = 0):
-    """Tensors one after the other along a dimension; 1-D tensors without elements are skipped."""
+    """Join tensors one after the other along a dimension; 1-D tensors without elements are
+    skipped."""
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, x in enumerate(tensors):
@@ -64,7 +65,7 @@ def _of_dtype(x: Any, dtype: Any) -> Any:
 
 @composite(method=False, aliases=("concat", "concatenate"))
 def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
-    """Tensors one after the other along ``dim``; dtypes are promoted.
+    """Join tensors one after the other along ``dim``; dtypes are promoted.
 
     ValueError for an empty list; RuntimeError when other sizes differ. 1-D tensors without elements
     are skipped.
@@ -73,7 +74,8 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
 
 
 def _of_stacked(result: Any, operands: Any, spec: Any, statics: Any) -> None:
-    """As PyTorch makes it: joined along an old dimension which is then split in two."""
+    """Set the result's strides as PyTorch's are: joined along an old dimension which is then split
+    in two."""
     size = result._storage.shape
     d = errors.wrap_dim(statics[0], len(size))
     geometries = [o._geometry for o in operands]
@@ -92,7 +94,7 @@ def _of_stacked(result: Any, operands: Any, spec: Any, statics: Any) -> None:
 
 @op(casts_out=True, method=False, needs="nothing", memory_order=_of_stacked)
 def stack(tensors: Inputs, dim: Int = 0):
-    """Tensors of one size joined along a new dimension. RuntimeError when sizes differ."""
+    """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0]
@@ -124,7 +126,8 @@ def _checked_list(tensors: Any, name: str) -> list[Tensor]:
 
 
 def _spread(tensors: tuple[Any, ...]) -> Any:
-    """``f(a, b)`` and ``f([a, b])`` alike. TypeError for other than tensors."""
+    """Return the tensors of ``f(a, b)`` and ``f([a, b])`` alike. TypeError for other than
+    tensors."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         return require_tensors(tensors[0])
     return require_tensors(tensors)
@@ -136,7 +139,9 @@ def _at_least(name: str, to: Any) -> Any:
             return to(tensors[0])
         return tuple(to(t) for t in _spread(tensors))
 
-    function.__doc__ = f"Tensors with at least {name[-2]} dimensions (views); a tuple for several."
+    function.__doc__ = (
+        f"Return tensors with at least {name[-2]} dimensions (views); a tuple for several."
+    )
     composite(name, method=False)(function)
     return to
 
@@ -160,33 +165,33 @@ _at_least("atleast_3d", _to_3d)
 
 @composite(method=False)
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 1 (0 for vectors)."""
+    """Join tensors along dimension 1 (0 for vectors)."""
     parts = [_to_1d(t) for t in _checked_list(tensors, "hstack")]
     return cat(parts, 0 if parts[0].dim() == 1 else 1, out=out)
 
 
 @composite(method=False, aliases=("row_stack",))
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 0; vectors are rows."""
+    """Join tensors along dimension 0; vectors are rows."""
     return cat([_to_2d(t) for t in _checked_list(tensors, "vstack")], 0, out=out)
 
 
 @composite(method=False)
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 2."""
+    """Join tensors along dimension 2."""
     return cat([_to_3d(t) for t in _checked_list(tensors, "dstack")], 2, out=out)
 
 
 @composite(method=False)
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Joined along dimension 1; vectors are columns."""
+    """Join tensors along dimension 1; vectors are columns."""
     parts = _checked_list(tensors, "column_stack")
     return cat([t if t.dim() > 1 else t.reshape(t.numel(), 1) for t in parts], 1, out=out)
 
 
 @op("block_diag_op", namespaces=(), method=False, needs="nothing", grad_name="BlockDiagBackward0")
 def block_diag_op(tensors: Inputs):
-    """Matrices along the diagonal of a zero matrix."""
+    """Place matrices along the diagonal of a zero matrix."""
     for i, x in enumerate(tensors):
         if x.ndim > 2:
             raise RuntimeError(
@@ -206,13 +211,13 @@ def block_diag_op(tensors: Inputs):
 
 @composite(method=False)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a zero matrix; vectors are rows."""
+    """Place matrices along the diagonal of a zero matrix; vectors are rows."""
     return block_diag_op(list(tensors)) if tensors else make_tensor([[]])
 
 
 @composite(method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes broadcast to.
+    """Return the shape that tensors of these shapes broadcast to.
 
     RuntimeError when they do not, and for other than numbers and sequences of numbers; ValueError
     for negative sizes.
@@ -261,7 +266,8 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 @composite(method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to one shape, as views; those that have it are given back."""
+    """Return the tensors expanded to one shape, as views; those that have it are returned as they
+    are."""
     parts = _spread(tensors)
     shape = _common_shape(parts)
     return tuple(t if t.shape == shape else t.expand(shape) for t in parts)
@@ -269,7 +275,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @composite(method=False)
 def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
-    """Coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or "xy".
+    """Return the coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or
+    "xy".
 
     UserWarning, once, where it is left out.
     """
@@ -305,7 +312,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
 
 @composite(method=False)
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All combinations of one element of each vector, as rows."""
+    """Return all combinations of one element of each vector, as rows."""
     parts = _spread(tensors)
     for t in parts:
         if t.dim() != 1:
@@ -317,7 +324,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 @composite()
 def combinations(input: Tensor, r: int = 2, with_replacement: Any = False) -> Tensor:
-    """All selections of ``r`` elements of a vector, as rows."""
+    """Return all selections of ``r`` elements of a vector, as rows."""
     require_tensor(input, "combinations")
     if input.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")

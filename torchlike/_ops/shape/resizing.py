@@ -67,7 +67,7 @@ def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = N
 
 @composite()
 def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
-    """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""
+    """Resize to ``other.size()``; with ``preserve_format`` in the memory order of ``other``."""
     require_tensor(input, "resize_as_")
     require_tensor(other, "resize_as_", "the_template", 2)
     if memory_format is layouts.preserve_format:
@@ -85,7 +85,7 @@ def set_(
     size: Any = None,
     stride: Any = None,
 ) -> Tensor:
-    """Look at other memory from now on: a tensor's, a storage's, or new and empty memory.
+    """Put the tensor on other memory: a tensor's, a storage's, or new and empty memory.
 
     With ``size``: at that part of it, from ``storage_offset`` on, by ``stride`` (default: row after
     row). RuntimeError for another dtype than this tensor's, or a part that reaches beyond.
@@ -119,7 +119,8 @@ def set_(
 
 
 def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: Any) -> None:
-    """``resize_`` to a size and memory order. ``alone``: no other tensor shares the memory."""
+    """Resize a tensor to a size and memory order, as ``resize_``. ``alone``: no other tensor shares
+    the memory."""
     whole, storage = whole_memory(t, "resize_"), t._storage
     version, offset, count = storage.version, t.storage_offset(), math.prod(shape)
     capture = modes.current.capture
@@ -175,7 +176,8 @@ def grow(storage: Storage, count: int, on_it: Any, value: Any = 0) -> None:
 
 
 def stretch(whole: Geometry, offset: int, size: tuple[int, ...], order: tuple[int, ...]) -> View:
-    """The chain from an array to the elements that follow each other in memory from ``offset`` on.
+    """Return the chain of view steps from an array to the elements that follow each other in memory
+    from ``offset`` on.
 
     Their dimensions run from slowest to fastest as ``order``.
     """
@@ -194,7 +196,7 @@ def stretch(whole: Geometry, offset: int, size: tuple[int, ...], order: tuple[in
 
 
 def _value(storage: Storage, chain: View) -> Any:
-    """What a chain reads from a storage now."""
+    """Read the value of a chain of view steps from a storage now."""
     array = storage.read()
     if type(array) is MetaArray:
         return MetaArray(chain.geometry.size, array.dtype)
@@ -202,7 +204,7 @@ def _value(storage: Storage, chain: View) -> Any:
 
 
 def _elements(storage: Storage) -> Tensor:
-    """All of a memory as a vector."""
+    """Return all of a storage's memory as a vector."""
     return Tensor._on(storage).as_strided((storage.size,), (1,), 0)
 
 

@@ -26,7 +26,8 @@ from torchlike.tensor import Tensor, wrap
 
 @op(namespaces=(), needs="nothing")
 def repeat(input: Input, repeats: Shape):
-    """The tensor copied ``repeats[d]`` times along each dimension; extra ones are prepended."""
+    """Return the tensor copied ``repeats[d]`` times along each dimension; extra ones are
+    prepended."""
     if len(repeats) < input.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -41,7 +42,7 @@ def repeat(input: Input, repeats: Shape):
 
 @composite()
 def tile(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """``repeat``, with missing leading repeats taken as 1."""
+    """Repeat as ``repeat``, with missing leading repeats taken as 1."""
     times = shape_arguments(
         dims if dims and not kwargs else one_argument(dims, kwargs, "tile", "dims")
     )
@@ -56,7 +57,7 @@ def tile(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     grad_name="RepeatInterleaveBackward0",
 )
 def repeat_interleave_op(input: Input, repeats: Int, dim: Int):
-    """Each element ``repeats`` times in a row."""
+    """Repeat each element ``repeats`` times in a row."""
     d = errors.wrap_dim(dim, input.ndim)
     return in_float32(lambda x: jnp.repeat(x, repeats, d))(input)  # for the gradient, a sum
 
@@ -77,7 +78,8 @@ def _check_total(input: Any, repeats: Any, dim: int, output_size: int) -> None:
     grad_name="IndexSelectBackward0",
 )
 def repeat_interleave_sized(input: Input, repeats: Input, dim: Int, output_size: Int):
-    """Each element its own number of times; the total is known, so that it can be compiled."""
+    """Repeat each element its own number of times; the total is known, so that it can be
+    compiled."""
     repeated = in_float32(
         lambda x: jnp.repeat(x, repeats, dim, total_repeat_length=output_size)
     )  # for the gradient, a sum
@@ -106,7 +108,7 @@ def _check_repeats(repeats: Tensor) -> None:
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each element (of the flattened tensor, or slice along ``dim``) repeated in a row.
+    """Repeat each element (of the flattened tensor, or slice along ``dim``) in a row.
 
     ``repeats`` is a number or a vector of counts; with a single argument, that is the counts and
     the result the positions. ``output_size`` (the total) is needed under jit. RuntimeError for
@@ -164,7 +166,7 @@ def repeat_interleave(
     grad_name="FlipBackward0",
 )
 def flip_op(input: Input, dims: Shape):
-    """The order reversed along dimensions."""
+    """Reverse the order along dimensions."""
     wrapped = [errors.wrap_dim(d, input.ndim) for d in dims]
     for d in wrapped:
         if wrapped.count(d) > 1:
@@ -174,7 +176,7 @@ def flip_op(input: Input, dims: Shape):
 
 @composite()
 def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """A copy with the order reversed along ``dims``."""
+    """Return a copy with the order reversed along ``dims``."""
     return flip_op(
         input,
         shape_arguments(
@@ -185,7 +187,7 @@ def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
 
 @composite()
 def fliplr(input: Tensor) -> Tensor:
-    """A copy with columns in reversed order."""
+    """Return a copy with columns in reversed order."""
     require_tensor(input, "fliplr")
     if input.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
@@ -194,7 +196,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite()
 def flipud(input: Tensor) -> Tensor:
-    """A copy with rows in reversed order."""
+    """Return a copy with rows in reversed order."""
     require_tensor(input, "flipud")
     if input.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")
@@ -203,7 +205,7 @@ def flipud(input: Tensor) -> Tensor:
 
 @op(needs="nothing", memory_order=of_first)
 def roll(input: Input, shifts: Shape, dims: Dims = ()):
-    """Elements moved along dimensions (of the flattened tensor without ``dims``), round the end."""
+    """Move elements along dimensions (of the flattened tensor without ``dims``), round the end."""
     dims = (dims,) if isinstance(dims, int) else tuple(dims or ())
     if not shifts:
         raise RuntimeError("`shifts` required")
@@ -221,7 +223,7 @@ def roll(input: Input, shifts: Shape, dims: Dims = ()):
 
 @composite()
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Turned by 90 degrees ``k`` times, from the first of two dimensions toward the second."""
+    """Rotate by 90 degrees ``k`` times, from the first of two dimensions toward the second."""
     require_tensor(input, "rot90")
     plane = shape_arguments((dims,))
     if len(plane) != 2:
@@ -259,7 +261,7 @@ def _split_along(name: str, at_least: int, dim_of: Any) -> None:
             )
         return tensor_split(input, indices_or_sections, d)
 
-    function.__doc__ = "``tensor_split`` along a fixed dimension, into equal sections."
+    function.__doc__ = "Split as ``tensor_split`` along a fixed dimension, into equal sections."
     composite(name)(function)
 
 
@@ -270,7 +272,7 @@ _split_along("dsplit", 3, lambda t: 2)
 
 @op("diff_op", namespaces=(), method=False, needs="nothing", grad_name="DiffBackward0")
 def diff_op(input: Input, n: Int, dim: Int):
-    """Differences of neighbours, n times; XOR for bools."""
+    """Return the differences of neighbours, n times; XOR for bools."""
     d = errors.wrap_dim(dim, input.ndim)
     x = input
     for _ in range(min(n, x.shape[d])):
@@ -291,8 +293,8 @@ def diff(
     *,
     out: Any = None,
 ) -> Tensor:
-    """The ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append`` joined
-    on first."""
+    """Return the ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append``
+    joined on first."""
     require_tensor(input, "diff")
     if not input.dim():
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -310,7 +312,7 @@ def diff(
 
 @composite(namespaces=())
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """Summed so that broadcasting the result gives ``input``'s shape back."""
+    """Sum so that broadcasting the result gives ``input``'s shape back."""
     wanted = shape_arguments(size)
     have = tuple(input.shape)
     lead = len(have) - len(wanted)
@@ -325,7 +327,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 @composite(method=False)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Flat indices as a tuple of coordinates in a shape.
+    """Convert flat indices to a tuple of coordinates in a shape.
 
     TypeError for a shape or indices that are not integers, ValueError for a negative size.
     """

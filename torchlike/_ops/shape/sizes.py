@@ -15,7 +15,7 @@ from torchlike.tensor import Tensor
 
 @op("nonzero_static_op", namespaces=(), method=False, differentiable=False)
 def nonzero_static_op(input: Input, size: Int, fill_value: Int):
-    """Where ``input`` is not zero, cut or filled to ``size`` rows."""
+    """Return the indices where ``input`` is not zero, cut or filled to ``size`` rows."""
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     if not input.size or not input.ndim:
@@ -26,7 +26,8 @@ def nonzero_static_op(input: Input, size: Int, fill_value: Int):
 
 @composite()
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
-    """The indices of ``size`` elements that are not zero, one a row, the rest ``fill_value``.
+    """Return the indices of ``size`` elements that are not zero, one a row, the rest
+    ``fill_value``.
 
     Unlike ``nonzero`` the result's shape does not depend on values, so it works under a jit.
     RuntimeError for a negative size.
@@ -45,7 +46,8 @@ def empty_permuted(
     requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:
-    """A tensor whose dimensions lie in memory in the order ``physical_layout``, slowest first.
+    """Return a tensor whose dimensions lie in memory in the order ``physical_layout``, slowest
+    first.
 
     RuntimeError unless that is a permutation of the dimensions.
     """

@@ -27,13 +27,13 @@ def _triangle(x: Any, diagonal: int, lower: Any, name: str) -> jax.Array:
 
 @op(inplace=True, needs="nothing")
 def tril(input: Input, diagonal: Int = 0):
-    """The lower triangle of matrices: zero above ``diagonal``."""
+    """Return the lower triangle of matrices: zero above ``diagonal``."""
     return _triangle(input, diagonal, True, "tril")
 
 
 @op(inplace=True, needs="nothing")
 def triu(input: Input, diagonal: Int = 0):
-    """The upper triangle of matrices: zero below ``diagonal``."""
+    """Return the upper triangle of matrices: zero below ``diagonal``."""
     return _triangle(input, diagonal, False, "triu")
 
 
@@ -56,7 +56,9 @@ def _triangle_indices(name: str, lower: Any) -> None:
         r, c = (np.tril_indices if lower else np.triu_indices)(row, offset, col)
         return finish(jnp.asarray(np.stack([r, c]).astype(kind)), device, False, layout)
 
-    function.__doc__ = f"Rows and columns of the {'lower' if lower else 'upper'} triangle, (2, n)."
+    function.__doc__ = (
+        f"Return the rows and columns of the {'lower' if lower else 'upper'} triangle, (2, n)."
+    )
     composite(name, method=False)(function)
 
 
@@ -66,7 +68,7 @@ _triangle_indices("triu_indices", False)
 
 @op("diag_embed_op", namespaces=(), method=False, needs="nothing", grad_name="DiagEmbedBackward0")
 def diag_embed_op(input: Input, offset: Int, dim1: Int, dim2: Int):
-    """The last dimension as a diagonal of two new dimensions."""
+    """Place the last dimension on a diagonal of two new dimensions."""
     if not input.ndim:
         raise RuntimeError("diag_embed(): Expected a tensor with at least one dimension")
     ndim = input.ndim + 1
@@ -82,13 +84,13 @@ def diag_embed_op(input: Input, offset: Int, dim1: Int, dim2: Int):
 
 @composite()
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dimension as the ``offset`` diagonal of two new dimensions."""
+    """Place the last dimension on the ``offset`` diagonal of two new dimensions."""
     return diag_embed_op(input, offset, dim1, dim2)
 
 
 @composite()
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """A vector as the diagonal of a matrix; of a matrix, a copy of its diagonal."""
+    """Return the matrix with a vector as its diagonal; of a matrix, a copy of its diagonal."""
     require_tensor(input, "diag")
     if input.dim() not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
@@ -101,14 +103,14 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
 
 @composite()
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The flattened tensor as the diagonal of a matrix."""
+    """Return the matrix with the flattened tensor as its diagonal."""
     require_tensor(input, "diagflat")
     return diag_embed(input.reshape(-1), offset)
 
 
 @op(needs="nothing")
 def trace(input: Input):
-    """The sum of the diagonal of a matrix (int64 for integers)."""
+    """Return the sum of the diagonal of a matrix (int64 for integers)."""
     if input.ndim != 2:
         raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(input.ndim))
     x = input.astype(np.int64) if input.dtype.kind in "iub" else input
@@ -116,7 +118,8 @@ def trace(input: Input):
 
 
 def _scatter_into(name: str, kind: Any) -> None:
-    """``diagonal_scatter`` and its kin: a copy of input with a view of it overwritten."""
+    """Register ``diagonal_scatter`` or one of its kin: a copy of input with a view of it
+    overwritten."""
 
     def function(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
         require_tensor(input, name)
@@ -132,7 +135,7 @@ def _scatter_into(name: str, kind: Any) -> None:
         return given(out, copy)
 
     function.__doc__ = (
-        f"A copy of ``input`` in which its {name.removesuffix('_scatter')} is ``src``."
+        f"Return a copy of ``input`` in which its {name.removesuffix('_scatter')} is ``src``."
     )
     composite(name)(function)
 

@@ -21,8 +21,8 @@ from torchlike._runtime import targets
 
 @jax.custom_jvp
 def lgamma(x: Any) -> jax.Array:
-    """``log(|gamma(x)|)``, of float32 computed in float64 on the CPU: XLA's own is 5e-7 at 1, where
-    it is 0, and a third too much at 2.00001 (a million: 40 ms, 68 this way)."""
+    """Return ``log(|gamma(x)|)``, of float32 computed in float64 on the CPU: XLA's own is 5e-7 at
+    1, where it is 0, and a third too much at 2.00001 (a million: 40 ms, 68 this way)."""
     if x.dtype == np.float32 and targets.is_xla_cpu():
         return special.gammaln(x.astype(np.float64)).astype(np.float32)
     return special.gammaln(x)
@@ -36,7 +36,7 @@ def _lgamma_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @jax.custom_jvp
 def digamma(x: Any) -> jax.Array:
-    """The derivative of ``lgamma``; minus infinity at 0, NaN at the negative integers."""
+    """Return the derivative of ``lgamma``; minus infinity at 0, NaN at the negative integers."""
     return jnp.where(x == 0, jnp.copysign(jnp.inf, -x), special.digamma(x)).astype(x.dtype)
 
 
@@ -48,7 +48,7 @@ def _digamma_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def polygamma(n: int, x: Any) -> jax.Array:
-    """The ``n``-th derivative of digamma."""
+    """Return the ``n``-th derivative of digamma."""
     if n == 0:
         return digamma(x)
     if n == 1:
@@ -67,7 +67,8 @@ def _polygamma_jvp(n: int, primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def _trigamma(x: Any) -> jax.Array:
-    """By reflection below 1/2: trigamma(1 - x) + trigamma(x) = (pi / sin(pi x)) ** 2."""
+    """Return the trigamma function, by reflection below 1/2: trigamma(1 - x) + trigamma(x) = (pi /
+    sin(pi x)) ** 2."""
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     mirrored = wide < 0.5
     positive = jnp.where(mirrored, 1 - wide, wide)
@@ -78,13 +79,14 @@ def _trigamma(x: Any) -> jax.Array:
 
 
 def _hurwitz(x: Any, q: Any) -> jax.Array:
-    """The zeta function of positive q, of large x the first term alone: JAX's is NaN there."""
+    """Return the zeta function of positive q; for large x its first term alone, because JAX's is
+    NaN there."""
     return jnp.where((x > 200) & (q < x / 50), jnp.power(q, -x), special.zeta(x, q))
 
 
 @jax.custom_jvp
 def zeta(x: Any, q: Any) -> jax.Array:
-    """The Hurwitz zeta function: the sum of (q + k) ** -x over k = 0, 1, …
+    """Return the Hurwitz zeta function: the sum of (q + k) ** -x over k = 0, 1, …
 
     As Cephes: infinite at poles, NaN for x < 1, and below q = 0 for all but integers x, where the
     sum over the negative q + k is one over positive numbers, too, up to a sign.

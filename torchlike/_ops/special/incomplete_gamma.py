@@ -33,12 +33,14 @@ _EXPONENT = tuple([(-1) ** k / (k + 2) for k in range(16)])
 
 
 def igamma(a: Any, x: Any) -> jax.Array:
-    """P(a, x), 0 for an infinite ``a`` and 1 for ``a`` = 0."""
+    """Return the lower incomplete gamma function P(a, x): 0 for an infinite ``a`` and 1 for ``a`` =
+    0."""
     return _computed(special.gammainc, -1, a, x)
 
 
 def igammac(a: Any, x: Any) -> jax.Array:
-    """Q(a, x), 1 for an infinite ``a`` and 0 for ``a`` = 0."""
+    """Return the upper incomplete gamma function Q(a, x): 1 for an infinite ``a`` and 0 for ``a`` =
+    0."""
     return _computed(special.gammaincc, 1, a, x)
 
 
@@ -59,7 +61,7 @@ def _computed(fn: Any, sign: int, a: Any, x: Any) -> jax.Array:
 
 
 def _expansion(a: Any, x: Any, sign: int) -> jax.Array:
-    """Q for the sign 1, P for -1."""
+    """Compute Q for the sign 1 and P for -1, by the expansion for large ``a``."""
     mu = jnp.clip((x - a) / a, -0.9, 1e3)  # beyond, they are 0 and 1
     near = jnp.abs(mu) < _SMALL
     small = jnp.where(near, mu, 0)

@@ -49,7 +49,7 @@ def _unary(name: str, fn: Any) -> None:
         (x,) = promoted_float(input)
         return fn(x)
 
-    pure.__doc__ = f"``{name}`` elementwise; integers give the default float dtype."
+    pure.__doc__ = f"Return ``{name}`` elementwise; integers give the default float dtype."
     kernel = "erf_vml_cpu" if name == "ndtr" else f"{name}_cpu"
     op(name, namespaces=("special",), method=False, elementwise=True)(real_only(kernel)(pure))
 
@@ -78,7 +78,7 @@ def _binary(
 
     pure.__annotations__.update(input=kind, other=kind)
 
-    pure.__doc__ = f"``{name}(input, other)`` elementwise, broadcast and promoted."
+    pure.__doc__ = f"Return ``{name}(input, other)`` elementwise, broadcast and promoted."
     made = real_only(f"{name}_cpu")(pure)
     return op(name, namespaces=namespaces, elementwise=True, **facts)(made)
 
@@ -103,7 +103,7 @@ export(_igammac, "gammaincc", ("special",))
 )
 @real_only("polygamma")
 def polygamma_op(input: Input, n: Int):
-    """The n-th derivative of digamma."""
+    """Return the n-th derivative of digamma."""
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     (x,) = promoted_float(input)
@@ -112,17 +112,17 @@ def polygamma_op(input: Input, n: Int):
 
 @composite(namespaces=("", "special"), method=False)
 def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
-    """The ``n``-th derivative of digamma. RuntimeError for a negative n."""
+    """Return the ``n``-th derivative of digamma. RuntimeError for a negative n."""
     return polygamma_op(input, n, out=out)
 
 
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
-    """The ``n``-th derivative of digamma."""
+    """Return the ``n``-th derivative of digamma."""
     return polygamma_op(self, n)
 
 
 def _polygamma_in_place(self: Tensor, n: int) -> Tensor:
-    """The ``n``-th derivative of digamma, in place."""
+    """Replace the tensor by its ``n``-th derivative of digamma, in place."""
     return polygamma_op.spec.in_place(self, n)  # type: ignore[attr-defined]
 
 
@@ -133,7 +133,7 @@ composite("polygamma_", namespaces=())(_polygamma_in_place)
 @op("mvlgamma", elementwise=True, inplace=True)
 @real_only("arange_cpu")
 def mvlgamma(input: Input, p: Int):
-    """The logarithm of the multivariate gamma function of dimension ``p``."""
+    """Return the logarithm of the multivariate gamma function of dimension ``p``."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     (x,) = promoted_float(input)

@@ -30,13 +30,14 @@ _REACH = 6.2
 
 
 def _nodes(step: float) -> list[tuple[float, float]]:
-    """(node, weight) of the trapezoidal rule on the half line, for an even integrand."""
+    """Return each (node, weight) of the trapezoidal rule on the half line, for an even
+    integrand."""
     count = int(_REACH / step) + 1
     return [(k * step, step * (0.5 if k == 0 else 1.0)) for k in range(count + 1)]
 
 
 def _series(z: Any, coefficient: Callable[[int], float], terms: int) -> jax.Array:
-    """sum over k of coefficient(k) * z ** k, by Horner's rule."""
+    """Return the sum over k of coefficient(k) * z ** k, by Horner's rule."""
     total = jnp.full_like(z, coefficient(terms - 1))
     for k in reversed(range(terms - 1)):
         total = total * z + coefficient(k)
@@ -48,12 +49,14 @@ def _harmonic(k: int) -> float:
 
 
 def _weight(order: int, sign: float) -> Callable[[int], float]:
-    """Of J (sign -1) and I (sign 1): ``sign ** k / (k! (k + order)!)``, 10.2.2 and 10.25.2."""
+    """Return the series coefficients of J (sign -1) and I (sign 1): ``sign ** k / (k! (k +
+    order)!)``, 10.2.2 and 10.25.2."""
     return lambda k: sign**k / (math.factorial(k) * math.factorial(k + order))
 
 
 def _digammas(order: int, sign: float) -> Callable[[int], float]:
-    """Of Y and K: the same times ``psi(k + 1) + psi(k + order + 1)``, 10.8.1 and 10.31.1."""
+    """Return the series coefficients of Y and K: those of ``_weight`` times ``psi(k + 1) + psi(k +
+    order + 1)``, 10.8.1 and 10.31.1."""
     weight = _weight(order, sign)
     return lambda k: weight(k) * (_harmonic(k) + _harmonic(k + order) - 2 * _EULER)
 
@@ -67,7 +70,7 @@ _J_NODES = _nodes(0.37)
 
 
 def _hankel(x: Any, order: int) -> tuple[Any, Any]:
-    """(J, Y) of order 0 or 1 for x > 5.
+    """Return (J, Y) of order 0 or 1 for x > 5.
 
     10.17.13 with u = s ** 2: J + iY = sqrt(2 / (pi x)) exp(i (x - order pi / 2 - pi / 4)) M, where
     M = c * integral of 2 s ** (2 order) exp(-s ** 2) (1 + i s ** 2 / (2 x)) ** (order - 1/2).
@@ -93,7 +96,7 @@ def _hankel(x: Any, order: int) -> tuple[Any, Any]:
 
 
 def _j_and_y(x: Any, order: int) -> tuple[Any, Any]:
-    """J and Y of x >= 0 (Y is NaN or infinite where it should be)."""
+    """Return J and Y of x >= 0 (Y is NaN or infinite where it should be)."""
     small = x <= _J_SERIES
     near = jnp.where(small, x, 1.0)
     z = near * near / 4
@@ -118,7 +121,7 @@ def bessel_j1(x: Any) -> jax.Array:
 
 
 def _for_positive(x: Any, value: Callable[[Any], Any], at_zero: float) -> jax.Array:
-    """``value`` of positive x, ``at_zero`` at 0, NaN below."""
+    """Return ``value`` of positive x, ``at_zero`` at 0, NaN below."""
     found = value(jnp.where(x > 0, x, 1.0))
     return jnp.where(x > 0, found, jnp.where(x == 0, at_zero, jnp.nan))
 
@@ -139,7 +142,7 @@ _K_NODES = _nodes(0.27)
 
 
 def _scaled_k(x: Any, order: int) -> jax.Array:
-    """exp(x) K of order 0 or 1 for x > 0.
+    """Return exp(x) K of order 0 or 1 for x > 0.
 
     Near 0 10.31.1; beyond, 10.32.8 with u = s ** 2: c / sqrt(2 x) * integral of
     2 s ** (2 order) exp(-s ** 2) (1 + s ** 2 / (2 x)) ** (order - 1/2).
@@ -180,7 +183,7 @@ _AI_1 = 1 / (3 ** (1 / 3) * math.gamma(1 / 3))
 
 
 def _rising(first: int) -> Callable[[int], float]:
-    """Coefficients of x ** (3 k) in the two series of 9.4.1."""
+    """Return the coefficients of x ** (3 k) in the two series of 9.4.1."""
 
     def coefficient(k: int) -> float:
         total = 1.0
@@ -192,8 +195,8 @@ def _rising(first: int) -> Callable[[int], float]:
 
 
 def airy_ai(x: Any) -> jax.Array:
-    """Near 0 9.4.1; for large x 9.5.7, Ai(z) = exp(-zeta) / pi * integral over t > 0 of
-    exp(-sqrt(z) t ** 2) cos(t ** 3 / 3); for large -x as 2 Re(w Ai(w |x|)), w = exp(i pi / 3)
+    """Compute Ai near 0 by 9.4.1; for large x by 9.5.7, Ai(z) = exp(-zeta) / pi * integral over t >
+    0 of exp(-sqrt(z) t ** 2) cos(t ** 3 / 3); for large -x as 2 Re(w Ai(w |x|)), w = exp(i pi / 3)
     (9.2.14)."""
     size = jnp.abs(x)
     small = size <= _AIRY_SERIES
@@ -225,7 +228,7 @@ def airy_ai(x: Any) -> jax.Array:
 
 
 def spherical_bessel_j0(x: Any) -> jax.Array:
-    """sin(x) / x, near 0 by its series."""
+    """Return sin(x) / x, near 0 by its series."""
     small = jnp.abs(x) < 0.5
     near = jnp.where(small, x, 0.0)
     far = jnp.where(small | jnp.isinf(x), 1.0, x)
@@ -247,7 +250,7 @@ def _unary(name: str, fn: Callable[[Any], Any], text: str) -> None:
         (x,) = promoted_float(input)
         return fn(x.astype(np.float64)).astype(x.dtype)
 
-    pure.__doc__ = f"""{text}, elementwise; integers give the default float dtype.
+    pure.__doc__ = f"""Return {text}, elementwise; integers give the default float dtype.
 
     NotImplementedError for complex and half types.
 
@@ -257,17 +260,17 @@ def _unary(name: str, fn: Callable[[Any], Any], text: str) -> None:
 
 
 for _name, _fn, _text in (
-    ("bessel_j0", bessel_j0, "The Bessel function of the first kind of order 0"),
-    ("bessel_j1", bessel_j1, "The Bessel function of the first kind of order 1"),
-    ("bessel_y0", bessel_y0, "The Bessel function of the second kind of order 0"),
-    ("bessel_y1", bessel_y1, "The Bessel function of the second kind of order 1"),
-    ("modified_bessel_i0", special.i0, "The modified Bessel function I of order 0"),
-    ("modified_bessel_i1", special.i1, "The modified Bessel function I of order 1"),
-    ("modified_bessel_k0", _modified_k(0, False), "The modified Bessel function K of order 0"),
-    ("modified_bessel_k1", _modified_k(1, False), "The modified Bessel function K of order 1"),
+    ("bessel_j0", bessel_j0, "the Bessel function of the first kind of order 0"),
+    ("bessel_j1", bessel_j1, "the Bessel function of the first kind of order 1"),
+    ("bessel_y0", bessel_y0, "the Bessel function of the second kind of order 0"),
+    ("bessel_y1", bessel_y1, "the Bessel function of the second kind of order 1"),
+    ("modified_bessel_i0", special.i0, "the modified Bessel function I of order 0"),
+    ("modified_bessel_i1", special.i1, "the modified Bessel function I of order 1"),
+    ("modified_bessel_k0", _modified_k(0, False), "the modified Bessel function K of order 0"),
+    ("modified_bessel_k1", _modified_k(1, False), "the modified Bessel function K of order 1"),
     ("scaled_modified_bessel_k0", _modified_k(0, True), "exp(x) K0(x)"),
     ("scaled_modified_bessel_k1", _modified_k(1, True), "exp(x) K1(x)"),
-    ("airy_ai", airy_ai, "The Airy function Ai"),
-    ("spherical_bessel_j0", spherical_bessel_j0, "The spherical Bessel function of order 0"),
+    ("airy_ai", airy_ai, "the Airy function Ai"),
+    ("spherical_bessel_j0", spherical_bessel_j0, "the spherical Bessel function of order 0"),
 ):
     _unary(_name, _fn, _text)

@@ -33,7 +33,7 @@ class Family(NamedTuple):
 
 
 def _differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function(x, n)`` with a derivative by x of every order.
+    """Return ``function(x, n)`` with a derivative by x of every order.
 
     The loop has as many rounds as the degrees say, so it has a forward derivative only. Elementwise
     that is enough: the slope is such a function itself.
@@ -136,7 +136,8 @@ def _register(name: str, family: Family, shifted: bool, text: str) -> None:
         whole = jnp.where(fits, jnp.trunc(degree), -1).astype(np.int64)
         return value(x, lax.stop_gradient(whole))
 
-    pure.__doc__ = f"""{text} of degree ``n`` (a tensor or a number), broadcast and promoted.
+    pure.__doc__ = f"""Return {text} of degree ``n`` (a tensor or a number), broadcast and
+    promoted.
 
     0 for a negative degree. NotImplementedError for complex and half types.
 
@@ -147,14 +148,14 @@ def _register(name: str, family: Family, shifted: bool, text: str) -> None:
 
 for _kind, _family in _CHEBYSHEV.items():
     _register(
-        f"chebyshev_polynomial_{_kind}", _family, False, f"The Chebyshev polynomial {_kind.upper()}"
+        f"chebyshev_polynomial_{_kind}", _family, False, f"the Chebyshev polynomial {_kind.upper()}"
     )
     _register(
         f"shifted_chebyshev_polynomial_{_kind}",
         _family,
         True,
-        f"The Chebyshev polynomial {_kind.upper()} at ``2 input - 1``",
+        f"the Chebyshev polynomial {_kind.upper()} at ``2 input - 1``",
     )
 for _name, _family in _OTHERS.items():
     _who, _, _letter = _name.split("_")
-    _register(_name, _family, False, f"The {_who.capitalize()} polynomial {_letter.capitalize()}")
+    _register(_name, _family, False, f"the {_who.capitalize()} polynomial {_letter.capitalize()}")

@@ -75,7 +75,7 @@ def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> Non
 
 
 def _shared(heads: int, x: Any, enable_gqa: bool) -> jax.Array:
-    """Key or value, one for each head of the query."""
+    """Return key or value with one head for each head of the query."""
     if enable_gqa and x.shape[-3] != heads:
         return jnp.repeat(x, heads // x.shape[-3], -3)
     return x
@@ -105,7 +105,7 @@ def _masks(query: Any, key: Any, mask: Any, wide: Any) -> Masks:
 def _powers(
     query: Any, key: Any, mask: Any, is_causal: bool, scale: float | None
 ) -> tuple[Any, Any]:
-    """`powers_of` the products of query and key, in float32 or wider."""
+    """Return what `powers_of` makes of the products of query and key, in float32 or wider."""
     factor = _factor(query, scale)
     wide = np.dtype(np.float32) if query.dtype.itemsize < 4 else query.dtype
     if wide == query.dtype:
@@ -133,8 +133,8 @@ def attention_op(
     enable_gqa: Bool,
     allowed: Str = "",
 ):
-    """``softmax(query @ key.T * scale + mask) @ value``. ``allowed``: what `kernels.said` says,
-    which the choice of a kernel depends on."""
+    """Compute ``softmax(query @ key.T * scale + mask) @ value``. ``allowed``: what `kernels.said`
+    returns, which the choice of a kernel depends on."""
     _check(query, key, value, attn_mask, enable_gqa)
     case = kernels.Case(query, key, value, attn_mask, is_causal, False)
     kernel = kernels.choose(case)
@@ -160,7 +160,7 @@ def _plain(
     scale: float | None,
     enable_gqa: bool,
 ) -> jax.Array:
-    """Attention with the weights whole."""
+    """Compute attention with the weights whole."""
     heads = _heads(query, enable_gqa)
     key, value = _shared(heads, key, enable_gqa), _shared(heads, value, enable_gqa)
     if value.dtype.itemsize < 4:
@@ -188,7 +188,7 @@ def dropped_attention_op(
     scale: OptFloat,
     enable_gqa: Bool,
 ):
-    """Attention with dropout in blocks: ``seed`` decides which weights are dropped."""
+    """Compute attention with dropout in blocks: ``seed`` decides which weights are dropped."""
     _check(query, key, value, attn_mask, enable_gqa)
     case = kernels.Case(query, key, value, attn_mask, is_causal, True)
     words = seed.reshape(-1)[0].astype(np.uint32)
@@ -211,7 +211,7 @@ def attention_weights_op(
     scale: OptFloat,
     enable_gqa: Bool,
 ):
-    """The weights alone, for attention with dropout."""
+    """Return the attention weights alone, for attention with dropout."""
     _check(query, key, value, attn_mask, enable_gqa)
     key = _shared(query.shape[-3] if enable_gqa else 1, key, enable_gqa)
     powers, total = _powers(query, key, attn_mask, is_causal, scale)
@@ -220,15 +220,15 @@ def attention_weights_op(
 
 @op("attend_op", namespaces=(), method=False, grad_name="UnsafeViewBackward0")
 def attend_op(weights: Input, value: Input, enable_gqa: Bool):
-    """``weights @ value``."""
+    """Return ``weights @ value``."""
     value = _shared(weights.shape[-3] if enable_gqa else 1, value, enable_gqa)
     return jnp.matmul(weights.astype(value.dtype), value)
 
 
 @op("modified_attention_op", namespaces=(), method=False, grad_name="FlexAttentionBackward")
 def modified_attention_op(scores: Input, value: Input, dtype: DType):
-    """Attention from its scores (…, L, S), which are -inf where masked: what it gives in ``dtype``,
-    and the logarithms of the sums (…, L), in the precision of the scores."""
+    """Compute attention from its scores (…, L, S), which are -inf where masked: the result in
+    ``dtype``, and the logarithms of the sums (…, L), in the precision of the scores."""
     powers, total, top = softmax_parts(scores, True)
     # The logarithm of 0 would have a gradient of NaN, chosen or not.
     filled = jnp.where(total == 0, 1, total)
@@ -249,7 +249,8 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: Any = False,
 ) -> Tensor:
-    """Attention (Vaswani et al. 2017). query (…, L, E), key (…, S, E), value (…, S, V): (…, L, V).
+    """Compute attention (Vaswani et al. 2017). query (…, L, E), key (…, S, E), value (…, S, V): (…,
+    L, V).
 
     ``attn_mask`` broadcasts to (…, L, S): a bool mask keeps where True, a float mask is added.
     ``is_causal`` masks above the diagonal that starts at the top left. ``scale`` is 1 / sqrt(E)

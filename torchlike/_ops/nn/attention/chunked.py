@@ -48,7 +48,7 @@ class Blocks(NamedTuple):
         return cls(rows, columns, size, settings)
 
     def pairs(self) -> np.ndarray:
-        """Where the blocks begin that are not hidden whole: (n, 2)."""
+        """Return the places where the blocks begin that are not hidden whole: (n, 2)."""
         height, width = self.size
         return np.array(
             [
@@ -75,7 +75,7 @@ class Blocks(NamedTuple):
         return lax.dynamic_slice_in_dim(x, j, self.size[1], x.ndim - 2)
 
     def mask_of(self, mask: Any, i: Any, j: Any) -> jax.Array:
-        """The part of a mask (…, rows or 1, columns or 1)."""
+        """Return a block's part of a mask (…, rows or 1, columns or 1)."""
         if mask.shape[-2] != 1:
             mask = lax.dynamic_slice_in_dim(mask, i, self.size[0], mask.ndim - 2)
         if mask.shape[-1] != 1:
@@ -83,7 +83,7 @@ class Blocks(NamedTuple):
         return mask
 
     def scores(self, query: Any, key: Any, mask: Any, i: Any, j: Any) -> jax.Array:
-        """Scores of a block in float32 or wider: -inf where masked."""
+        """Return the scores of a block in float32 or wider: -inf where masked."""
         wide = jnp.promote_types(query.dtype, jnp.float32)
         scores = jnp.matmul(
             self.rows_of(query, i),
@@ -106,7 +106,8 @@ class Blocks(NamedTuple):
         return jnp.where(keep, scores, low)
 
     def kept(self, seed: Any, shape: tuple[int, ...], i: Any, j: Any) -> jax.Array:
-        """Which weights of a block dropout keeps, scaled: the same in forward and backward."""
+        """Return which weights of a block dropout keeps, scaled: the same in forward and
+        backward."""
         key = jax.random.fold_in(jax.random.key(seed), i * np.int32(46_337) + j)
         p = self.settings.dropout
         return jnp.where(jax.random.bernoulli(key, 1 - p, shape), 1 / max(1 - p, 1e-30), 0.0)
@@ -114,7 +115,7 @@ class Blocks(NamedTuple):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5,))
 def attend(query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: Settings) -> jax.Array:
-    """``softmax(query @ key.T * scale, masked) @ value``, in the dtype of the value.
+    """Return ``softmax(query @ key.T * scale, masked) @ value``, in the dtype of the value.
 
     query (…, L, E), key (…, S, E), value (…, S, V), whose leading dimensions broadcast; ``mask``
     (…, L or 1, S or 1): bool (True: kept), a bias, or None; ``seed`` a uint32 for dropout, or None.
@@ -147,7 +148,7 @@ def _at_least_2d(mask: Any) -> jax.Array | None:
 def _forward(
     query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: Settings
 ) -> tuple[jax.Array, jax.Array]:
-    """The result, and the logarithm of each row's sum (…, L, 1)."""
+    """Return the result, and the logarithm of each row's sum (…, L, 1)."""
     blocks = Blocks.of(query.shape[-2], key.shape[-2], settings)
     wide = jnp.promote_types(query.dtype, jnp.float32)
     given = _at_least_2d(mask)
@@ -267,7 +268,7 @@ def _backward(settings: Settings, residuals: Any, cotangent: Any) -> tuple[Any, 
 
 
 def _summed(x: Any, shape: tuple[int, ...]) -> jax.Array:
-    """``x`` summed over the dimensions along which ``shape`` was broadcast."""
+    """Return ``x`` summed over the dimensions along which ``shape`` was broadcast."""
     x = jnp.sum(x, tuple(range(x.ndim - len(shape))))
     over = tuple(d for d, n in enumerate(shape) if n == 1 != x.shape[d])
     return jnp.sum(x, over, keepdims=True) if over else x

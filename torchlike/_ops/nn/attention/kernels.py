@@ -42,7 +42,8 @@ _LONG = 512 * 512
 
 
 def _switch(kernel: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
-    """What asks and tells whether a kernel of PyTorch's is allowed; compiled programs see it."""
+    """Return two functions, of which one asks whether a kernel of PyTorch's is allowed and the
+    other sets it; compiled programs see it."""
     name = f"torch.backends.cuda.enable_{kernel}_sdp()"
 
     def held() -> bool:
@@ -80,14 +81,15 @@ class Case(NamedTuple):
 
 
 def said() -> str:
-    """What the switches say, for caches; "" where all kernels are allowed, and on the CPU."""
+    """Return the state of the switches, for caches; "" where all kernels are allowed, and on the
+    CPU."""
     if not _restricted or targets.is_cpu():
         return ""
     return ",".join(name for name, on in allowed.items() if on) or "none"
 
 
 def choose(case: Case) -> str:
-    """The kernel for a case. RuntimeError where none that is allowed can do it."""
+    """Return the kernel for a case. RuntimeError where no allowed kernel can compute it."""
     if targets.is_numpy() or targets.is_cpu():
         return "plain"
     refused = []
@@ -122,7 +124,7 @@ def _not_chunked(case: Case) -> str | None:
 
 
 def _not_cudnn(case: Case) -> str | None:
-    """Why cuDNN's kernel cannot be used, or None."""
+    """Return why cuDNN's kernel cannot be used, or None."""
     if targets.name() != "gpu":
         return "the target is no GPU"
     if case.has_dropout:
@@ -139,7 +141,8 @@ def _not_cudnn(case: Case) -> str | None:
 
 @functools.cache
 def _cudnn_is_missing() -> str | None:
-    """Compiling for cuDNN needs its library, on machines without a GPU too."""
+    """Return why cuDNN's library cannot be used, or None: compiling for it needs the library, on
+    machines without a GPU too."""
     try:
         from jax._src.cudnn import fused_attention_stablehlo as cudnn  # noqa: PLC0415 - may be absent
 
@@ -150,7 +153,7 @@ def _cudnn_is_missing() -> str | None:
 
 
 def _not_flash(case: Case) -> str | None:
-    """Why the Pallas kernel cannot be used, or None."""
+    """Return why the Pallas kernel cannot be used, or None."""
     if targets.name() != "tpu":
         return "the target is no TPU"
     if targets.partitions() > 1:
@@ -168,8 +171,8 @@ def _not_flash(case: Case) -> str | None:
 
 
 def run(kernel: str, case: Case, scale: float, seed: Any = None, dropout: float = 0.0) -> jax.Array:
-    """Attention by a kernel other than the plain one. query (B, H, L, E), key and value of H heads
-    or of a divisor of it."""
+    """Compute attention by a kernel other than the plain one. query (B, H, L, E), key and value of
+    H heads or of a divisor of it."""
     if kernel == "chunked":
         return _by_chunks(case, scale, seed, dropout)
     if kernel == "cudnn":
@@ -225,7 +228,7 @@ def _flash(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> j
 def _flash_forward(
     query: Any, key: Any, value: Any, is_causal: bool, scale: float
 ) -> tuple[Any, Any]:
-    """The kernel's indices are to be 32 bits wide, in forward and backward."""
+    """Run the Pallas kernel and return the result and its vjp, with indices of 32 bits in both."""
     from jax.experimental.pallas.ops.tpu import flash_attention as pallas  # noqa: PLC0415 - slow
 
     rows, columns = query.shape[2], key.shape[2]

@@ -22,7 +22,7 @@ NEEDS_MASK = (
 
 
 def _none_or_dtype(input: Tensor | None) -> dtypes.dtype | None:
-    """The dtype of a mask that is given."""
+    """Return the dtype of a mask, or None where none is given."""
     if input is None or isinstance(input, Tensor):
         return None if input is None else input.dtype
     raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
@@ -36,7 +36,7 @@ def _canonical_mask(
     target_type: Any,
     check_other: bool = True,
 ) -> Tensor | None:
-    """A mask to be added: -inf where a bool mask says True (do not attend)."""
+    """Return a mask to be added: -inf where a bool mask says True (do not attend)."""
     if mask is None:
         return None
     if mask.dtype is not dtypes.bool and not mask.is_floating_point():
@@ -59,7 +59,7 @@ def _mha_shape_check(
     attn_mask: Tensor | None,
     num_heads: int,
 ) -> bool:
-    """Whether there is a batch dimension. AssertionError when the inputs disagree on it."""
+    """Return whether there is a batch dimension. AssertionError when the inputs disagree on it."""
     if query.dim() not in (2, 3):
         raise AssertionError(
             "query should be unbatched 2D or batched 3D tensor but received "
@@ -91,7 +91,8 @@ def _mha_shape_check(
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
 ) -> tuple[Tensor, ...]:
-    """Queries, keys and values by one weight (3 * E, E); one product where all are one tensor."""
+    """Project queries, keys and values by one weight (3 * E, E); in one product where all are one
+    tensor."""
     if q is k and k is v:
         return tuple(linear(q, w, b).chunk(3, -1))
     biases = (None, None, None) if b is None else b.chunk(3)
@@ -109,14 +110,15 @@ def _in_projection(
     b_k: Tensor | None = None,
     b_v: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values by a weight each."""
+    """Project queries, keys and values by a weight each."""
     return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
 
 
 def _check_more_keys(
     bias_k: Tensor | None, bias_v: Tensor | None, static_k: Tensor | None, static_v: Tensor | None
 ) -> None:
-    """AssertionError for a learned key without its value, or beside keys that are given."""
+    """Refuse, with AssertionError, a learned key without its value, or beside keys that are
+    given."""
     for name, bias, other, absent in (
         ("bias_k", bias_k, bias_v, "bias_v"),
         ("bias_v", bias_v, bias_k, "bias_k"),
@@ -131,7 +133,7 @@ def _check_more_keys(
 def _mask_for_heads(
     mask: Tensor | None, batch: int, heads: int, target: int, source: int
 ) -> Tensor | None:
-    """An additive mask that broadcasts to (batch, heads, target, source)."""
+    """Return an additive mask that broadcasts to (batch, heads, target, source)."""
     if mask is None:
         return None
     expected = (target, source) if mask.dim() == 2 else (batch * heads, target, source)
@@ -143,7 +145,8 @@ def _mask_for_heads(
 
 
 def _static(given: Tensor, name: str, batch: int, heads: int, width: int) -> Tensor:
-    """Keys or values given as (batch * heads, S, width), in heads. AssertionError otherwise."""
+    """Return keys or values given as (batch * heads, S, width), in heads. AssertionError for other
+    sizes."""
     for what, expected, found in (
         ("(0)", batch * heads, given.size(0)),
         ("(2)", width, given.size(2)),
@@ -156,8 +159,9 @@ def _static(given: Tensor, name: str, batch: int, heads: int, width: int) -> Ten
 def width_of_heads(
     query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_heads: int, is_separate: bool
 ) -> int:
-    """Features of each head. AssertionError for features that the heads cannot share, and for keys
-    and values of which not each has the other (with projections of their own: by their places)."""
+    """Return the number of features of each head. AssertionError for features that the heads cannot
+    share, and for keys and values of different shapes (with projections of their own: of different
+    lengths or batches)."""
     embed = query.shape[-1]
     if embed != embed_dim:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {embed}")
@@ -203,7 +207,8 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Multi-head attention (Vaswani et al., 2017) of query (L, N, E), key and value (S, N, …).
+    """Compute multi-head attention (Vaswani et al., 2017) of query (L, N, E), key and value (S, N,
+    …).
 
     ``attn_mask`` (L, S) or (N · num_heads, L, S) and ``key_padding_mask`` (N, S): bool masks hide
     where True, float masks are added. Gives (L, N, E) and, with ``need_weights``, the weights

@@ -48,19 +48,20 @@ class Sequences(NamedTuple):
 
 
 def _blocks_of(sequences: Sequences) -> tuple[jax.Array, jax.Array]:
-    """How many blocks each sequence has, and where the next one's begin."""
+    """Return how many blocks each sequence has, and where the blocks of the next one begin."""
     counts = (sequences.lengths + (ROWS - 1)) // ROWS
     return counts, jnp.cumsum(counts)
 
 
 def _rows(x: Any, start: Any, size: int) -> jax.Array:
-    """A block of (heads, group, rows, features) from a row on, its groups' rows after another."""
+    """Return a block of (heads, group, rows, features) from a row on, the rows of its groups one
+    after another."""
     part = lax.dynamic_slice_in_dim(x, start, size, 2)
     return part.reshape(x.shape[0], x.shape[1] * size, x.shape[3])
 
 
 def _added(x: Any, part: Any, start: Any, size: int) -> jax.Array:
-    """``x`` with a block added to what it holds from a row on."""
+    """Return ``x`` with a block added to what it holds from a row on."""
     shape = (x.shape[0], x.shape[1], size, x.shape[3])
     sums = lax.dynamic_slice_in_dim(x, start, size, 2) + part.reshape(shape).astype(x.dtype)
     return lax.dynamic_update_slice_in_dim(x, sums, start, 2)
@@ -80,8 +81,8 @@ class _Visit(NamedTuple):
     high: Any
 
     def wide(self, settings: Settings) -> tuple[Any, Any]:
-        """From which block of keys on all its rows may look at all of a wide block, and how many
-        such blocks there are."""
+        """Return the block of keys from which on all rows may look at all of a wide block, and how
+        many such blocks there are."""
         start, end = self.low, self.n_keys
         if settings.left is not None:
             last = jnp.minimum(self.first + ROWS, self.n_rows) - 1 + self.shift
@@ -111,13 +112,13 @@ def _visit(
 
 
 def _rows_kept(visit: _Visit, group: int) -> jax.Array:
-    """Which rows of a block are of its sequence (group * ROWS, 1)."""
+    """Return which rows of a block belong to its sequence (group * ROWS, 1)."""
     row = visit.first + lax.broadcasted_iota(np.int32, (group, ROWS, 1), 1)
     return (row < visit.n_rows).reshape(group * ROWS, 1)
 
 
 def _kept(visit: _Visit, j: Any, group: int, settings: Settings) -> jax.Array:
-    """Which scores of a block count (group * ROWS, COLUMNS), in the rows of the sequence."""
+    """Return which scores of a block count (group * ROWS, COLUMNS), in the rows of the sequence."""
     shape = (group, ROWS, COLUMNS)
     column = j * COLUMNS + lax.broadcasted_iota(np.int32, shape, 2)
     keep = column < visit.n_keys
@@ -136,7 +137,7 @@ def _dot(x: Any, y: Any, contracted: tuple[int, int], wide: Any) -> jax.Array:
 
 
 def _drops(seed: Any, n: Any, j: Any, shape: tuple[int, ...], p: float) -> jax.Array:
-    """Which weights of a block dropout keeps, scaled: the same in forward and backward."""
+    """Return which weights of a block dropout keeps, scaled: the same in forward and backward."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), n), j)
     return jnp.where(jax.random.bernoulli(key, 1 - p, shape), 1 / max(1 - p, 1e-30), 0.0)
 
@@ -151,8 +152,8 @@ def attend(
     seed: Any,
     settings: Settings,
 ) -> tuple[jax.Array, jax.Array]:
-    """``softmax(query @ key.T * scale, masked) @ value`` for each sequence, and the logarithms of
-    the sums.
+    """Compute ``softmax(query @ key.T * scale, masked) @ value`` for each sequence, and the
+    logarithms of the sums.
 
     query (heads, group, rows, E), whose groups share the key (heads, 1, keys, E) and the value
     (heads, 1, keys, V). ``seed``: a uint32 for dropout, or None. Gives (heads, group, rows, V) in
@@ -163,7 +164,7 @@ def attend(
 
 
 def _padded(x: Any) -> jax.Array:
-    """With a block of zeros behind the last row, so that no block is cut off."""
+    """Append a block of zeros behind the last row, so that no block is cut off."""
     return jnp.pad(x, ((0, 0), (0, 0), (0, max(ROWS, COLUMNS)), (0, 0)))
 
 
@@ -282,8 +283,8 @@ def _gradients(
     seed: Any,
     settings: Settings,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of query, key and value for those of the results, which are ``out`` and
-    ``logs``."""
+    """Return the gradients of query, key and value from the cotangents of the results, which are
+    ``out`` and ``logs``."""
     return _backward(query, key, value, along, along_logs, out, logs, queries, keys, seed, settings)
 
 
@@ -318,8 +319,8 @@ def _second(
     seed: Any,
     settings: Settings,
 ) -> tuple[Any, ...]:
-    """The gradients of query, key, value, ``along`` and ``along_logs`` for those of what
-    `_gradients` gives."""
+    """Return the gradients of query, key, value, ``along`` and ``along_logs`` from the cotangents
+    of what `_gradients` returns."""
 
     def both(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
         results = _forward(query, key, value, queries, keys, seed, settings)

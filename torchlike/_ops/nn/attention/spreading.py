@@ -23,8 +23,8 @@ def _told(value: Callable[..., Any] | None) -> None:
 
 
 def asked() -> Callable[..., Any] | None:
-    """What is to be called instead, with the attention itself as the first argument; None for
-    nothing."""
+    """Return the function to be called instead, with the attention itself as the first argument;
+    None where there is none."""
     if modes.current.capture is not None:
         modes.setting_seen(
             "torch.distributed.tensor.experimental.context_parallel()", _asked, _told
@@ -34,7 +34,7 @@ def asked() -> Callable[..., Any] | None:
 
 @contextlib.contextmanager
 def by(instead: Callable[..., Any]) -> Iterator[None]:
-    """Inside, attention is computed by ``instead``."""
+    """Have attention computed by ``instead`` in a `with` block."""
     before = list(_active)
     _active.append(instead)
     modes.epoch.advance()
@@ -47,7 +47,8 @@ def by(instead: Callable[..., Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def itself() -> Iterator[None]:
-    """Inside, attention is computed as ever: what computes in its place computes by it."""
+    """Have attention computed as ever in a `with` block: what computes in its place computes by
+    it."""
     before = list(_active)
     _active.clear()
     try:

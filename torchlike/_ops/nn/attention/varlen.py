@@ -29,8 +29,9 @@ def varlen_attention(
     right: OptInt,
     from_end: Bool,
 ):
-    """query (T, heads, E), key (S, shared heads, E), value (S, shared heads, V), and where the
-    sequences lie in them: (T, heads, V), and the logarithms of the sums (T, heads).
+    """Compute attention of query (T, heads, E), key (S, shared heads, E), value (S, shared heads,
+    V), and where the sequences lie in them: (T, heads, V), and the logarithms of the sums (T,
+    heads).
 
     A query sees ``left`` keys before its own place and ``right`` after it, or all (None); that
     place is counted from the end of the keys if ``from_end``.

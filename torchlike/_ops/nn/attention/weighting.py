@@ -46,13 +46,14 @@ class Masks(NamedTuple):
 
 
 def limit_of(mask: Any, dtype: Any) -> jax.Array:
-    """The limit that a bool mask (True: kept) stands for."""
+    """Return the limit that stands for a bool mask (True: kept)."""
     kind = np.dtype(dtype).type  # Python's infinities would be float64, which a TPU emulates
     return jnp.where(mask, kind(np.inf), kind(-np.inf))
 
 
 def _causal_limit(scores: Any, first: int) -> jax.Array | None:
-    """That of a causal mask for rows from ``first`` on; None where they see all columns."""
+    """Return the limit of a causal mask for rows from ``first`` on; None where they see all
+    columns."""
     rows, columns = scores.shape[-2:]
     if columns <= first + 1:
         return None
@@ -61,9 +62,9 @@ def _causal_limit(scores: Any, first: int) -> jax.Array | None:
 
 
 def softmax_parts(scores: Any, may_be_empty: bool) -> tuple[Any, Any, Any]:
-    """``exp(scores - top)``, its sum over the last dimension (kept), and ``top``, the greatest
-    score. Where ``may_be_empty``, a row masked whole has powers of 0, for it attends to nothing;
-    PyTorch gives 0 there rather than NaN."""
+    """Return ``exp(scores - top)``, its sum over the last dimension (kept), and ``top``, the
+    greatest score. Where ``may_be_empty``, a row masked whole has powers of 0, for it attends to
+    nothing; PyTorch gives 0 there rather than NaN."""
     top = lax.stop_gradient(jnp.max(scores, -1, keepdims=True, initial=-jnp.inf))
     if may_be_empty:
         top = jnp.maximum(top, jnp.finfo(top.dtype).min)
@@ -72,7 +73,7 @@ def softmax_parts(scores: Any, may_be_empty: bool) -> tuple[Any, Any, Any]:
 
 
 def powers_of(scores: Any, masks: Masks, first: int | None) -> tuple[Any, Any]:
-    """Attention weights (…, L, S), and the sums (…, L, 1) they are still to be divided by.
+    """Return attention weights (…, L, S), and the sums (…, L, 1) they are still to be divided by.
 
     Rows masked whole are 0. ``first``: which row of a causal mask the scores begin with, or None.
     A NaN that is masked may come through or not; PyTorch's own kernels disagree about it.
@@ -94,8 +95,8 @@ def _transposed(x: Any) -> jax.Array:
 
 
 def _tangent_transposed(x: Any, rows: int) -> jax.Array:
-    """A tangent (…, S, E) transposed, and so that its cotangent, a product over ``rows``, is
-    computed as (…, E, S)."""
+    """Transpose a tangent (…, S, E) so that its cotangent, a product over ``rows``, is computed as
+    (…, E, S)."""
     length, width = x.shape[-2:]
     # Of products of less than three rows or columns, with others before them, XLA's layouts may
     # come out such that its compiler aborts the process.
@@ -136,7 +137,7 @@ _weighted.defjvp(_weighted_jvp, symbolic_zeros=True)
 
 
 def _blocks(rows: int) -> Iterator[tuple[int, int]]:
-    """Where the blocks of rows of a causal mask begin and end."""
+    """Return the bounds of the blocks of rows of a causal mask."""
     # For NumPy as well: what a block does not read (a NaN) cannot reach it.
     count = 1 if rows < 128 or not targets.is_cpu() else 2 if rows < 512 else 4
     bounds = [rows * i // count for i in range(count + 1)]
@@ -144,7 +145,7 @@ def _blocks(rows: int) -> Iterator[tuple[int, int]]:
 
 
 def weighted(query: Any, key: Any, value: Any, masks: Masks, is_causal: bool) -> jax.Array:
-    """``softmax(query @ key.T, with the masks) @ value``.
+    """Compute ``softmax(query @ key.T, with the masks) @ value``.
 
     query (…, L, E), key (…, S, E), value (…, S, V): (…, L, V), in float32 or wider.
     """

@@ -51,7 +51,7 @@ def im2col(
     padding: IntOrInts = 0,
     stride: IntOrInts = 1,
 ):
-    """Sliding blocks: (N, C, H, W) -> (N, C * prod(kernel_size), number of blocks)."""
+    """Return the sliding blocks: (N, C, H, W) -> (N, C * prod(kernel_size), number of blocks)."""
     if input.ndim not in (3, 4) or 0 in input.shape[input.ndim - 3 :]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
@@ -82,7 +82,7 @@ def col2im(
     padding: IntOrInts = 0,
     stride: IntOrInts = 1,
 ):
-    """Blocks summed back where they came from: the transpose of ``im2col``."""
+    """Sum blocks back to where they came from: the transpose of ``im2col``."""
     if input.ndim not in (2, 3) or 0 in input.shape[input.ndim - 2 :]:
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
@@ -118,7 +118,7 @@ def col2im(
 def unfold_blocks(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Sliding blocks of (N, C, H, W) as columns (N, C * prod(kernel_size), L)."""
+    """Return the sliding blocks of (N, C, H, W) as columns (N, C * prod(kernel_size), L)."""
     return im2col(input, kernel_size, dilation, padding, stride)
 
 
@@ -131,5 +131,5 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """Columns (N, C * prod(kernel_size), L) summed into images (N, C, *output_size)."""
+    """Sum columns (N, C * prod(kernel_size), L) into images (N, C, *output_size)."""
     return col2im(input, output_size, kernel_size, dilation, padding, stride)

@@ -33,7 +33,7 @@ _FEW_TAPS = 49
 
 
 def _as_matmul(x: Any, weight: Any) -> jax.Array:
-    """A 1x1 convolution of stride 1 without padding: one product for each image."""
+    """Compute a 1x1 convolution of stride 1 without padding: one product for each image."""
     flat = x.reshape(*x.shape[:2], -1)
     y = jnp.einsum("oc,ncp->nop", weight.reshape(weight.shape[:2]), flat)
     return y.reshape(x.shape[0], weight.shape[0], *x.shape[2:])
@@ -42,7 +42,7 @@ def _as_matmul(x: Any, weight: Any) -> jax.Array:
 def patches(
     x: Any, kernel: tuple[int, ...], out: tuple[int, ...], stride: Any, dilation: Any
 ) -> jax.Array:
-    """Patches of padded ``x`` (N, C, …) as (N, C, prod(kernel), *out)."""
+    """Return the patches of padded ``x`` (N, C, …) as (N, C, prod(kernel), *out)."""
     found = [
         x[(slice(None), slice(None), *window)]
         for _, window in windows(kernel, out, stride, dilation)
@@ -72,7 +72,7 @@ def _channels_last(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -
 
 
 def _by_groups(convolve: Any, x: Any, weight: Any, groups: int) -> jax.Array:
-    """One convolution for each group of channels."""
+    """Compute one convolution for each group of channels."""
     parts = zip(jnp.split(x, groups, 1), jnp.split(weight, groups, 0), strict=True)
     return jnp.concatenate([convolve(xs, ws) for xs, ws in parts], 1)
 
@@ -81,7 +81,8 @@ def _by_groups(convolve: Any, x: Any, weight: Any, groups: int) -> jax.Array:
 def convolution(
     x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, groups: int = 1
 ) -> jax.Array:
-    """Cross-correlation of x (N, C, …) with weight (O, C / groups, …), without checks."""
+    """Compute the cross-correlation of x (N, C, …) with weight (O, C / groups, …), without
+    checks."""
     kernel = weight.shape[2:]
     padded = (size + sum(p) for size, p in zip(x.shape[2:], pads, strict=True))
     out = fitting(padded, kernel, stride, dilation)
@@ -131,7 +132,7 @@ def _layout(n: int) -> tuple[str, str, str]:
 def transposed(
     x: Any, weight: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int
 ) -> jax.Array:
-    """The gradient of ``convolution`` with respect to its input, as forward convolutions.
+    """Compute the gradient of ``convolution`` with respect to its input, as forward convolutions.
 
     weight: (C, O / groups, …). Measured, 64 -> 32 channels, 4x4 kernel, stride 2 on 14x14, batch 8:
     XLA's convolution over an input with holes 1.0 / 69 ms; by phases see ``_by_phases``.
@@ -157,7 +158,7 @@ def transposed(
 
 
 def _swapped(weight: Any, groups: int) -> jax.Array:
-    """Weight (C, O / groups, …) of a transposed convolution as (O, C / groups, …)."""
+    """Return the weight (C, O / groups, …) of a transposed convolution as (O, C / groups, …)."""
     channels, per_group, *kernel = weight.shape
     grouped = weight.reshape(groups, channels // groups, per_group, *kernel)
     return jnp.swapaxes(grouped, 1, 2).reshape(groups * per_group, channels // groups, *kernel)
@@ -166,7 +167,7 @@ def _swapped(weight: Any, groups: int) -> jax.Array:
 def _by_phases(
     x: Any, weight: Any, stride: Any, padding: Any, output_padding: Any, groups: int
 ) -> jax.Array:
-    """A stride of s as s convolutions, one for each remainder of the output position by s.
+    """Compute a stride of s as s convolutions, one for each remainder of the output position by s.
 
     In one dimension, output q * s + r is the sum over j of ``x[q - j] * weight[j * s + r]``: an
     ordinary convolution of stride 1 for each r. They are computed as one with more channels, which

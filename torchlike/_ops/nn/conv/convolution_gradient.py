@@ -61,7 +61,7 @@ def _convolve(x: Any, weight: Any, geometry: Geometry) -> jax.Array:
 
 
 def images_at_once(images: int, positions: int, column: int) -> int:
-    """How many images a part of the weight gradient has: a divisor of ``images``.
+    """Return how many images a part of the weight gradient has: a divisor of ``images``.
 
     ``positions`` of the output in an image, ``column`` bytes of input that each depends on.
     """

@@ -31,12 +31,12 @@ _Padding = Annotated[
 
 
 def int_or_ints(value: Any) -> Any:
-    """An int, or a tuple of ints. TypeError for anything else."""
+    """Return an int, or a tuple of ints. TypeError for anything else."""
     return operator.index(value) if hasattr(value, "__index__") else ints(value)
 
 
 def _expanded(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """One value for each of n spatial dimensions, from one for all or a list of n."""
+    """Return one value for each of n spatial dimensions, from one for all or a list of n."""
     given = value if isinstance(value, int) else list(value)
     return checks.per_dimension(
         value,
@@ -98,7 +98,7 @@ def _check_bias(bias: Any, channels: int, weight: Any, given: str) -> None:
 
 
 def _check_groups(weight: Any, groups: int) -> None:
-    """Errors of the weight's first dimension, which the groups share."""
+    """Refuse, with RuntimeError, a first dimension of the weight that the groups cannot share."""
     first = weight.shape[0]
     if first < groups:
         raise RuntimeError(
@@ -113,7 +113,7 @@ def _check_groups(weight: Any, groups: int) -> None:
 
 
 def _check_channels(x: Any, weight: Any, groups: int) -> None:
-    """Channel errors of a forward convolution; ``x`` batched."""
+    """Refuse, with RuntimeError, channels that do not fit a forward convolution; ``x`` batched."""
     per_group = weight.shape[1]
     _check_groups(weight, groups)
     if x.shape[1] != per_group * groups:
@@ -127,7 +127,8 @@ def _check_channels(x: Any, weight: Any, groups: int) -> None:
 def _paddings(
     padding: Any, n: int, weight: Any, stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> list[tuple[int, int]]:
-    """Low and high padding of each spatial dimension, from numbers, "same" or "valid"."""
+    """Return the low and high padding of each spatial dimension, from numbers, "same" or
+    "valid"."""
     if isinstance(padding, str):
         if padding == "valid":
             return [(0, 0)] * n
@@ -165,8 +166,9 @@ def _with_bias(y: Any, bias: Any) -> jax.Array:
 
 
 def _of_volumes(result: Any, operands: Any, spec: Any, statics: Any) -> None:
-    """For three dimensions: PyTorch has a kernel that knows channels last, and takes another, whose
-    results are row-major, for float64 and for single small volumes."""
+    """Set the memory order of a result of three dimensions: PyTorch has a kernel that knows
+    channels last, and takes another, whose results are row-major, for float64 and for single small
+    volumes."""
     x, weight = operands[0], operands[1]._geometry.size
     size = x._geometry.size if x.dim() == 5 else (1, *x._geometry.size)
     grouped = statics[-2 if "transpose" in spec.name else -1] > 1
@@ -210,7 +212,8 @@ def _register_conv(n: int) -> None:
             y = _with_bias(convolution(x, weight, stride, pads, dilation, groups), bias)
         return y if input.ndim == n + 2 else y[0]
 
-    pure.__doc__ = f"""Cross-correlation over {n} spatial dimension{"s" if n > 1 else ""}.
+    pure.__doc__ = f"""Compute the cross-correlation over {n} spatial
+    dimension{"s" if n > 1 else ""}.
 
     input: (N, C, …) or (C, …); weight: (O, C / groups, …); bias: (O,). ``padding`` is a number, one
     for each dimension, "same" (stride 1) or "valid". RuntimeError for sizes that do not fit.
@@ -305,7 +308,8 @@ def _register_transposed(n: int) -> None:
         y = _with_bias(y, bias)
         return y if input.ndim == n + 2 else y[0]
 
-    pure.__doc__ = f"""Transposed convolution over {n} spatial dimension{"s" if n > 1 else ""}.
+    pure.__doc__ = f"""Compute the transposed convolution over {n} spatial
+    dimension{"s" if n > 1 else ""}.
 
     input: (N, C, …) or (C, …); weight: (C, O / groups, …); bias: (O,). RuntimeError for sizes that
     do not fit, and for ``output_padding`` not smaller than stride or dilation.
@@ -338,7 +342,7 @@ def any_convolution(
     output_padding: Any,
     groups: int,
 ) -> Tensor:
-    """Any convolution, by the number of dimensions of a batch ``input``: (N, C, …)."""
+    """Compute any convolution, by the number of dimensions of a batch ``input``: (N, C, …)."""
     n = input.dim() - 2
     if transposed:
         by_number = NAMESPACES["nn.functional"][f"conv_transpose{n}d"]

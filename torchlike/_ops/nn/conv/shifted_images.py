@@ -30,8 +30,8 @@ _TAPS = 80
 
 
 def pays(weight: Any) -> bool:
-    """Whether a convolution with weight (…, C, O) is faster as a sum; not in half precision, where
-    a sum of many terms would be rounded at each."""
+    """Return whether a convolution with weight (…, C, O) is faster as a sum; not in half precision,
+    where a sum of many terms would be rounded at each."""
     taps = math.prod(weight.shape[:-1])
     return (
         weight.dtype in (jnp.float32, jnp.float64)
@@ -66,8 +66,8 @@ def convolve(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -> jax.
 def convolve_each(
     x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: Any
 ) -> jax.Array:
-    """A group for each channel: x (N, C, …) with weight (C * multiple, 1, …), in channels-last
-    order in between."""
+    """Convolve with a group for each channel: x (N, C, …) with weight (C * multiple, 1, …), in
+    channels-last order in between."""
     multiple = weight.shape[0] // x.shape[1]
     padded = jnp.pad(jnp.moveaxis(x, 1, -1), [(0, 0), *pads, (0, 0)])
     if multiple > 1:

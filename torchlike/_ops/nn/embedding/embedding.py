@@ -37,7 +37,8 @@ def _check_indices(indices: Any, name: str) -> None:
 
 
 def _rows(weight: Any, indices: Any) -> jax.Array:
-    """``weight[indices]``; NaN rows for indices out of range, where nothing can be raised (jit)."""
+    """Return ``weight[indices]``; NaN rows for indices out of range, where nothing can be raised
+    (jit)."""
     count = weight.shape[0]
     # Negative ones must not wrap round. int32 is enough, and half the traffic.
     places = jnp.where(indices < 0, count, indices).astype(np.int32)
@@ -47,7 +48,7 @@ def _rows(weight: Any, indices: Any) -> jax.Array:
 
 @jax.custom_jvp
 def _with_gradient_scale(x: Any, scale: Any) -> jax.Array:
-    """``x``, with its gradient multiplied by ``scale``."""
+    """Return ``x``, with its gradient multiplied by ``scale``."""
     return x
 
 
@@ -58,7 +59,7 @@ def _with_gradient_scale_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
 
 
 def _looked_up(weight: Any, indices: Any, padding_idx: int | None, by_frequency: bool) -> jax.Array:
-    """Rows, with the gradient rules of ``padding_idx`` and ``scale_grad_by_freq``."""
+    """Look up rows, with the gradient rules of ``padding_idx`` and ``scale_grad_by_freq``."""
     out = _rows(weight, indices)
     if padding_idx is not None:
         padding = (indices == padding_idx)[..., None]
@@ -84,7 +85,7 @@ def _check_embedding(input: Any, weight: Any, *rest: Any) -> None:
     saved_names={"input": "indices"},
 )
 def embedding_op(input: Input, weight: Input, padding_idx: OptInt, scale_grad_by_freq: Bool):
-    """``weight[input]``; the row ``padding_idx`` gets no gradient."""
+    """Return ``weight[input]``; the row ``padding_idx`` gets no gradient."""
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices(input, "embedding")
@@ -93,7 +94,8 @@ def embedding_op(input: Input, weight: Input, padding_idx: OptInt, scale_grad_by
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
 def _scaled_rows(weight: Any, used: Any, max_norm: float, norm_type: float) -> jax.Array:
-    """Rows in use scaled down to a norm of ``max_norm``: new values, tangents as they were."""
+    """Return the weight with its rows in use scaled down to a norm of ``max_norm``: new values,
+    tangents as they were."""
     norms = vector_norm(weight, norm_type, (1,), True)
     return jnp.where(used & (norms > max_norm), weight * (max_norm / (norms + 1e-7)), weight)
 
@@ -105,13 +107,15 @@ def _(max_norm: float, norm_type: float, primals: Any, tangents: Any) -> tuple[A
 
 @op("embedding_renorm_op", namespaces=(), method=False, check=_check_embedding)
 def embedding_renorm_op(input: Input, weight: Input, max_norm: Float, norm_type: Float):
-    """``weight`` with the rows that ``input`` names scaled down to a norm of ``max_norm``."""
+    """Return ``weight`` with the rows that ``input`` names scaled down to a norm of
+    ``max_norm``."""
     used = jnp.zeros(weight.shape[0], bool).at[input.reshape(-1)].set(True)[:, None]
     return _scaled_rows(weight, used, max_norm, norm_type)
 
 
 def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
-    """In place and outside autograd, as PyTorch does it before looking up."""
+    """Scale down the rows that ``input`` names, in place and outside autograd, as PyTorch does it
+    before looking up."""
     with modes.unrecorded():
         scaled = embedding_renorm_op(input, weight, max_norm, norm_type)
     weight._write(scaled._value_now())
@@ -127,7 +131,7 @@ def embedding(
     scale_grad_by_freq: Any = False,
     sparse: Any = False,
 ) -> Tensor:
-    """Rows of ``weight`` (V, D) at integer ``input`` (…): (…, D).
+    """Return the rows of ``weight`` (V, D) at integer ``input`` (…): (…, D).
 
     The row ``padding_idx`` gets no gradient. With ``max_norm`` the rows used are first scaled down
     in place. IndexError for an index outside [0, V) (NaN rows inside jit).
@@ -164,7 +168,7 @@ def embedding_toplevel(
     scale_grad_by_freq: Any = False,
     sparse: Any = False,
 ) -> Tensor:
-    """``nn.functional.embedding`` with torch.embedding's order of arguments."""
+    """Call ``nn.functional.embedding`` with torch.embedding's order of arguments."""
     padding = None if padding_idx < 0 else padding_idx
     return _rows_of(indices, weight, padding, scale_grad_by_freq, sparse)
 
@@ -180,7 +184,8 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 
 
 def _check_offsets(offsets: Any, count: int) -> None:
-    """RuntimeError unless bags begin at the first index and follow one another within them."""
+    """Raise RuntimeError unless bags begin at the first index and follow one another within
+    them."""
     starts = values_of(offsets)
     if not starts.size or starts.dtype.kind not in "iu":
         return
@@ -222,7 +227,7 @@ def _places(indices: Any) -> jax.Array:
 def _membership(
     indices: Any, offsets: Any, bags: int, padding_idx: int | None, include_last_offset: bool
 ) -> tuple[Any, Any]:
-    """Each index' bag, and whether it counts there."""
+    """Return the bag of each index, and whether it counts there."""
     at = jnp.arange(indices.shape[0], dtype=offsets.dtype)
     bag = (jnp.searchsorted(offsets[:bags], at, side="right") - 1).astype(np.int32)
     counted = jnp.ones(indices.shape[0], bool) if padding_idx is None else indices != padding_idx
@@ -230,8 +235,8 @@ def _membership(
 
 
 def _maxima(rows: Any, bag: Any, counted: Any, bags: int) -> jax.Array:
-    """(B, D): the place in the list of indices of each bag's maximum, beyond its end where there is
-    none. The first of equal ones, which takes the gradient in PyTorch."""
+    """Return, as (B, D), the place in the list of indices of each bag's maximum, beyond its end
+    where there is none. The first of equal ones, which takes the gradient in PyTorch."""
     low = jnp.where(counted[:, None], rows, -jnp.inf)
     most = jax.ops.segment_max(low, bag, bags)[bag]
     # NaN is the largest, and equal to no other.
@@ -257,7 +262,7 @@ def embedding_bag_op(
     scale_grad_by_freq: Bool,
     include_last_offset: Bool,
 ):
-    """The sum, mean or maximum of the rows of each bag of a flat list of indices."""
+    """Return the sum, mean or maximum of the rows of each bag of a flat list of indices."""
     _check_indices(input, "embedding_bag")
     _check_indices(offsets, "embedding_bag")
     if not jnp.issubdtype(weight.dtype, jnp.floating):
@@ -309,8 +314,8 @@ def embedding_bag(
     include_last_offset: Any = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Sums, means or maxima of the rows of each bag: (B, N) indices, or a flat list with the
-    ``offsets`` where bags begin. (B, D).
+    """Return the sums, means or maxima of the rows of each bag: (B, N) indices, or a flat list with
+    the ``offsets`` where bags begin. (B, D).
 
     RuntimeError for an index out of range, and for offsets that do not begin at 0, exceed the input
     or decrease (not checked inside jit).
@@ -384,7 +389,8 @@ def embedding_bag(
 
 
 def padding_row(padding_idx: int | None, n: int) -> int | None:
-    """The row that is left out of bags, counted from 0. RuntimeError where there is none."""
+    """Return the row that is left out of bags, counted from 0. RuntimeError for one that the weight
+    does not have."""
     if padding_idx is None or -n <= padding_idx < n:
         return padding_idx if padding_idx is None else padding_idx % n
     raise RuntimeError(
@@ -404,7 +410,7 @@ def bags_of(
     include_last_offset: Any,
     sparse: Any,
 ) -> Tensor:
-    """``embedding_bag`` of arguments that fit together."""
+    """Compute ``embedding_bag`` of arguments that fit together."""
     if sparse and sparse_rows.wants_sparse(weight, "embedding_bag"):
         # The bags of rows that were looked up one by one; a row of zeros for those left out.
         rows, count = _rows_of(input, weight, padding_idx, scale_grad_by_freq, True), len(input)
@@ -434,7 +440,8 @@ def embedding_bag_members(
     padding_idx: OptInt,
     include_last_offset: Bool,
 ):
-    """Each index' bag (-1 for none), how many are in each, and its maxima's rows (0 for none).
+    """Return the bag of each index (-1 for none), how many are in each, and its maxima's rows (0
+    for none).
 
     Sizes are 0 for sums, and sizes stand for the rows where no maximum is looked for, as PyTorch's
     lower layer has it.

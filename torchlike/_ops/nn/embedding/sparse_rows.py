@@ -32,7 +32,8 @@ class SparseRowsNode(Node):
         self.indices = None
 
     def _gradient(self, rows: Tensor) -> SparseArray:
-        """From a gradient for each index. Those of the padding row are left out."""
+        """Return the sparse gradient of the weight from a gradient for each index. Those of the
+        padding row are left out."""
         if self.indices is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
         at = np.asarray(self.indices).reshape(-1).astype(np.int64)
@@ -50,8 +51,8 @@ class SparseRowsNode(Node):
 
 
 def wants_sparse(weight: Tensor, name: str) -> bool:
-    """Whether a look-up with ``sparse=True`` records a sparse gradient: where ``weight`` is a leaf,
-    so that somebody may see it. JitCaptureError under a jit."""
+    """Return whether a look-up with ``sparse=True`` records a sparse gradient: where ``weight`` is
+    a leaf, so that its gradient is visible. JitCaptureError under a jit."""
     if not (weight.requires_grad and modes.current.grad_enabled):
         return False
     if modes.current.capture is not None:
@@ -61,7 +62,8 @@ def wants_sparse(weight: Tensor, name: str) -> bool:
 
 
 def recorded(rows: Tensor, weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tensor:
-    """``rows``, which were looked up without gradient, with the node of the sparse one."""
+    """Record the node of a sparse gradient on ``rows``, which were looked up without gradient, and
+    return them."""
     edge = gradient_edge(weight)
     assert edge is not None
     rows._node = SparseRowsNode(edge, indices._read(), tuple(weight.shape), padding_idx)

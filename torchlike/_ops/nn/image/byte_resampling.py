@@ -27,7 +27,7 @@ def _filter(x: Any, cubic: bool, antialias: bool) -> np.ndarray:
 def _table(
     size: int, out: int, factor: float | None, align_corners: bool, cubic: bool, antialias: bool
 ) -> tuple[Any, Any]:
-    """Where each output reads, and with which weights: (out, taps) each."""
+    """Return the places from which each output reads, and its weights: (out, taps) each."""
     if align_corners:
         scale = (size - 1) / (out - 1) if out > 1 else 0.0
     else:
@@ -55,7 +55,7 @@ def _table(
 
 
 def _fixed(weights: Any) -> tuple[Any, int]:
-    """Weights as whole numbers, and how many binary digits they have."""
+    """Return the weights as whole numbers, and how many binary digits they have."""
     largest, digits = weights.max(), 0
     while digits < 22 and 0.5 + largest * (1 << (digits + 1)) < 1 << 15:
         digits += 1
@@ -66,7 +66,8 @@ def _fixed(weights: Any) -> tuple[Any, int]:
 def resampled_bytes(
     x: Any, size: Any, factors: Any, align_corners: bool, cubic: bool, antialias: bool
 ) -> jax.Array:
-    """(N, C, H, W) of uint8 at another size; a dimension that keeps its own is left alone."""
+    """Resample (N, C, H, W) of uint8 to another size; a dimension that keeps its own is left
+    alone."""
     for axis in (3, 2):
         if size[axis - 2] == x.shape[axis]:
             continue

@@ -26,7 +26,7 @@ _COMBINATIONS = (
 
 
 def _pairs(pad: tuple[int, ...], ndim: int) -> list[tuple[int, int]]:
-    """(low, high) of each dimension; PyTorch lists them from the last dimension on."""
+    """Return (low, high) of each dimension; PyTorch lists them from the last dimension on."""
     given = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     return [(0, 0)] * (ndim - len(given)) + given[::-1]
 
@@ -59,7 +59,7 @@ def constant_pad_op(input: Input, pad: _Ints, value: Element):
 
 
 def _source(mode: str, size: int, low: int, high: int) -> np.ndarray:
-    """Which element each position of a padded dimension shows."""
+    """Return which element each position of a padded dimension shows."""
     at = np.arange(-low, size + high)
     if mode == "replicate":
         return np.clip(at, 0, max(size - 1, 0))
@@ -122,7 +122,7 @@ def border_pad_op(input: Input, pad: _Ints, mode: Str):
 
 @composite(namespaces=_F, method=False)
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """``input`` surrounded by padding: ``pad`` is (low, high) of the last dimension, then of the
+    """Surround ``input`` with padding: ``pad`` is (low, high) of the last dimension, then of the
     one before, …; negative numbers crop.
 
     mode: "constant" (with ``value``, 0), "reflect", "replicate" or "circular"; the last three pad
@@ -151,7 +151,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
 
 @composite(method=False)
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """``nn.functional.pad`` with a constant."""
+    """Pad with a constant, as ``nn.functional.pad``."""
     return constant_pad_op(input, tuple(pad), value)
 
 
@@ -168,7 +168,7 @@ def _require_image(name: str, ndim: int) -> None:
 
 @op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
 def pixel_shuffle(input: Input, upscale_factor: Int):
-    """(…, C r², H, W) -> (…, C, H r, W r) (Shi et al. 2016)."""
+    """Move channels into pixels: (…, C r², H, W) -> (…, C, H r, W r) (Shi et al. 2016)."""
     _require_image("pixel_shuffle", input.ndim)
     r = upscale_factor
     if r <= 0:
@@ -187,7 +187,8 @@ def pixel_shuffle(input: Input, upscale_factor: Int):
 
 @op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
 def pixel_unshuffle(input: Input, downscale_factor: Int):
-    """(…, C, H r, W r) -> (…, C r², H, W): the inverse of ``pixel_shuffle``."""
+    """Move pixels into channels: (…, C, H r, W r) -> (…, C r², H, W), the inverse of
+    ``pixel_shuffle``."""
     _require_image("pixel_unshuffle", input.ndim)
     r = downscale_factor
     if r <= 0:
@@ -207,7 +208,7 @@ def pixel_unshuffle(input: Input, downscale_factor: Int):
 
 @op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
 def channel_shuffle(input: Input, groups: Int):
-    """Channels of ``groups`` groups interleaved (Zhang et al. 2018)."""
+    """Interleave the channels of ``groups`` groups (Zhang et al. 2018)."""
     if input.ndim < 3:
         raise RuntimeError(
             "channel_shuffle expects input with > 2 dims, but got input with sizes "

@@ -16,8 +16,8 @@ from torchlike.tensor import Tensor
 
 @op("nms_kept", namespaces=(), method=False, differentiable=False)
 def nms_kept(dets: Input, order: Input, iou_threshold: Static):
-    """For each box, in the order of their scores, whether none before it that is kept overlaps it
-    by more than the threshold. dets: (n, 4) as x1, y1, x2, y2; order: (n,) of ints."""
+    """Return for each box, in the order of their scores, whether none before it that is kept
+    overlaps it by more than the threshold. dets: (n, 4) as x1, y1, x2, y2; order: (n,) of ints."""
     boxes = dets[order]
     x1, y1, x2, y2 = boxes.T
     areas = (x2 - x1) * (y2 - y1)
@@ -45,7 +45,7 @@ def roi_align_op(
     ratio: Static,
     aligned: Static,
 ):
-    """Means of bilinear samples in ``size`` bins of each box.
+    """Return the means of bilinear samples in ``size`` bins of each box.
 
     input: (n, c, h, w); rois: (k, 5) as image, x1, y1, x2, y2. ``ratio`` samples a bin and
     direction, or where it is not positive as many as the bin has pixels, at most ``most``.
@@ -55,7 +55,8 @@ def roi_align_op(
     x1, y1, x2, y2 = (rois[:, 1:] * spatial_scale - offset).T
 
     def samples(start: Any, end: Any, bins: int, length: int, most: int) -> tuple[Any, ...]:
-        """Places between pixels (k, bins, most), their weight, and what they count."""
+        """Return the positions between pixels (k, bins, most), their weight, and which of them
+        count."""
         extent = end - start if aligned else jnp.maximum(end - start, 1)
         step = extent / bins
         n = jnp.ceil(step) if ratio <= 0 else jnp.full_like(step, ratio)
@@ -70,7 +71,7 @@ def roi_align_op(
         return jnp.maximum(at, 0), inside, n
 
     def weights(at: Any, inside: Any, length: int) -> jax.Array:
-        """Of each pixel in each bin's sum: (k, bins, length)."""
+        """Return the weight of each pixel in each bin's sum: (k, bins, length)."""
         low = jnp.minimum(jnp.floor(at), length - 1)
         part = jnp.where(low >= length - 1, 0, at - low)
         pixel = jnp.arange(length, dtype=at.dtype)
@@ -88,7 +89,8 @@ def roi_align_op(
 
 
 def most_samples(rois: Tensor, scale: float, size: tuple[int, int], ratio: int) -> tuple[int, int]:
-    """How many samples the largest box needs a bin, down and across: a value of the boxes."""
+    """Return how many samples the largest box needs in a bin, down and across: this depends on the
+    values of the boxes."""
     if ratio > 0:
         return ratio, ratio
     if not len(rois):

@@ -38,7 +38,8 @@ _DIMS_OF = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
 
 def _real(x: Any) -> type[np.floating[Any]]:
-    """The dtype of source positions: PyTorch computes them in float32 for narrower inputs too."""
+    """Return the dtype of source positions: PyTorch computes them in float32 for narrower inputs
+    too."""
     return np.float64 if x.dtype == np.float64 else np.float32
 
 
@@ -56,7 +57,8 @@ def _linear_positions(
 
 
 def _cubic_weights(t: Any) -> list[Any]:
-    """Keys' cubic convolution (a = -0.75) at distances 1 + t, t, 1 - t, 2 - t."""
+    """Return the weights of Keys' cubic convolution (a = -0.75) at distances 1 + t, t, 1 - t, 2 -
+    t."""
     a = -0.75
 
     def near(x: Any) -> Any:
@@ -69,7 +71,7 @@ def _cubic_weights(t: Any) -> list[Any]:
 
 
 def _weighted_taps(x: Any, axis: int, taps: list[tuple[Any, Any]]) -> jax.Array:
-    """``sum(weight * x[index])`` along an axis."""
+    """Return ``sum(weight * x[index])`` along an axis."""
     shape = [1] * x.ndim
     shape[axis] = -1
     parts = [jnp.take(x, i, axis) * jnp.asarray(w, x.dtype).reshape(shape) for i, w in taps]
@@ -91,8 +93,9 @@ def _nearest(
 def _nearest_of_kernels(
     x: Any, axis: int, out: int, factor: float | None, exact: bool, in_pixels: bool
 ) -> jax.Array:
-    """As PyTorch's kernels do it: backward, and forward where that goes ``in_pixels``, steps
-    are float32, and "nearest" asks for no factor where the size is kept or doubled."""
+    """Resample to the nearest element as PyTorch's kernels do it: backward, and forward where that
+    goes ``in_pixels``, steps are float32, and "nearest" asks for no factor where the size is kept
+    or doubled."""
     doubled = not exact and out in (x.shape[axis], 2 * x.shape[axis])
 
     def pixels(x: Any) -> jax.Array:
@@ -127,7 +130,7 @@ def _cubic(x: Any, axis: int, out: int, factor: float | None, align_corners: boo
 def _antialiased(
     x: Any, axis: int, out: int, factor: float | None, align_corners: bool, cubic: bool
 ) -> jax.Array:
-    """A filter as wide as the step."""
+    """Resample by a filter as wide as the step."""
     size = x.shape[axis]
     scale = float(_scale(size, out, factor, align_corners, np.float64))
     stretch = max(scale, 1.0)
@@ -229,7 +232,7 @@ def _resampled(
     antialias: bool,
     in_pixels: bool,
 ) -> jax.Array:
-    """One spatial dimension after the other."""
+    """Resample one spatial dimension after the other."""
     for d, (out, factor) in enumerate(zip(size, factors, strict=True)):
         axis = d + 2
         if mode.startswith("nearest"):
@@ -246,7 +249,7 @@ def _resampled(
 def _widened(
     x: Any, axis: int, out: int, factor: float | None, align_corners: bool, cubic: bool
 ) -> jax.Array:
-    """By a filter as wide as the step; a size that is kept is copied, forward alone."""
+    """Resample by a filter as wide as the step; a size that is kept is copied, forward alone."""
 
     def filtered(x: Any) -> jax.Array:
         return _antialiased(x, axis, out, factor, align_corners, cubic)
@@ -287,7 +290,7 @@ def _per_dimension(value: Any, n: int, input: Tensor, name: str) -> list[Any]:
 
 
 def _length(size: Any) -> int:
-    """One of the sizes that ``interpolate`` is given."""
+    """Return one of the sizes given to ``interpolate`` as an int. TypeError for anything else."""
     try:
         return operator.index(size)
     except TypeError:
@@ -298,7 +301,7 @@ def _length(size: Any) -> int:
 
 
 def _factor(factor: Any) -> float:
-    """One of the scale factors that ``interpolate`` is given."""
+    """Return one of the scale factors given to ``interpolate`` as a float."""
     if isinstance(factor, str):
         raise TypeError(
             "argument 'scale_factors' must be tuple of floats, but found element of type str"
@@ -380,7 +383,7 @@ def _register_upsample(name: str, defaults: dict[str, Any]) -> None:
         )
         return interpolate(input, size, scale_factor, **{**defaults, **options})
 
-    upsample.__doc__ = "``interpolate`` under its older name (with PyTorch's warning)."
+    upsample.__doc__ = "Call ``interpolate`` under its older name (with PyTorch's warning)."
     composite(name, namespaces=_F, method=False)(upsample)
 
 
@@ -404,7 +407,7 @@ def _reflected(at: Any, low2: int, high2: int) -> jax.Array:
 
 
 def _bounded(at: Any, size: int, padding_mode: str, align_corners: bool) -> jax.Array:
-    """Positions brought inside, as the padding mode says; the gradient is 0 where clipped."""
+    """Bring positions inside, by the padding mode; the gradient is 0 where clipped."""
     if padding_mode == "reflection":
         at = (
             _reflected(at, 0, 2 * (size - 1)) if align_corners else _reflected(at, -1, 2 * size - 1)
@@ -415,7 +418,7 @@ def _bounded(at: Any, size: int, padding_mode: str, align_corners: bool) -> jax.
 
 
 def _read_at(x: Any, places: list[Any]) -> jax.Array:
-    """``x[n, :, *places[n]]`` (N, C, positions), zero outside; places are float, whole."""
+    """Return ``x[n, :, *places[n]]`` (N, C, positions), zero outside; places are float, whole."""
     spatial = x.shape[2:]
     inside: Any = True
     flat: Any = 0
@@ -571,7 +574,7 @@ def grid_sample(
     grad_name="AffineGridGeneratorBackward0",
 )
 def affine_grid_op(theta: Input, size: _Ints, align_corners: Bool):
-    """Positions (N, …, n) that affine maps (N, n, n + 1) send the unit grid to."""
+    """Return the positions (N, …, n) to which affine maps (N, n, n + 1) send the unit grid."""
     spatial = size[2:]
     axes = []
     for n in spatial:
@@ -590,7 +593,8 @@ def affine_grid_op(theta: Input, size: _Ints, align_corners: Bool):
 
 @composite(namespaces=_F, method=False)
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """The sampling grid of affine maps ``theta`` (N, 2, 3) or (N, 3, 4) for outputs of ``size``."""
+    """Return the sampling grid of affine maps ``theta`` (N, 2, 3) or (N, 3, 4) for outputs of
+    ``size``."""
     align_corners = _corners(align_corners)
     if not theta.dtype.is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -620,5 +624,5 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 
 @composite(method=False)
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: Any) -> Tensor:
-    """``nn.functional.affine_grid`` without its checks of ``theta``."""
+    """Call ``nn.functional.affine_grid`` without its checks of ``theta``."""
     return affine_grid_op(theta, tuple(size), bool(align_corners))

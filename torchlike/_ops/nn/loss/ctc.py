@@ -29,7 +29,8 @@ _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
 def _logsumexp(terms: Any) -> jax.Array:
-    """log(sum(exp)) over a list of arrays; -inf, with gradient 0, where all of them are -inf."""
+    """Compute log(sum(exp)) over a list of arrays; -inf, with gradient 0, where all of them are
+    -inf."""
     stacked = jnp.stack(terms)
     largest = lax.stop_gradient(jnp.max(stacked, 0))
     largest = jnp.where(jnp.isneginf(largest), 0, largest)
@@ -41,7 +42,7 @@ def _logsumexp(terms: Any) -> jax.Array:
 def _likelihoods(
     log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: int
 ) -> jax.Array:
-    """Negative log likelihoods (N,) of log_probs (T, N, C) and padded targets (N, S).
+    """Return the negative log likelihoods (N,) of log_probs (T, N, C) and padded targets (N, S).
 
     State 2 k of a sample is the blank before label k,
     state 2 k + 1 the label; a label may be reached from two states back unless it repeats.
@@ -93,9 +94,9 @@ def _losses(
 
 @_losses.defjvp
 def _losses_jvp(blank: int, zero_infinity: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
-    """As in PyTorch the gradient is that of log-probabilities that sum to one: exp(log_probs)
-    less the expected counts, which log_softmax passes on as they are. For an infinite loss it is
-    NaN, or 0 if that loss is made 0."""
+    """Compute the losses and their tangents. As in PyTorch the gradient is that of
+    log-probabilities that sum to one: exp(log_probs) less the expected counts, which log_softmax
+    passes on as they are. For an infinite loss it is NaN, or 0 if that loss is made 0."""
     log_probs, targets, lengths, target_lengths = primals
 
     def total(x: Any) -> tuple[Any, ...]:
@@ -149,7 +150,7 @@ def ctc_loss_op(
     blank: Int,
     zero_infinity: Bool,
 ):
-    """The negative log likelihood of each sample; targets padded."""
+    """Return the negative log likelihood of each sample; targets padded."""
     if log_probs.dtype not in (np.float32, np.float64):
         raise NotImplementedError(
             f"\"ctc_loss_cpu\" not implemented for '{scalar_type_of(log_probs)}'"
@@ -170,7 +171,7 @@ def _lengths(values: Any, name: str, batch: int) -> Tensor:
 
 
 def _padded(targets: Any, lengths: Any) -> Tensor:
-    """Concatenated targets as rows of (N, longest); while capturing, of (N, all of them)."""
+    """Return concatenated targets as rows of (N, longest); while capturing, of (N, all of them)."""
     total = targets.numel()
     longest = total
     if modes.current.capture is None:
@@ -199,7 +200,7 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """``nn.functional.ctc_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Compute ``nn.functional.ctc_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
     batched = log_probs.dim() == 3
     if log_probs.dim() not in (2, 3):
         raise RuntimeError(
@@ -249,7 +250,7 @@ def functional_ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """The CTC loss of log-probabilities (T, N, C) or (T, C): () or, with "none", (N,).
+    """Return the CTC loss of log-probabilities (T, N, C) or (T, C): () or, with "none", (N,).
 
     targets: (N, S), or all labels one after the other; input_lengths, target_lengths: (N,), tensors
     or sequences of ints. "mean" divides each loss by its target's length first. ``zero_infinity``

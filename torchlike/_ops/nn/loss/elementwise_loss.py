@@ -40,7 +40,7 @@ def _warn_about_sizes(input: Tensor, target: Tensor) -> None:
 
 
 def _weighted(loss: Any, weight: Any, reduction: str) -> jax.Array:
-    """Reduce; with weights the mean is over their sum."""
+    """Reduce a loss; with weights the mean is over their sum."""
     if weight is None:
         return reduced(loss, reduction)
     total = reduced(loss * weight, "sum" if reduction == "mean" else reduction)
@@ -49,7 +49,7 @@ def _weighted(loss: Any, weight: Any, reduction: str) -> jax.Array:
 
 @op("mse_loss_op", namespaces=(), method=False, memory_order=of_loop, grad_name="MseLossBackward0")
 def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
-    """``(input - target) ** 2``."""
+    """Return ``(input - target) ** 2``."""
     x, y = promoted(input, target)
     floats_only(x, "mse_cpu")
     return _weighted((x - y) * (x - y), weight, reduction)
@@ -57,7 +57,7 @@ def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
 
 @op("l1_loss_op", namespaces=(), method=False, memory_order=of_loop, grad_name="MeanBackward0")
 def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
-    """``|input - target|``."""
+    """Return ``|input - target|``."""
     x, y = promoted(input, target)
     distance = subgradients.absolute(x - y)
     if weight is not None:
@@ -75,7 +75,7 @@ def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     grad_name="SmoothL1LossBackward0",
 )
 def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
-    """Squared below ``beta``, linear above (Girshick 2015)."""
+    """Return a loss that is squared below ``beta`` and linear above (Girshick 2015)."""
     if not beta >= 0:  # NaN, too
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     x, y = promoted(input, target)
@@ -97,7 +97,7 @@ def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     grad_name="HuberLossBackward0",
 )
 def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str, delta: Float):
-    """Squared up to ``delta``, linear above (Huber 1964)."""
+    """Return a loss that is squared up to ``delta`` and linear above (Huber 1964)."""
     if not delta > 0:  # NaN, too
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     x, y = promoted(input, target)
@@ -128,7 +128,7 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The squared difference; with ``weight`` the mean is weighted."""
+    """Return the squared difference; with ``weight`` the mean is weighted."""
     _warn_about_sizes(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
     _check_weights(input, weight)
@@ -144,7 +144,7 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The absolute difference; with ``weight`` the mean is weighted."""
+    """Return the absolute difference; with ``weight`` the mean is weighted."""
     _warn_about_sizes(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
     _check_weights(input, weight)
@@ -160,7 +160,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """``0.5 d² / beta`` where ``|d| < beta``, else ``|d| - 0.5 beta``."""
+    """Return ``0.5 d² / beta`` where ``|d| < beta``, else ``|d| - 0.5 beta``."""
     _warn_about_sizes(input, target)
     return smooth_l1_loss_op(input, target, reduction_of(size_average, reduce, reduction), beta)
 
@@ -173,7 +173,7 @@ def huber_loss(
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """``0.5 d²`` where ``|d| <= delta``, else ``delta (|d| - 0.5 delta)``."""
+    """Return ``0.5 d²`` where ``|d| <= delta``, else ``delta (|d| - 0.5 delta)``."""
     _warn_about_sizes(input, target)
     _check_weights(input, weight)
     return huber_loss_op(input, target, weight, reduction, delta)
@@ -184,7 +184,8 @@ def huber_loss(
 
 @jax.custom_jvp
 def _bce(x: Any, target: Any) -> jax.Array:
-    """Logarithms are held above -100, so that a certain and wrong answer costs no infinity."""
+    """Return the cross entropy of each probability; logarithms are held above -100, so that a
+    certain and wrong answer costs no infinity."""
     log_x, log_rest = jnp.maximum(jnp.log(x), -100), jnp.maximum(jnp.log1p(-x), -100)
     return (target - 1) * log_rest - target * log_x
 
@@ -214,7 +215,7 @@ def _check_probabilities(input: Any, target: Any, *rest: Any) -> None:
     grad_name="BinaryCrossEntropyBackward0",
 )
 def binary_cross_entropy_op(input: Input, target: Input, weight: OptInput, reduction: Str):
-    """Cross entropy of probabilities."""
+    """Return the cross entropy of probabilities."""
     if target.dtype != input.dtype:
         raise RuntimeError(
             f"Found dtype {scalar_type_of(target)} but expected {scalar_type_of(input)}"
@@ -233,7 +234,7 @@ def binary_cross_entropy(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``-(t log x + (1 - t) log(1 - x))`` for probabilities x.
+    """Return ``-(t log x + (1 - t) log(1 - x))`` for probabilities x.
 
     ValueError for different sizes, RuntimeError for values outside [0, 1] (not inside jit).
     """
@@ -257,7 +258,7 @@ def binary_cross_entropy(
 def bce_with_logits_op(
     input: Input, target: Input, weight: OptInput, pos_weight: OptInput, reduction: Str
 ):
-    """Cross entropy of logits: no logarithm of a rounded probability."""
+    """Return the cross entropy of logits: no logarithm of a rounded probability."""
     if target.dtype.kind in "iub":
         kinds = map(scalar_type_of, (input, target))
         raise RuntimeError(errors.UNCASTABLE.format(*kinds))
@@ -280,7 +281,8 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Binary cross entropy of ``sigmoid(input)``; ``pos_weight`` multiplies the positive part.
+    """Return binary cross entropy of ``sigmoid(input)``; ``pos_weight`` multiplies the positive
+    part.
 
     ValueError for different sizes.
     """
@@ -299,7 +301,7 @@ def binary_cross_entropy_with_logits(
 @op("kl_div_op", namespaces=(), method=False, memory_order=of_loop, grad_name="KlDivBackward0")
 @real_only("kl_div: Complex inputs not supported.", RuntimeError)
 def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
-    """``target * (log(target) - input)``."""
+    """Return ``target * (log(target) - input)``."""
     if "b" in (kinds := input.dtype.kind + target.dtype.kind) or set(kinds) & set("iu"):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     y, x = promoted(target, input)
@@ -321,7 +323,7 @@ def kl_div(
     reduction: str = "mean",
     log_target: Any = False,
 ) -> Tensor:
-    """The Kullback-Leibler divergence of log probabilities ``input`` from ``target``.
+    """Return the Kullback-Leibler divergence of log probabilities ``input`` from ``target``.
 
     ``reduction="batchmean"`` is the mathematical definition. ``log_target``: target is logarithms.
     """
@@ -344,7 +346,8 @@ def kl_div(
 def poisson_nll_loss_op(
     input: Input, target: Input, log_input: Bool, full: Bool, eps: Float, reduction: Str
 ):
-    """Poisson likelihood, with Stirling's approximation of the constant when ``full``."""
+    """Return the Poisson likelihood, with Stirling's approximation of the constant when
+    ``full``."""
     x, y = promoted_float(input, target)
     loss = jnp.exp(x) - y * x if log_input else x - y * jnp.log(x + eps)
     if full:
@@ -365,7 +368,8 @@ def poisson_nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``exp(input) - target * input`` (``log_input``), or ``input - target * log(input + eps)``."""
+    """Return ``exp(input) - target * input`` (``log_input``), or ``input - target * log(input +
+    eps)``."""
     reduction = reduction_of(size_average, reduce, reduction)
     _check_reduction(reduction)
     return poisson_nll_loss_op(input, target, log_input, full, eps, reduction)
@@ -385,7 +389,7 @@ def _check_variance(input: Any, target: Any, var: Any, *rest: Any) -> None:
 def gaussian_nll_loss_op(
     input: Input, target: Input, var: Operand, full: Bool, eps: OwnFloat, reduction: Str
 ):
-    """``0.5 (log var + (input - target)² / var)``."""
+    """Return ``0.5 (log var + (input - target)² / var)``."""
     # Held above eps in value only: the gradient is that of var itself.
     x, y = promoted(input, target)
     square, v = promoted_float((x - y) ** 2, var)
@@ -405,8 +409,8 @@ def gaussian_nll_loss(
     eps: float = 1e-06,
     reduction: str = "mean",
 ) -> Tensor:
-    """Gaussian negative log likelihood. var: the input's size, or without (or with 1 for) the last
-    dimension, or a number. ValueError for another size or a negative value."""
+    """Return the Gaussian negative log likelihood. var: the input's size, or without (or with 1
+    for) the last dimension, or a number. ValueError for another size or a negative value."""
     if isinstance(var, Tensor):
         if var.shape != input.shape:
             if tuple(input.shape[:-1]) == tuple(var.shape):

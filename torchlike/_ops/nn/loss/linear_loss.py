@@ -48,7 +48,7 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     options: Any = None,
 ) -> Tensor:
-    """``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
+    """Return ``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
 
     input (in_features) or (N, in_features); linear_weight (C, *D, in_features), with D the
     dimensions of a loss at several places (then N is needed); target as in ``cross_entropy``.

@@ -25,7 +25,7 @@ _F = ("nn.functional",)
 
 
 def reduced(loss: Any, reduction: str) -> jax.Array:
-    """The loss summed, averaged or as it is. ValueError for an unknown reduction."""
+    """Return the loss summed, averaged or as it is. ValueError for an unknown reduction."""
     check_reduction(reduction)
     if reduction == "mean":
         if loss.dtype.kind in "iub":
@@ -59,7 +59,7 @@ def _check_weight(weight: Any, classes: int, x: Any, prefix: str = "") -> None:
 
 
 def _check_shapes(x: Any, target: Any) -> None:
-    """The errors of nll_loss for shapes, in PyTorch's order and words."""
+    """Refuse shapes that do not fit nll_loss, in PyTorch's order and words."""
     if x.ndim < 1:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if x.ndim != 1 and (not target.ndim or x.shape[0] != target.shape[0]):
@@ -95,7 +95,7 @@ def _check_shapes(x: Any, target: Any) -> None:
 
 
 def _check_targets(input: Any, target: Any, weight: Any, ignore_index: int, *rest: Any) -> None:
-    """IndexError for a target class that does not exist."""
+    """Refuse, with IndexError, a target class that does not exist."""
     if not input.ndim or target.dtype.kind not in "iu":
         return
     dim = 0 if input.ndim == 1 else 1
@@ -120,7 +120,7 @@ def _nll(
     reduction: str,
     smoothing: float,
 ) -> jax.Array:
-    """Negative log likelihood of the target classes, in a wide dtype."""
+    """Return the negative log likelihood of the target classes, in a wide dtype."""
     logp = log_probabilities
     dim = 0 if logp.ndim == 1 else 1
     classes = logp.shape[dim]
@@ -152,7 +152,7 @@ def _nll(
     grad_name="NllLossBackward0",
 )
 def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str):
-    """``-input[target]`` of log probabilities, weighted and reduced."""
+    """Return ``-input[target]`` of log probabilities, weighted and reduced."""
     _check_shapes(input, target)
     floats_only(input, "nll_loss_out_frame")
     _check_weight(weight, input.shape[0 if input.ndim == 1 else 1], input)
@@ -175,7 +175,7 @@ def cross_entropy_op(
     reduction: Str,
     label_smoothing: Float,
 ):
-    """Cross entropy of logits with class indices."""
+    """Return the cross entropy of logits with class indices."""
     _check_dimensions(input)
     if input.shape == target.shape and input.ndim != 1:
         raise RuntimeError(
@@ -199,7 +199,8 @@ def _check_dimensions(x: Any) -> None:
 
 
 def _smoothing(label_smoothing: float) -> float:
-    """How much labels are smoothed: not at all by what is not positive."""
+    """Return the label smoothing: 0 for a number that is not positive. RuntimeError for more than
+    1."""
     if label_smoothing > 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     return label_smoothing if label_smoothing > 0 else 0.0
@@ -223,7 +224,7 @@ def cross_entropy_probabilities(
     reduction: Str,
     label_smoothing: Float,
 ):
-    """Cross entropy of logits with class probabilities of the same shape."""
+    """Return the cross entropy of logits with class probabilities of the same shape."""
     _check_dimensions(input)
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
@@ -260,7 +261,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Cross entropy of logits (N, C, …) or (C,) with targets: int64 classes (N, …), or
+    """Return the cross entropy of logits (N, C, …) or (C,) with targets: int64 classes (N, …), or
     probabilities of the input's shape.
 
     With ``weight`` (C,), the mean is over the weights of the targets; targets equal to
@@ -285,7 +286,7 @@ def nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``-input[target]`` for log probabilities (N, C, …) or (C,) and int64 classes (N, …).
+    """Return ``-input[target]`` for log probabilities (N, C, …) or (C,) and int64 classes (N, …).
 
     IndexError for a class out of range (NaN inside jit).
     """

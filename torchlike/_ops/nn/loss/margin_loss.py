@@ -25,8 +25,8 @@ _F = ("nn.functional",)
 
 
 def _relu(x: Any) -> jax.Array:
-    """``max(x, 0)`` with derivative 1 at 0: PyTorch clamps here, and clamp passes ties. NaN stays,
-    without a gradient."""
+    """Return ``max(x, 0)`` with derivative 1 at 0: PyTorch clamps here, and clamp passes ties. NaN
+    stays, without a gradient."""
     return jnp.where(x >= 0, x, jnp.where(x < 0, 0, lax.stop_gradient(x)))
 
 
@@ -37,7 +37,7 @@ def _relu(x: Any) -> jax.Array:
 def margin_ranking_loss_op(
     input1: Input, input2: Input, target: Input, margin: Float, reduction: Str
 ):
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """Return ``max(0, -target * (input1 - input2) + margin)``."""
     (difference,) = promoted_float(-target * (input1 - input2))
     return reduced(_relu(difference + margin), reduction)
 
@@ -52,7 +52,8 @@ def margin_ranking_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Whether ``input1`` ranks above ``input2`` (target 1) or below (-1), by ``margin``."""
+    """Return a loss that is 0 where ``input1`` ranks above ``input2`` (target 1) or below (-1), by
+    ``margin``."""
     reduction = reduction_of(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
@@ -64,7 +65,7 @@ def margin_ranking_loss(
 
 @op("hinge_embedding_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
 def hinge_embedding_loss_op(input: Input, target: Input, margin: FloatBound, reduction: Str):
-    """``input`` for target 1, ``max(0, margin - input)`` for -1."""
+    """Return ``input`` for target 1, ``max(0, margin - input)`` for -1."""
     check_broadcast(input, target)
     bound = jnp.asarray(margin, input.dtype)  # of integers the loss is an integer
     near = jnp.where(target != 1, _relu(bound - input), 0)
@@ -81,7 +82,7 @@ def hinge_embedding_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Distances pulled to 0 (target 1) or pushed beyond ``margin`` (-1)."""
+    """Return a loss that pulls distances to 0 (target 1) or pushes them beyond ``margin`` (-1)."""
     reduction = reduction_of(size_average, reduce, reduction)
     return hinge_embedding_loss_op(input, target, margin, reduction)
 
@@ -90,7 +91,7 @@ def hinge_embedding_loss(
 def cosine_embedding_loss_op(
     input1: Input, input2: Input, target: Input, margin: Float, reduction: Str
 ):
-    """``1 - cos`` for target 1, ``max(0, cos - margin)`` for -1."""
+    """Return ``1 - cos`` for target 1, ``max(0, cos - margin)`` for -1."""
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     for x in (input1, input2):
@@ -120,7 +121,7 @@ def cosine_embedding_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Pairs (N, D) made similar (target 1) or dissimilar (-1) in angle."""
+    """Return a loss that makes pairs (N, D) similar (target 1) or dissimilar (-1) in angle."""
     reduction = reduction_of(size_average, reduce, reduction)
     return cosine_embedding_loss_op(input1, input2, target, margin, reduction)
 
@@ -136,7 +137,7 @@ def triplet_margin_loss_op(
     swap: Bool,
     reduction: Str,
 ):
-    """``max(0, d(a, p) - d(a, n) + margin)``."""
+    """Return ``max(0, d(a, p) - d(a, n) + margin)``."""
     sizes = (anchor.ndim, positive.ndim, negative.ndim)
     if len(set(sizes)) > 1:
         raise RuntimeError(
@@ -165,8 +166,9 @@ def triplet_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The anchor closer to the positive than to the negative by ``margin``; ``swap`` also uses the
-    distance between positive and negative (Balntas et al. 2016). ValueError for margin <= 0."""
+    """Return a loss that is 0 where the anchor is closer to the positive than to the negative by
+    ``margin``; ``swap`` also uses the distance between positive and negative (Balntas et al. 2016).
+    ValueError for margin <= 0."""
     reduction = reduction_of(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -184,7 +186,7 @@ def triplet_margin_with_distance_loss(
     swap: Any = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """``triplet_margin_loss`` with any distance (the Euclidean one by default)."""
+    """Compute ``triplet_margin_loss`` with any distance (the Euclidean one by default)."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
@@ -199,7 +201,7 @@ def triplet_margin_with_distance_loss(
 
 @op("soft_margin_loss_op", namespaces=(), method=False, grad_name="SoftMarginLossBackward0")
 def soft_margin_loss_op(input: Input, target: Input, reduction: Str):
-    """``log(1 + exp(-target * input))``."""
+    """Return ``log(1 + exp(-target * input))``."""
     x, y = promoted(input, target)
     return reduced(jax.nn.softplus(-y * x), reduction)
 
@@ -212,7 +214,7 @@ def soft_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Logistic loss for targets 1 and -1."""
+    """Return the logistic loss for targets 1 and -1."""
     return soft_margin_loss_op(input, target, reduction_of(size_average, reduce, reduction))
 
 
@@ -220,7 +222,7 @@ def soft_margin_loss(
 
 
 def _check_scores(input: Any) -> None:
-    """RuntimeError for what is neither scores (N, C) nor (C,)."""
+    """Refuse, with RuntimeError, what is neither scores (N, C) nor (C,)."""
     if input.ndim > 2 or (input.ndim and not input.shape[-1]):
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
@@ -244,7 +246,7 @@ def _check_classes(input: Any, target: Any, *rest: Any) -> None:
 def multi_margin_loss_op(
     input: Input, target: Input, weight: OptInput, p: Int, margin: OwnFloat, reduction: Str
 ):
-    """``sum(max(0, margin - x[y] + x[i]) ** p) / C`` over i != y."""
+    """Return ``sum(max(0, margin - x[y] + x[i]) ** p) / C`` over i != y."""
     check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -287,7 +289,7 @@ def multi_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The multi-class hinge loss of scores (N, C) or (C,) with classes (N,), (1,) or ().
+    """Return the multi-class hinge loss of scores (N, C) or (C,) with classes (N,), (1,) or ().
 
     Unreduced, it has the shape of ``target``. RuntimeError for classes of another shape.
     """
@@ -312,7 +314,7 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     grad_name="MultilabelMarginLossBackward0",
 )
 def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
-    """``sum(max(0, 1 - (x[y[j]] - x[i]))) / C`` over labels j and non-labels i."""
+    """Return ``sum(max(0, 1 - (x[y[j]] - x[i]))) / C`` over labels j and non-labels i."""
     _check_scores(input)
     one = input.ndim <= 1 and target.ndim <= 1 and input.size == target.size == 1
     if input.shape != target.shape and not one:
@@ -340,14 +342,15 @@ def multilabel_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The multi-label hinge loss of scores (N, C); each row of targets lists labels, then -1."""
+    """Return the multi-label hinge loss of scores (N, C); each row of targets lists labels, then
+    -1."""
     reduction = reduction_of(size_average, reduce, reduction)
     return multilabel_margin_loss_op(input, target, reduction)
 
 
 @op("multilabel_soft_margin_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
 def multilabel_soft_margin_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
-    """The mean over classes of binary cross entropy with logits."""
+    """Return the mean over classes of binary cross entropy with logits."""
     x, y = promoted(input, target)
     floats_only(input, "log_sigmoid_cpu")
     if not x.ndim:
@@ -368,6 +371,6 @@ def multilabel_soft_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """One-versus-all logistic loss of scores (N, C) with targets 0 or 1."""
+    """Return the one-versus-all logistic loss of scores (N, C) with targets 0 or 1."""
     reduction = reduction_of(size_average, reduce, reduction)
     return multilabel_soft_margin_loss_op(input, target, weight, reduction)

@@ -10,13 +10,13 @@ NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 
 
 def check_reduction(reduction: str) -> None:
-    """ValueError for an unknown reduction."""
+    """Refuse an unknown reduction with ValueError."""
     if reduction not in NUMBERS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
 def get_enum(reduction: str) -> int:
-    """The number of a reduction. ValueError for an unknown one."""
+    """Return the number of a reduction. ValueError for an unknown one."""
     if reduction == "elementwise_mean":
         warnings.warn(
             "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
@@ -30,7 +30,8 @@ def get_enum(reduction: str) -> int:
 def legacy_get_string(
     size_average: bool | None, reduce: bool | None, emit_warning: bool = True, stacklevel: int = 2
 ) -> str:
-    """The reduction that the two older flags ask for, None of which means True; with a warning."""
+    """Return the reduction that the two older flags ask for, None of which means True; with a
+    warning."""
     mean = size_average is None or size_average
     chosen = ("mean" if mean else "sum") if reduce is None or reduce else "none"
     if emit_warning:
@@ -45,12 +46,12 @@ def legacy_get_string(
 def legacy_get_enum(
     size_average: bool | None, reduce: bool | None, emit_warning: bool = True
 ) -> int:
-    """The number of ``legacy_get_string``."""
+    """Return the number of the reduction of ``legacy_get_string``."""
     return get_enum(legacy_get_string(size_average, reduce, emit_warning))
 
 
 def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
-    """A loss' reduction, which the two older flags override where they are given."""
+    """Return a loss' reduction, which the two older flags override where they are given."""
     if size_average is None and reduce is None:
         return reduction
     return legacy_get_string(size_average, reduce, stacklevel=4)

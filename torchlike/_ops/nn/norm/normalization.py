@@ -49,7 +49,7 @@ def _wide(x: Any) -> jax.Array:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
 def _standardized(x: Any, over: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
-    """``(x - mean) / sqrt(var + eps)``, with the mean and the biased variance.
+    """Return ``(x - mean) / sqrt(var + eps)``, with the mean and the biased variance.
 
     Two passes, for accuracy. The derivative is written by hand, as differentiating the two passes
     takes four sums over all of x in backward and not two: the derivative of the variance by the
@@ -103,7 +103,7 @@ def _check_mixed(x: Any, *parameters: Any) -> None:
 
 
 def _checked_channels(x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> int:
-    """The number of channels, after the checks of every batch norm."""
+    """Return the number of channels, after the checks of every batch norm."""
     channels = _check_channels(
         x, ("running_mean", mean), ("running_var", var), ("weight", weight), ("bias", bias)
     )
@@ -114,7 +114,8 @@ def _checked_channels(x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> in
 
 
 def _of_batch(result: Any, operands: Any, spec: Any, statics: Any) -> None:
-    """Channels last where the input is, but row-major where one channel makes it both."""
+    """Set the result's memory order: channels last where the input is, but row-major where one
+    channel makes it both."""
     if not operands[0].is_contiguous():
         of_first(result, operands, spec, statics)
 
@@ -165,7 +166,7 @@ def batch_norm_train(
 
 
 def _fits_convolutions(input: Tensor) -> bool:
-    """Whether a batch norm is computed as convolutions are on the CPU, channels last.
+    """Return whether a batch norm is computed as convolutions are on the CPU, channels last.
 
     In a compiled program their transposes then cancel: a step of a net of four convolutions, each
     with batch norm, 45 -> 37 ms, ResNet-18 70 -> 65, MobileNet's blocks (depthwise convolutions are
@@ -304,7 +305,7 @@ def batch_norm_toplevel(
     eps: float,
     cudnn_enabled: Any = False,
 ) -> Tensor:
-    """``nn.functional.batch_norm`` with torch.batch_norm's order of arguments."""
+    """Call ``nn.functional.batch_norm`` with torch.batch_norm's order of arguments."""
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
@@ -321,7 +322,8 @@ def _instance_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    """Batch norm of (1, N * C, …), the statistics of a channel averaged over the batch."""
+    """Compute a batch norm of (1, N * C, …), the statistics of a channel averaged over the
+    batch."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
@@ -387,7 +389,7 @@ def instance_norm_toplevel(
     eps: float,
     cudnn_enabled: Any = False,
 ) -> Tensor:
-    """``nn.functional.instance_norm`` with torch.instance_norm's order of arguments."""
+    """Call ``nn.functional.instance_norm`` with torch.instance_norm's order of arguments."""
     return _instance_norm(
         input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
     )
@@ -399,7 +401,7 @@ def instance_norm_toplevel(
 def _check_normalized(
     x: Any, shape: tuple[int, ...], weight: Any, bias: Any, star: str
 ) -> tuple[int, ...]:
-    """The normalised axes. RuntimeError in PyTorch's words when the shapes do not match."""
+    """Return the normalised axes. RuntimeError in PyTorch's words when the shapes do not match."""
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
@@ -434,7 +436,7 @@ def layer_norm_op(
     bias: OptInput = None,
     eps: Float = 1e-05,
 ):
-    """``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions."""
+    """Return ``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions."""
     over = _check_normalized(input, normalized_shape, weight, bias, ", ")
     floats_only(input, "LayerNormKernelImpl")
     for p in (weight, bias):
@@ -471,7 +473,7 @@ def layer_norm_toplevel(
     eps: float = 1e-05,
     cudnn_enable: Any = True,
 ) -> Tensor:
-    """``nn.functional.layer_norm``."""
+    """Call ``nn.functional.layer_norm``."""
     return layer_norm_op(input, _int_tuple(normalized_shape, "layer_norm"), weight, bias, eps)
 
 
@@ -485,8 +487,8 @@ def _int_tuple(value: Any, name: str) -> Any:
 
 @op(namespaces=_SPACES, method=False, grad_name="FusedRmsNormBackward0")
 def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps: OptFloat = None):
-    """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang & Sennrich
-    2019); ``eps`` is the dtype's machine epsilon unless given."""
+    """Return ``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang &
+    Sennrich 2019); ``eps`` is the dtype's machine epsilon unless given."""
     if not input.ndim:
         raise ValueError("Input tensor must have at least 1 dimensions, but got 0")
     over = _check_normalized(input, normalized_shape, weight, None, "")
@@ -573,7 +575,7 @@ def group_norm_toplevel(
     eps: float = 1e-05,
     cudnn_enabled: Any = True,
 ) -> Tensor:
-    """``nn.functional.group_norm``."""
+    """Call ``nn.functional.group_norm``."""
     return group_norm_op(input, num_groups, weight, bias, eps)
 
 
@@ -589,7 +591,7 @@ def group_norm_toplevel(
     grad_name="DivBackward0",
 )
 def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k: Float):
-    """``input / (k + alpha * mean of squares of neighbouring channels) ** beta``."""
+    """Return ``input / (k + alpha * mean of squares of neighbouring channels) ** beta``."""
     means_only(input, "avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame")
     if dtypes.is_half(input.dtype):
         casts.check_fits(beta, input.dtype)

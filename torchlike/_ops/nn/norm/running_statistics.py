@@ -20,8 +20,8 @@ def _has_tangent(t: Any) -> bool:
 
 
 def constants(statistics: Iterable[Any], others: Iterable[Any] = ()) -> list[Any]:
-    """The statistics without tangents. RuntimeError where one of ``others``, whose derivative would
-    depend on theirs, has a tangent too."""
+    """Return the statistics without tangents. RuntimeError where one of ``others``, whose
+    derivative would depend on theirs, has a tangent too."""
     found = list(statistics)
     if not modes.current.levels or not any(map(_has_tangent, found)):
         return found
@@ -34,7 +34,7 @@ def constants(statistics: Iterable[Any], others: Iterable[Any] = ()) -> list[Any
 
 
 def move(statistic: Any, array: Any) -> None:
-    """Give a running statistic its new value. A tangent of its own stays as it is."""
+    """Write a running statistic's new value into it. A tangent of its own stays as it is."""
     while type(array) is Dual or (type(array) is Batched and not array.batched):
         array = array.value._value_now()
     if _has_tangent(statistic):

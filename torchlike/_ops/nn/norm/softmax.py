@@ -46,7 +46,7 @@ def _prepared(input: Any, dim: int, dtype: Any, kernel: str) -> tuple[Any, int]:
 
 
 def _wide(x: Any) -> jax.Array:
-    """16-bit floats are normalised in float32, as PyTorch's kernels do."""
+    """Return 16-bit floats as float32, in which they are normalised, as PyTorch's kernels do."""
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
@@ -72,7 +72,7 @@ def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Arr
     grad_name="SoftmaxBackward0",
 )
 def softmax_op(input: Input, dim: Int, dtype: DType = None):
-    """``exp(input) / sum(exp(input))`` along ``dim``; the input already has its dtype."""
+    """Return ``exp(input) / sum(exp(input))`` along ``dim``; the input already has its dtype."""
     x, d = _prepared(input, dim, dtype, "softmax")
     return jax.nn.softmax(_wide(x), d).astype(x.dtype).reshape(input.shape)
 
@@ -85,7 +85,7 @@ def softmax_op(input: Input, dim: Int, dtype: DType = None):
     grad_name="LogSoftmaxBackward0",
 )
 def log_softmax_op(input: Input, dim: Int, dtype: DType = None):
-    """``log(softmax(input))`` along ``dim``, without overflow."""
+    """Return ``log(softmax(input))`` along ``dim``, without overflow."""
     x, d = _prepared(input, dim, dtype, "log_softmax")
     return jax.nn.log_softmax(_wide(x), d).astype(x.dtype).reshape(input.shape)
 
@@ -104,8 +104,8 @@ def _cast(input: Tensor, dtype: Any) -> Tensor:
 
 
 def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> None:
-    """``torchlike.name(input, dim, dtype)``, the method, and the ``nn.functional`` form, which may
-    leave ``dim`` out (with a warning)."""
+    """Register ``torchlike.name(input, dim, dtype)``, the method, and the ``nn.functional`` form,
+    which may leave ``dim`` out (with a warning)."""
 
     def plain(input: Tensor, dim: int, dtype: Any = None, *, out: Any = None) -> Tensor:
         return function(_cast(input, dtype), dim, out=out)
@@ -130,11 +130,16 @@ def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> Non
 _family(
     "softmax",
     softmax_op,
-    """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
-    out of range, NotImplementedError for integers without ``dtype``.""",
+    """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
+    a dim out of range, NotImplementedError for integers without ``dtype``.""",
 )
-_family("log_softmax", log_softmax_op, "``log(softmax(input, dim))``, without overflow.")
-_family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``.", toplevel=False)
+_family("log_softmax", log_softmax_op, "Return ``log(softmax(input, dim))``, without overflow.")
+_family(
+    "softmin",
+    lambda x, dim: softmax_op(-x, dim),
+    "Return ``softmax(-input, dim)``.",
+    toplevel=False,
+)
 
 
 # -- lengths and similarities ----------------------------------------------------------------------
@@ -149,7 +154,7 @@ _family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``
     grad_name="DivBackward0",
 )
 def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
-    """``input / max(norm(input), eps)``."""
+    """Return ``input / max(norm(input), eps)``."""
 
     def unit(x: Any) -> jax.Array:
         norm = vector_norm(x, p, axes(dim, x.ndim), True)
@@ -162,7 +167,7 @@ def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
 def normalize(
     input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
 ) -> Tensor:
-    """Vectors along ``dim`` divided by their p-norm (at least ``eps``).
+    """Divide vectors along ``dim`` by their p-norm (at least ``eps``).
 
     Differs from PyTorch: a float16 vector of zeros gives zeros. There ``eps`` is rounded to 0 and
     the result is NaN.
@@ -173,7 +178,7 @@ def normalize(
 
 @op(namespaces=("", *_F), method=False)
 def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1e-08):
-    """``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
+    """Return ``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
     if not eps >= 0:  # NaN, too
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     a, b = promoted(x1, x2)
@@ -196,7 +201,7 @@ def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: ComputedFloat = 1
 def pairwise_distance(
     x1: Input, x2: Input, p: Float = 2.0, eps: Float = 1e-06, keepdim: Bool = False
 ):
-    """The p-norm of ``x1 - x2 + eps`` along the last dimension, broadcast."""
+    """Return the p-norm of ``x1 - x2 + eps`` along the last dimension, broadcast."""
     a, b = promoted_float(x1, x2)
     difference = a - b + eps
     over = (difference.ndim - 1,) if difference.ndim else ()
@@ -208,7 +213,7 @@ def pairwise_distance(
 
 @composite(namespaces=_F, method=False)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """int64 codes: 1 at each class, 0 elsewhere, in a new last dimension.
+    """Return int64 codes: 1 at each class, 0 elsewhere, in a new last dimension.
 
     RuntimeError unless ``tensor`` is int64 and its values lie in ``[0, num_classes)`` (checked
     when not capturing; out of range gives a row of zeros inside jit). ``num_classes=-1`` asks for
@@ -236,6 +241,6 @@ def _check_classes(values: Any, num_classes: int | None) -> None:
 
 @op("one_hot_op", namespaces=(), method=False, differentiable=False, check=_check_classes)
 def _one_hot_op(input: Input, num_classes: Int):
-    """``input[..., None] == arange(num_classes)`` as int64."""
+    """Return ``input[..., None] == arange(num_classes)`` as int64."""
     classes = jnp.arange(num_classes, dtype=np.int64)
     return (input[..., None] == classes).astype(np.int64)

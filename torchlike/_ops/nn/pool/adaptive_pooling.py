@@ -41,7 +41,7 @@ _Sizes = Annotated[
 
 
 def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[int, ...]:
-    """The output's spatial size; None keeps the input's. Errors in PyTorch's words."""
+    """Return the output's spatial size; None keeps the input's. Errors in PyTorch's words."""
     if input.ndim not in (n + 1, n + 2):
         if n == 1:
             raise RuntimeError(
@@ -77,7 +77,7 @@ def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[in
 
 
 def _check_not_empty(input: Any, n: int, name: str) -> None:
-    """RuntimeError for windows over nothing (and, but for small means, for no channels)."""
+    """Refuse, with RuntimeError, windows over nothing (and, but for small means, no channels)."""
     shape = list(input.shape)
     means = n < 3 and "avg" in name
     if means and n == 1:  # which are pooled as images of one row
@@ -92,14 +92,14 @@ def _check_not_empty(input: Any, n: int, name: str) -> None:
 
 
 def _bins(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
-    """Start and end of each adaptive window: [floor(i n / m), ceil((i + 1) n / m))."""
+    """Return the start and end of each adaptive window: [floor(i n / m), ceil((i + 1) n / m))."""
     i = np.arange(out)
     return i * size // out, -(-(i + 1) * size // out)
 
 
 def _taps(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
-    """The places in each window, (out, longest), and which of them count: beyond its end a window
-    repeats its first place."""
+    """Return the places in each window, (out, longest), and which of them count: beyond its end a
+    window repeats its first place."""
     start, end = _bins(size, out)
     places = start[:, None] + np.arange(int((end - start).max(initial=1)))
     inside = places < end[:, None]
@@ -159,7 +159,9 @@ def _register_adaptive(n: int) -> None:
     def pure_max(input: Input, output_size: _Sizes):
         return _adaptive_max(input, n, output_size)
 
-    pure_avg.__doc__ = f"Means over windows that divide (N, C, …) into ``output_size`` ({n} long)."
+    pure_avg.__doc__ = (
+        f"Return the means over windows that divide (N, C, …) into ``output_size`` ({n} long)."
+    )
     op(
         avg_name,
         namespaces=(*toplevel, *_F),
@@ -183,8 +185,12 @@ def _register_adaptive(n: int) -> None:
     def with_indices(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
         return indexed(input, output_size)
 
-    functional.__doc__ = f"Maxima over windows that divide (N, C, …) into ``output_size`` ({n})."
-    with_indices.__doc__ = "Maxima over adaptive windows, and their flat positions (int64)."
+    functional.__doc__ = (
+        f"Return the maxima over windows that divide (N, C, …) into ``output_size`` ({n})."
+    )
+    with_indices.__doc__ = (
+        "Return the maxima over adaptive windows, and their flat positions (int64)."
+    )
     composite(max_name, namespaces=_F, method=False)(functional)
     composite(f"{max_name}_with_indices", namespaces=_F, method=False)(with_indices)
     if n == 1:
@@ -219,7 +225,7 @@ def _check_places(input: Any, indices: Any, size: tuple[int, ...]) -> None:
     grad_name="MaxUnpoolBackward0",
 )
 def max_unpool_op(input: Input, indices: Input, size: IntOrInts):
-    """Zeros of spatial ``size`` with ``input`` written at flat ``indices`` of each plane."""
+    """Return zeros of spatial ``size`` with ``input`` written at flat ``indices`` of each plane."""
     n = len(size)
     planes = input.shape[: input.ndim - n]
     spatial = input.shape[input.ndim - n :]
@@ -285,7 +291,9 @@ def _register_unpool(n: int) -> None:
                 )
         return max_unpool_op(input, indices, size)
 
-    unpool.__doc__ = "The partial inverse of max pooling: maxima at their places, zeros elsewhere."
+    unpool.__doc__ = (
+        "Return the partial inverse of max pooling: maxima at their places, zeros elsewhere."
+    )
     composite(name, namespaces=_F, method=False)(unpool)
 
 

@@ -23,13 +23,13 @@ from torchlike.tensor import Tensor
 
 
 def _rounded(x: Any) -> jax.Array:
-    """Half types: each step is rounded, as PyTorch's scalar arithmetic rounds it."""
+    """Round half types: each step is rounded, as PyTorch's scalar arithmetic rounds it."""
     info = jnp.finfo(x.dtype)
     return lax.reduce_precision(x, info.nexp, info.nmant) if x.dtype.itemsize == 2 else x
 
 
 def _starts(samples: Any, size: int, out: int, kernel: int) -> jax.Array:
-    """Where the windows of one dimension start: (...,) samples to (..., out)."""
+    """Return the starts of the windows of one dimension: (...,) samples to (..., out)."""
     kind = samples.dtype
     if out == 1:
         return jnp.full((*samples.shape, 1), size - kernel, np.int64)
@@ -81,7 +81,7 @@ def _check(x: Any, samples: Any, kernel: Any, out: Any, name: str) -> None:
     residuals=True,
 )
 def fractional_max_pool_op(input: Input, samples: Input, kernel: Shape, out: Shape):
-    """The maxima, and where they are in the flattened plane."""
+    """Return the maxima, and their indices in the flattened plane."""
     n = len(kernel)
     name = f"fractional_max_pool{n}d"
     floats_only(input, f"{name}_out_frame")
@@ -164,8 +164,10 @@ def _fractional(n: int) -> Callable[..., Any]:
         return found if return_indices else found[0]
 
     letters = "THW"[3 - n :]
-    with_indices.__doc__ = f"``{name}`` with the indices of the maxima in their planes."
-    pool.__doc__ = f"""Maxima of windows at pseudorandom places (Graham 2014).
+    with_indices.__doc__ = (
+        f"Apply ``{name}`` and return the indices of the maxima in their planes too."
+    )
+    pool.__doc__ = f"""Return the maxima of windows at pseudorandom places (Graham 2014).
 
     input: (N, C, {", ".join(letters)}) or without N. The output has ``output_size``, or
     ``output_ratio`` of the input's. ``_random_samples`` (N, C, {n}) of [0, 1) say where; they are

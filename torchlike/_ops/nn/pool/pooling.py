@@ -40,7 +40,7 @@ _Stride = Annotated[Any, Kind("int or tuple of ints", int_or_ints, optional=True
 
 
 def per_dimension(value: Any, n: int, op_name: str, argument: str) -> tuple[int, ...]:
-    """One value for each of n spatial dimensions, from one for all or a list of n."""
+    """Return one value for each of n spatial dimensions, from one for all or a list of n."""
     return checks.per_dimension(
         value, n, f"{op_name}: {argument} must either be a single int, or a tuple of {_COUNT[n]}"
     )
@@ -53,7 +53,7 @@ def stride_of(stride: Any, kernel: tuple[int, ...], n: int, name: str) -> tuple[
 def _check_window(
     x: Any, n: int, name: str, kernel: Any, stride: Any, padding: Any, dilation: Any
 ) -> None:
-    """The errors of a pool's geometry, in PyTorch's words; the 1-D max pool has its own."""
+    """Refuse a pool's geometry in PyTorch's words; the 1-D max pool has its own."""
     no_channels = x.ndim > n and not x.shape[x.ndim - n - 1]
     if name == "max_pool1d":
         if x.ndim not in (2, 3) or no_channels:
@@ -109,7 +109,8 @@ def _named(prefix: str, values: Any) -> str:
 def _output_size(
     size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
 ) -> int:
-    """How many windows fit; with ``ceil_mode`` also one that starts inside and ends outside."""
+    """Return how many windows fit; with ``ceil_mode`` also one that starts inside and ends
+    outside."""
     reach = size + 2 * padding - dilation * (kernel - 1) - 1
     out = (reach + (stride - 1 if ceil_mode else 0)) // stride + 1
     if ceil_mode and (out - 1) * stride >= size + padding:
@@ -154,7 +155,7 @@ def _lowest(dtype: Any) -> float:
 
 
 def _window_slices(x: Any, axis: int, geometry: tuple[int, ...], fill: Any) -> list[Any]:
-    """For each tap of the kernel, the elements it sees along ``axis``.
+    """Return for each tap of the kernel the elements that it sees along ``axis``.
 
     geometry: (output size, kernel, stride, padding, dilation) of that dimension.
     """
@@ -177,7 +178,8 @@ def _window_slices(x: Any, axis: int, geometry: tuple[int, ...], fill: Any) -> l
 
 
 def _beats(value: Any, best: Any) -> jax.Array:
-    """Where a later element of a window takes the place of the best so far: larger, or NaN."""
+    """Return whether each later element of a window takes the place of the best so far: larger, or
+    NaN."""
     better = value > best
     return better | jnp.isnan(value) if value.dtype in dtypes.DIFFERENTIABLE else better
 
@@ -201,7 +203,8 @@ def max_along(x: Any, index: Any, axis: int, geometry: tuple[int, ...]) -> tuple
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def max_of_tiles(x: Any, kernel: tuple[int, ...]) -> jax.Array:
-    """The maximum of each window of ``x``, (N, out, kernel, out, kernel, …, C) -> (N, out, out, C).
+    """Return the maximum of each window of ``x``, (N, out, kernel, out, kernel, …, C) -> (N, out,
+    out, C).
 
     The derivative of the fold would be a chain of selections, one for each tap. This one asks once
     which tap won: on 32 images of 32 channels, 28x28, kernel 2, backward takes 0.64 instead of 0.95
@@ -211,7 +214,8 @@ def max_of_tiles(x: Any, kernel: tuple[int, ...]) -> jax.Array:
 
 
 def _winners(x: Any, kernel: tuple[int, ...]) -> tuple[Any, Any]:
-    """The maximum of each window, and which tap it is: the first maximum, or the last NaN."""
+    """Return the maximum of each window, and which tap it is: the first maximum, or the last
+    NaN."""
     tap: Any = np.float32(0)
     step = 1
     for d in reversed(range(len(kernel))):
@@ -285,7 +289,8 @@ def _max_pool(
 
 
 def _of_recorded_row(result: Any, operands: Any, spec: Any, statics: Any) -> None:
-    """PyTorch's max_pool1d is one of images only where it is recorded or asked for indices."""
+    """Set the memory order of a recorded row: PyTorch's max_pool1d is one of images only where it
+    is recorded or asked for indices."""
     if result.requires_grad:
         of_first_row(result, operands, spec, statics)
 
@@ -318,11 +323,13 @@ def _register_max_pool(n: int) -> None:
     ):
         return _max_pool(input, n, name, kernel_size, stride, padding, dilation, ceil_mode, True)
 
-    pure.__doc__ = f"""The maximum of each window over {n} dimension{"s" if n > 1 else ""}.
+    pure.__doc__ = f"""Return the maximum of each window over {n} dimension{"s" if n > 1 else ""}.
 
     input: (N, C, …) or (C, …). The gradient goes to the first maximum of a window.
     """
-    pure_with_indices.__doc__ = "The maxima, and their flat positions in the input's plane (int64)."
+    pure_with_indices.__doc__ = (
+        "Return the maxima, and their flat positions in the input's plane (int64)."
+    )
     plain = op(
         f"{name}_op",
         namespaces=(),
@@ -402,7 +409,7 @@ def _sum_windows(x: Any, n: int, out: Any, kernel: Any, stride: Any, padding: An
 def _window_counts(
     size: int, out: int, kernel: int, stride: int, padding: int, include_pad: bool
 ) -> np.ndarray:
-    """How many elements each window of one dimension counts, padding included or not."""
+    """Return how many elements each window of one dimension counts, padding included or not."""
     start = np.arange(out) * stride - padding
     end = np.minimum(start + kernel, size + padding)
     if not include_pad:
@@ -411,8 +418,8 @@ def _window_counts(
 
 
 def means_only(x: Any, kernel: str) -> None:
-    """NotImplementedError naming PyTorch's kernel: of the integers its average pooling takes int64
-    alone."""
+    """Refuse, with NotImplementedError naming PyTorch's kernel, integers other than int64, the only
+    ones that its average pooling takes."""
     if x.dtype != np.int64:
         floats_only(x, kernel)
 
@@ -461,7 +468,7 @@ def avg_pool1d(
     ceil_mode: Bool = False,
     count_include_pad: Bool = True,
 ):
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """Return the mean of each window of (N, C, L) or (C, L)."""
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -481,8 +488,8 @@ def avg_pool2d(
     count_include_pad: Bool = True,
     divisor_override: OptInt = None,
 ):
-    """The mean of each window of (N, C, H, W) or (C, H, W); ``divisor_override`` divides instead
-    of the window's count."""
+    """Return the mean of each window of (N, C, H, W) or (C, H, W); ``divisor_override`` divides
+    instead of the window's count."""
     return _avg_pool(
         input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -498,7 +505,7 @@ def avg_pool3d(
     count_include_pad: Bool = True,
     divisor_override: OptInt = None,
 ):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Return the mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
     return _avg_pool(
         input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -521,7 +528,7 @@ def _register_lp_pool(n: int) -> None:
         summed = powers.sign() * powers.abs().relu() * math.prod(sizes)
         return summed.pow(1.0 / norm_type)
 
-    lp_pool.__doc__ = "``sum(x ** p) ** (1 / p)`` of each window."
+    lp_pool.__doc__ = "Return ``sum(x ** p) ** (1 / p)`` of each window."
     composite(name, namespaces=_F, method=False)(lp_pool)
 
 

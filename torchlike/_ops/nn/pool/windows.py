@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 def fitting(
     sizes: Iterable[int], kernel: Iterable[int], stride: Iterable[int], dilation: Iterable[int]
 ) -> tuple[int, ...]:
-    """How many windows fit along each dimension of a padded image (0 or less where none does)."""
+    """Return how many windows fit along each dimension of a padded image (0 or less where none
+    does)."""
     return tuple(
         (size - d * (k - 1) - 1) // s + 1
         for size, k, s, d in zip(sizes, kernel, stride, dilation, strict=True)
@@ -19,7 +20,7 @@ def fitting(
 def windows(
     kernel: Sequence[int], out: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """For each place of the kernel, what it sees of a padded image."""
+    """Yield for each place of the kernel what it sees of a padded image."""
     for offset in itertools.product(*map(range, kernel)):
         yield (
             offset,

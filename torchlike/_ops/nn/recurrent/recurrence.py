@@ -134,13 +134,14 @@ CELLS = {
 
 
 def recurrent_part(h: Any, w_hh: Any, b_hh: Any) -> jax.Array:
-    """``h @ w_hh.T + b_hh``; the bias may be None."""
+    """Return ``h @ w_hh.T + b_hh``; the bias may be None."""
     y = h @ w_hh.T
     return y if b_hh is None else y + b_hh
 
 
 def _live(mask: Any, new: State, old: State) -> State:
-    """A sequence keeps its state once it has ended. mask: (batch,) or None."""
+    """Return the new states of the sequences that go on, and the old ones of those that have ended.
+    mask: (batch,) or None."""
     if mask is None:
         return new
     return tuple(jnp.where(mask[:, None], n, o) for n, o in zip(new, old, strict=True))
@@ -149,7 +150,8 @@ def _live(mask: Any, new: State, old: State) -> State:
 def _forward(
     kind: str, reverse: bool, x: Any, w_hh: Any, b_hh: Any, state: State, mask: Any
 ) -> tuple[State, State, Any]:
-    """Last state, all states and what the steps saved (the caller drops what it does not need)."""
+    """Run one direction and return the last state, all states and what the steps saved (the caller
+    drops what it does not need)."""
     step = CELLS[kind].step
 
     def body(state: State, inputs: Any) -> tuple[Any, ...]:
@@ -166,7 +168,7 @@ def _forward(
 def over_time(
     kind: str, reverse: bool, x: Any, w_hh: Any, b_hh: Any, state: State, mask: Any
 ) -> tuple[Any, State]:
-    """One direction of one layer.
+    """Run one direction of one layer.
 
     Args:
       x: (T, batch, gates · H), the input's part of the gates.

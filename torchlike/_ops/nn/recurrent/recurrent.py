@@ -24,7 +24,7 @@ from torchlike.tensor import Tensor
 
 
 def _input_part(kind: str, x: Any, w: dict[str, Any]) -> jax.Array:
-    """The gates' part that depends on the input alone, for all steps at once."""
+    """Return the gates' part that depends on the input alone, for all steps at once."""
     bias = w["b_ih"]
     if bias is not None and kind != "gru":
         # The GRU's reset gate multiplies the hidden bias; elsewhere both biases just add.
@@ -38,7 +38,7 @@ def _input_part(kind: str, x: Any, w: dict[str, Any]) -> jax.Array:
 def _run_direction(
     kind: str, x: Any, state: tuple[Any, ...], w: dict[str, Any], mask: Any, reverse: bool
 ) -> tuple[Any, tuple[Any, ...]]:
-    """One direction of one layer over (T, B, F): outputs (T, B, H) and the last state."""
+    """Run one direction of one layer over (T, B, F): outputs (T, B, H) and the last state."""
     gates = _input_part(kind, x, w)
     if w["w_hr"] is not None:
         return _run_projected(gates, state, w, mask, reverse)
@@ -52,7 +52,7 @@ def _hidden_bias(kind: str, w: dict[str, Any]) -> jax.Array | None:
 def _run_projected(
     gates: Any, state: tuple[Any, ...], w: dict[str, Any], mask: Any, reverse: bool
 ) -> tuple[Any, tuple[Any, ...]]:
-    """An LSTM whose hidden state is a projection of its output (``proj_size``)."""
+    """Run an LSTM whose hidden state is a projection of its output (``proj_size``)."""
 
     def body(state: Any, inputs: Any) -> tuple[Any, ...]:
         x_t, live = inputs
@@ -70,7 +70,7 @@ def _run_projected(
 
 
 def _weights_of(weights: Any, layer: int, has_biases: bool, projected: bool) -> dict[str, Any]:
-    """The weights of one layer and direction, from PyTorch's flat order."""
+    """Return the weights of one layer and direction, from PyTorch's flat order."""
     per = 2 + 2 * has_biases + projected
     part = list(weights[layer * per : (layer + 1) * per])
     return {
@@ -85,7 +85,7 @@ def _weights_of(weights: Any, layer: int, has_biases: bool, projected: bool) -> 
 def _run_layers(
     kind: str, x: Any, states: Any, weights: Any, has_biases: bool, bidirectional: bool, mask: Any
 ) -> tuple[Any, ...]:
-    """All layers over (T, B, F): outputs, then the last states stacked."""
+    """Run all layers over (T, B, F): outputs, then the last states stacked."""
     directions = 2 if bidirectional else 1
     projected = kind == "lstm" and states[0].shape[-1] != states[1].shape[-1]
     lasts = []
@@ -136,7 +136,7 @@ def recurrent_op(
     bidirectional: Bool,
     batch_first: Bool,
 ):
-    """All layers over a padded batch, (B, T, F) with ``batch_first``: outputs (T, B, H), last
+    """Run all layers over a padded batch, (B, T, F) with ``batch_first``: outputs (T, B, H), last
     hidden states (and cell states)."""
     if input.ndim != 3:
         raise RuntimeError(f"input must have 3 dimensions, got {input.ndim}")
@@ -164,7 +164,8 @@ def recurrent_packed_op(
     has_biases: Bool,
     bidirectional: Bool,
 ):
-    """All layers over packed rows (sum of lengths, F); ``batch_sizes`` counts the rows of a step.
+    """Run all layers over packed rows (sum of lengths, F); ``batch_sizes`` counts the rows of a
+    step.
 
     The sizes are dynamic: batches of other lengths, with as many rows and steps, do not recompile.
     """
@@ -198,8 +199,9 @@ def _run(
     bidirectional: Any,
     batch_first: Any,
 ) -> tuple[Tensor, ...]:
-    """All layers. Between layers time comes first, whatever the input: so dropout draws PyTorch's
-    masks, and outputs with the batch first are a view of those with time first, as PyTorch's are.
+    """Run all layers. Between layers time comes first, whatever the input: so dropout draws
+    PyTorch's masks, and outputs with the batch first are a view of those with time first, as
+    PyTorch's are.
     """
 
     def layers(
@@ -257,7 +259,7 @@ def _register(kind: str) -> None:
         )
 
     state = "hx = (h_0, c_0)" if kind == "lstm" else "hx = h_0"
-    function.__doc__ = f"""All layers of the {kind} over a sequence, with ``{state}``.
+    function.__doc__ = f"""Run all layers of the {kind} over a sequence, with ``{state}``.
 
     ``{kind}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first)`` for (T, B, F) or batch-first input, and ``{kind}(data, batch_sizes, hx, params,
@@ -314,7 +316,7 @@ def _cell(
 def lstm_cell_op(
     input: Input, hx: Input, cx: Input, w_ih: Input, w_hh: Input, b_ih: OptInput, b_hh: OptInput
 ):
-    """One LSTM step."""
+    """Compute one LSTM step."""
     return _cell("lstm", input, (hx, cx), w_ih, w_hh, b_ih, b_hh)
 
 
@@ -327,7 +329,7 @@ def lstm_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """One LSTM step from (h, c): the new (h, c)."""
+    """Compute one LSTM step from (h, c): the new (h, c)."""
     return lstm_cell_op(input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
 
 
@@ -342,7 +344,7 @@ def _register_cell(kind: str) -> None:
     ):
         return _cell(kind, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
-    pure.__doc__ = f"One step of the {kind}: the new hidden state."
+    pure.__doc__ = f"Compute one step of the {kind}: the new hidden state."
     op(f"{kind}_cell", method=False, residuals=True)(pure)
 
 

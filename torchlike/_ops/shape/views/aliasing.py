@@ -14,8 +14,8 @@ from torchlike.tensor import Tensor
 
 
 def _is_apart(cell: Any) -> bool:
-    """Whether a transform is to know what is detached apart: of a box, and wherever a tangent may
-    be written later."""
+    """Return whether a transform must know a detached tensor apart: that of a box, and any where a
+    tangent may be written later."""
     return type(cell) in boxes.BOXES or (
         any(level.made is not None for level in modes.current.levels)
         and type(cell) not in boxes.SPECIAL
@@ -24,7 +24,7 @@ def _is_apart(cell: Any) -> bool:
 
 @composite()
 def detach(input: Tensor) -> Tensor:
-    """The same memory without autograd history."""
+    """Return a tensor on the same memory without autograd history."""
     require_tensor(input, "detach")
     found = input._alias()
     if _is_apart(input._storage.cell):
@@ -64,5 +64,5 @@ def detach_(input: Tensor) -> Tensor:
 
 
 def alias(input: Tensor) -> Tensor:
-    """A differentiable view of the whole tensor."""
+    """Return a differentiable view of the whole tensor."""
     return make_view(input, step(views.Alias), (), "AliasBackward0")

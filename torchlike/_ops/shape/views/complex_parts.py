@@ -15,7 +15,7 @@ from torchlike.tensor import Tensor
 
 @composite()
 def view_as_real(input: Tensor) -> Tensor:
-    """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
+    """View a complex tensor as real and imaginary parts in a new last dimension of size 2."""
     require_tensor(input, "view_as_real")
     if not input.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
@@ -30,7 +30,7 @@ def view_as_real(input: Tensor) -> Tensor:
 
 @composite()
 def view_as_complex(input: Tensor) -> Tensor:
-    """A (..., 2) float tensor as complex numbers.
+    """View a (..., 2) float tensor as complex numbers.
 
     RuntimeError unless it is of float32 or float64 (NotImplementedError for float16).
     """
@@ -58,7 +58,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 @composite(method=False)
 def real(input: Tensor) -> Tensor:
-    """The real part (a view of a complex tensor; a real tensor itself)."""
+    """Return the real part (a view of a complex tensor; a real tensor itself)."""
     require_tensor(input, "real")
     if not input.dtype.is_complex:
         return input
@@ -67,7 +67,7 @@ def real(input: Tensor) -> Tensor:
 
 @composite(method=False)
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part, a view. RuntimeError for real tensors."""
+    """Return the imaginary part, a view. RuntimeError for real tensors."""
     require_tensor(input, "imag")
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
@@ -88,7 +88,7 @@ add_method("imag", property(imag, _set_imag))
 
 @composite()
 def conj(input: Tensor) -> Tensor:
-    """The conjugate: a view of a complex tensor, a real tensor itself."""
+    """Return the conjugate: a view of a complex tensor, a real tensor itself."""
     require_tensor(input, "conj")
     if not input.dtype.is_complex:
         return input
@@ -97,11 +97,11 @@ def conj(input: Tensor) -> Tensor:
 
 @composite()
 def _conj(input: Tensor) -> Tensor:
-    """``conj()``, as a view of a complex tensor."""
+    """Return the conjugate, as ``conj()``: a view of a complex tensor."""
     return conj(input)
 
 
 @composite()
 def _neg_view(input: Tensor) -> Tensor:
-    """The negative as a view: what is written to it is written, negated, to ``input``."""
+    """Return the negative as a view: what is written to it is written, negated, to ``input``."""
     return make_view(input, step(views.Neg), (), "NegViewBackward0")

@@ -15,7 +15,7 @@ from torchlike.tensor import Tensor
 
 @composite()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """A new dimension of size 1 at ``dim``."""
+    """Return a view with a new dimension of size 1 at ``dim``."""
     require_tensor(input, "unsqueeze")
     try:
         size, stride, _ = input._geometry
@@ -31,7 +31,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @composite()
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
-    """Dimensions of size 1 removed (all, or those named that have size 1)."""
+    """Return a view with dimensions of size 1 removed (all, or those named that have size 1)."""
     require_tensor(input, "squeeze")
     if more:
         dim = (dim, *more)
@@ -47,13 +47,14 @@ def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
 
 
 def squeeze_overload(dim: Any, *more: Any) -> int:
-    """PyTorch numbers the nodes of squeeze(), squeeze(dim) and squeeze(dims)."""
+    """Return the number that PyTorch gives the nodes of squeeze(), squeeze(dim) and
+    squeeze(dims)."""
     return 0 if dim is None else 2 if more or isinstance(dim, (tuple, list)) else 1
 
 
 @composite(namespaces=())
 def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
-    """Dimensions of size 1 repeated without copying; -1 keeps a size."""
+    """Return a view with dimensions of size 1 repeated without copying; -1 keeps a size."""
     wanted = shape_arguments(sizes if size is None else (size,), "expand", "size")
     have = input._geometry.size
     new = len(wanted) - len(have)
@@ -93,11 +94,11 @@ def _type_name(t: Tensor) -> str:
 
 @composite(namespaces=())
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """``expand(other.size())``."""
+    """Expand to ``other.size()``."""
     return input.expand(other.shape)
 
 
 @composite()
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """``expand(size)``."""
+    """Expand to ``size``."""
     return input.expand(size)

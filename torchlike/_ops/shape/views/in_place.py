@@ -13,7 +13,7 @@ from torchlike.tensor import Tensor
 
 
 def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
-    """Let ``t`` be the view: transpose_, squeeze_, unsqueeze_, t_ change geometry, not memory.
+    """Turn ``t`` into the view: transpose_, squeeze_, unsqueeze_, t_ change geometry, not memory.
 
     Other views of ``t`` keep theirs; inplace.relative_steps finds the way from one to the other,
     and by it their gradients go through ``t`` as it is now. From what as_strided_ leaves there is
@@ -75,7 +75,9 @@ def _in_place_form(of: str) -> Any:
         return _become(self, view, of, name)
 
     changed.__name__ = f"{of}_"
-    changed.__doc__ = f"``{of}`` in place: this tensor's geometry changes, its memory does not."
+    changed.__doc__ = (
+        f"Apply ``{of}`` in place: this tensor's geometry changes, its memory does not."
+    )
     return changed
 
 

@@ -26,7 +26,8 @@ def make_view(
     multiple: Any = False,
     recorded: Any = True,
 ) -> Tensor:
-    """A tensor on the parent's storage, one step further; ``name`` is its node's name.
+    """Return a view: a tensor on the parent's storage, one step further; ``name`` is its node's
+    name.
 
     ``multiple``: it is one of several. Unless ``recorded``, the caller records it. A tensor without
     memory of its own gives what it has for the step (`TensorOfParts._stepped`).
@@ -69,7 +70,7 @@ _TOGETHER = 16
 def make_parts(
     parent: Tensor, lengths: tuple[int, ...], dim: int, name: str, *, whole: Any = True
 ) -> tuple[Tensor, ...]:
-    """Views of consecutive parts of a dimension; without the dimension, unless ``whole``.
+    """Return views of consecutive parts of a dimension; without the dimension, unless ``whole``.
 
     As in PyTorch they share a node, so that backward puts their gradients side by side instead of
     adding up as many arrays of the whole size: of (8, 128, 384) in three, 200 µs for 1,100.
@@ -89,21 +90,21 @@ def make_parts(
 
 
 def unread(t: Tensor) -> np.ndarray | None:
-    """The buffer of a tensor on bytes that nobody computed with yet (`Unread`), which may be seen
-    in another way by a storage of its own on the same memory; else None."""
+    """Return the buffer of a tensor on bytes with which nothing has been computed yet (`Unread`),
+    which another storage on the same memory may view in another way; else None."""
     if type(t._storage) is not Unread or t._view is not None or t._requires_grad:
         return None
     return t._storage.host if modes.current.capture is None else None
 
 
 def on_unread(host: np.ndarray) -> Tensor:
-    """A tensor on an `Unread` buffer."""
+    """Return a tensor on an `Unread` buffer."""
     return Tensor._on(Unread(None, host))
 
 
 def one_argument(args: Sequence[Any], named: dict[str, Any], function: str, name: str) -> Any:
-    """The arguments of a function of ints, ``f(2, 3)``, or what it was given by ``name``. TypeError
-    in PyTorch's words where it was given neither, or both."""
+    """Return the arguments of a function of ints, ``f(2, 3)``, or the value given by ``name``.
+    TypeError in PyTorch's words where neither is given, or both."""
     if not args and name not in named:
         raise TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
     for key in named:
@@ -115,8 +116,8 @@ def one_argument(args: Sequence[Any], named: dict[str, Any], function: str, name
 
 
 def shape_arguments(args: Sequence[Any], function: str = "", name: str = "size") -> tuple[int, ...]:
-    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike. TypeError, in PyTorch's words
-    where the function is named, for what are no ints."""
+    """Return the ints of ``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike. TypeError,
+    in PyTorch's words where the function is named, for what are no ints."""
     try:
         return _ints_of(args)
     except TypeError:

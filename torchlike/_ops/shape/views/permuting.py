@@ -19,7 +19,7 @@ def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
 
 @composite()
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
-    """Dimensions in the given order."""
+    """Return a view with the dimensions in the given order."""
     require_tensor(input, "permute")
     order = shape_arguments(
         dims if dims and not kwargs else one_argument(dims, kwargs, "permute", "dims"),
@@ -41,7 +41,7 @@ def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
 
 @composite(aliases=("swapaxes", "swapdims"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions swapped."""
+    """Return a view with two dimensions swapped."""
     require_tensor(input, "transpose")
     ndim = input.dim()
     a, b = errors.wrap_dim(dim0, ndim), errors.wrap_dim(dim1, ndim)
@@ -54,7 +54,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @composite()
 def t(input: Tensor) -> Tensor:
-    """The transpose of a tensor with at most two dimensions."""
+    """Return the transpose of a tensor with at most two dimensions."""
     require_tensor(input, "t")
     if input.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
@@ -65,7 +65,7 @@ def t(input: Tensor) -> Tensor:
 
 @composite(aliases=("moveaxis",))
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to new places, the others keeping their order."""
+    """Return a view with dimensions moved to new places, the others keeping their order."""
     ndim = input.dim()
     froms = [errors.wrap_dim(d, ndim) for d in shape_arguments((source,))]
     tos = [errors.wrap_dim(d, ndim) for d in shape_arguments((destination,))]
@@ -84,8 +84,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def _swapped(t: Tensor, name: str, instead: str) -> Tensor:
-    """The last two dimensions swapped. RuntimeError for a vector; a scalar stays, with a warning
-    that says what to use ``instead``."""
+    """Return a view with the last two dimensions swapped. RuntimeError for a vector; a scalar
+    stays, with a warning that says what to use ``instead``."""
     if t.dim() == 1:
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
@@ -101,17 +101,17 @@ _CONJ = "Consider using x.conj()."
 
 
 def _mT(self: Tensor) -> Tensor:
-    """The last two dimensions swapped."""
+    """Return a view with the last two dimensions swapped."""
     return _swapped(self, "mT", _IDENTITY)
 
 
 def _mH(self: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions."""
+    """Return the conjugate transpose of the last two dimensions."""
     return _swapped(self, "mH", _CONJ).conj()
 
 
 def _T(self: Tensor) -> Tensor:
-    """All dimensions reversed."""
+    """Return a view with all dimensions in reversed order."""
     if self.dim() not in (0, 2):
         errors.warn_user_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
@@ -123,7 +123,7 @@ def _T(self: Tensor) -> Tensor:
 
 
 def _H(self: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix."""
+    """Return the conjugate transpose of a matrix."""
     if self.dim() not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
@@ -142,6 +142,6 @@ add_method("mH", property(_mH))
 
 @composite()
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions."""
+    """Return the conjugate transpose of the last two dimensions."""
     require_tensor(input, "adjoint")
     return _swapped(input, "adjoint()", _CONJ).conj()

@@ -46,7 +46,8 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
 
 
 def reshaped(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], name: str) -> Tensor:
-    """The same elements in the same order, with a size and strides already found."""
+    """Return a view of the same elements in the same order, with a size and strides already
+    found."""
     host = unread(t)
     if host is not None:
         return on_unread(host.reshape(size))
@@ -54,7 +55,7 @@ def reshaped(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], name: st
 
 
 def view_or_none(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor | None:
-    """The view of this (complete) shape, or None where strides do not allow it."""
+    """Return the view of this (complete) shape, or None where strides do not allow it."""
     size, stride, _ = t._geometry
     new = views.view_strides(size, stride, shape)
     return None if new is None else reshaped(t, shape, new, name)
@@ -62,7 +63,7 @@ def view_or_none(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor | None:
 
 @composite(namespaces=())
 def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
-    """The same memory with another shape, or another dtype (``view(dtype)``).
+    """Return a view of the same memory with another shape, or another dtype (``view(dtype)``).
 
     RuntimeError where strides do not allow a view; ``reshape`` copies there.
     """
@@ -79,7 +80,8 @@ def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Ten
 def _check_bits(
     t: Tensor, dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], offset: int
 ) -> None:
-    """RuntimeError unless elements lie so that they can be taken for others of another width."""
+    """Refuse, with RuntimeError, elements that do not lie so that they can be taken for others of
+    another width."""
     ending = (
         f"to view {dtypes.scalar_type(t.dtype)} as {dtypes.scalar_type(dtype)} (different element "
         "sizes)"
@@ -135,7 +137,7 @@ def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 @composite()
 def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
-    """A view where strides allow one, else a copy in the new shape."""
+    """Return a view where strides allow one, else a copy in the new shape."""
     require_tensor(input, "reshape")
     given = shape_arguments(
         shape if shape and not kwargs else one_argument(shape, kwargs, "reshape", "shape"),
@@ -157,19 +159,19 @@ def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
 
 @composite(namespaces=())
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """``view(other.size())``."""
+    """Return a view in the shape of ``other``."""
     return input.view(other.shape)
 
 
 @composite(namespaces=())
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """``reshape(other.size())``."""
+    """Reshape to ``other.size()``."""
     return input.reshape(other.shape)
 
 
 @composite()
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dimensions ``start_dim..end_dim`` joined into one (a view where possible)."""
+    """Join the dimensions ``start_dim..end_dim`` into one (a view where possible)."""
     require_tensor(input, "flatten")
     size = input._geometry.size
     first, last = errors.wrap_dim(start_dim, len(size)), errors.wrap_dim(end_dim, len(size))
@@ -184,14 +186,14 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite(aliases=())
 def ravel(input: Tensor) -> Tensor:
-    """One dimension, row-major: a view of a contiguous tensor, else of a copy."""
+    """Flatten to one dimension, row-major: a view of a contiguous tensor, else of a copy."""
     require_tensor(input, "ravel")
     return input.contiguous().view(-1)
 
 
 @composite()
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One dimension split into ``sizes`` (one may be -1)."""
+    """Split one dimension into ``sizes`` (one may be -1)."""
     size = input._geometry.size
     d = errors.wrap_dim(dim, len(size))
     wanted = ints(sizes)

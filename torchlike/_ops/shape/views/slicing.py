@@ -14,7 +14,8 @@ from torchlike.tensor import Tensor
 
 @composite()
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One index of a dimension; the dimension goes. IndexError when out of range."""
+    """Return a view at one index of a dimension; the dimension goes. IndexError when out of
+    range."""
     require_tensor(input, "select")
     size = input._geometry.size
     if not size:
@@ -29,13 +30,13 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 def sliced(input: Tensor, dim: int, start: int, length: int, by: int, name: str) -> Tensor:
-    """A slice given by start, length and step."""
+    """Return a view of a slice given by start, length and step."""
     return make_view(input, step(views.Slice, dim, length, by), (start,), name)
 
 
 @composite()
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """``length`` indices of a dimension from ``start`` on."""
+    """Return a view of ``length`` indices of a dimension from ``start`` on."""
     require_tensor(input, "narrow")
     size = input._geometry.size
     if not size:
@@ -61,7 +62,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @composite()
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dimensions as a new last one."""
+    """Return a view of the diagonal of two dimensions as a new last one."""
     require_tensor(input, "diagonal")
     ndim = input.dim()
     a, b = errors.wrap_dim(dim1, ndim), errors.wrap_dim(dim2, ndim)

@@ -13,14 +13,14 @@ from torchlike.tensor import Tensor
 
 
 def require_dimensions(size: tuple[int, ...], name: str) -> None:
-    """RuntimeError in PyTorch's words for a 0-dim tensor."""
+    """Refuse, with a RuntimeError in PyTorch's words, a 0-dim tensor."""
     if not size:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
 
 
 @composite(method=False)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive pieces: of one size, or of the sizes in a list."""
+    """Return views of consecutive pieces: of one size, or of the sizes in a list."""
     require_tensor(tensor, "split")
     size = tensor._geometry.size
     require_dimensions(size, "split")
@@ -55,19 +55,19 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 @composite("split", namespaces=())
 def split_of(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive pieces: of one size, or of the sizes in a list."""
+    """Return views of consecutive pieces: of one size, or of the sizes in a list."""
     return split(input, split_size, dim)
 
 
 @composite()
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """``split`` with a list of sizes."""
+    """Split as ``split`` does with a list of sizes."""
     return split(input, list(split_sizes), dim)
 
 
 @composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` consecutive views of (nearly) equal size."""
+    """Return at most ``chunks`` consecutive views of (nearly) equal size."""
     require_tensor(input, "chunk")
     require_dimensions(input._geometry.size, "chunk")
     if chunks <= 0:
@@ -79,7 +79,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @composite()
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views cut at the given indices, or into sections whose sizes differ by at most one.
+    """Return views cut at the given indices, or into sections whose sizes differ by at most one.
 
     RuntimeError for a tensor without dimensions, and for a tensor of indices that is not int64.
     """
@@ -121,7 +121,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @composite()
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All indices of a dimension, each a view without it."""
+    """Return all indices of a dimension, each a view without it."""
     require_tensor(input, "unbind")
     size = input._geometry.size
     if not size:

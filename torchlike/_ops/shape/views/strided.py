@@ -17,7 +17,8 @@ from torchlike.tensor import Tensor
 
 @composite(name="unfold", namespaces=())
 def unfold_op(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Sliding windows of ``size`` every ``step`` along a dimension, as a new last dimension."""
+    """Return a view of sliding windows of ``size`` every ``step`` along a dimension, as a new last
+    dimension."""
     shape = input._geometry.size
     d = errors.wrap_dim(dimension, len(shape))
     have = shape[d] if shape else 1
@@ -31,8 +32,9 @@ def unfold_op(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 def whole_memory(input: Tensor, name: str, *, of_one_dtype: bool = True) -> Geometry:
-    """How a tensor's storage lies in memory. NotImplementedError where it has gaps there, or (of
-    one dtype only) is seen as another, so that elements of the tensor cannot be counted in it."""
+    """Return the geometry of a tensor's storage in memory. NotImplementedError where it has gaps
+    there, or (of one dtype only) is seen as another, so that elements of the tensor cannot be
+    counted in it."""
     whole = input._whole_geometry
     if input._storage.strides is not None and not views.is_dense(whole):
         raise NotImplementedError(
@@ -47,7 +49,7 @@ def whole_memory(input: Tensor, name: str, *, of_one_dtype: bool = True) -> Geom
 
 
 def _memory_as(input: Tensor, order: tuple[int, ...], n: int) -> views.Steps:
-    """The steps from a storage to its memory, as a vector of ``n`` elements of a dtype."""
+    """Return the steps from a storage to its memory, as a vector of ``n`` elements of a dtype."""
     flat = step(views.Reshape, (input._storage.size,), (1,))
     return (
         step(views.Permute, order),
@@ -58,7 +60,7 @@ def _memory_as(input: Tensor, order: tuple[int, ...], n: int) -> views.Steps:
 
 @composite()
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of the storage's memory with any size, stride and offset.
+    """Return a view of the storage's memory with any size, stride and offset.
 
     RuntimeError when it would reach beyond the storage, and for negative numbers;
     NotImplementedError inside a ``vmap`` over examples that do not lie one after the other, and for
