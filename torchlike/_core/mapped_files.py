@@ -13,7 +13,8 @@ class PrivateMap(mmap.mmap):
 
 
 def map_file(path: str | os.PathLike[str], shared: bool) -> mmap.mmap:
-    """All of a file. ``shared``: writes reach it. OSError where it cannot be opened so."""
+    """Map all of a file into memory and return the map. ``shared``: writes reach the file. OSError
+    where it cannot be opened so."""
     with open(path, "r+b" if shared else "rb") as file:
         if shared:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_WRITE)
@@ -31,7 +32,8 @@ def is_private(array: np.ndarray) -> bool:
 
 
 def name_of(array: np.ndarray | None) -> str | None:
-    """The file that an array's memory is, where writes reach it; None for other memory."""
+    """Return the name of the file that an array's memory is, where writes reach it; None for other
+    memory."""
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap) and array.filename is not None:
             return None if array.mode == "c" else str(array.filename)

@@ -35,7 +35,7 @@ class WrapperStorage(Storage):
         return self._device
 
     def alike(self, array: Any) -> Storage:
-        """A storage that has an array."""
+        """Return a plain storage that has an array."""
         return Storage(array)
 
     def read(self) -> Any:
