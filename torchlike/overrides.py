@@ -342,7 +342,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 @functools.cache
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Return for each function that asks, one with the same parameters that returns -1."""
+    """Return, for each function that asks, one with the same parameters that returns -1."""
     found: dict[Callable[..., Any], Callable[..., Any]] = {}
     for functions in get_overridable_functions().values():
         for function in functions:
