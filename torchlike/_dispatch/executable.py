@@ -44,8 +44,8 @@ def _strengthen(x: Any) -> jax.Array:
 
 
 def _conj(x: Any) -> jax.Array:
-    """Conjugate a complex array, as PyTorch's gradients are the conjugates of JAX's cotangents;
-    return a real one as it is."""
+    """Return the conjugate of a complex array, as PyTorch's gradients are the conjugates of JAX's
+    cotangents, and a real one as it is."""
     return jnp.conj(x) if jnp.iscomplexobj(x) else x
 
 

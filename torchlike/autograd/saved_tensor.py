@@ -97,7 +97,8 @@ record.shown_kinds[HookedNode] = HookedNode
 
 
 def _of_operand(node: Any, name: str, place: int | None) -> SavedTensor:
-    """What an operator's node saved under ``name``, in one of its places (None: not saved)."""
+    """Return the SavedTensor of what an operator's node saved under ``name``, in one of its places
+    (None: not saved)."""
 
     def hook(pack_hook: Hook, unpack_hook: Hook) -> None:
         if node.is_released():
@@ -121,7 +122,7 @@ record.raw_saved.append(_of_operand)
 
 
 def of_function(kept: Any, place: int) -> SavedTensor:
-    """What a custom Function's node saved in one of its places."""
+    """Return the SavedTensor of what a custom Function's node saved in one of its places."""
 
     def hook(pack_hook: Hook, unpack_hook: Hook) -> None:
         if kept.saved is None:
