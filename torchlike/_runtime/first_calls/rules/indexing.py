@@ -54,7 +54,8 @@ class _Windows:
         self._fixed = [self._fixed_places(d) for d in range(len(shape))]
 
     def starts(self, indices: Any, clip: bool) -> tuple[dict[int, Any], Any]:
-        """First places by dimension, within bounds, and (unless clipped) which vectors were not."""
+        """Return the first places by dimension, within bounds, and (unless clipped) which vectors
+        were not."""
         indices = indices.astype(np.int64, copy=False)
         starts, outside = {}, None
         for component, d in enumerate(self.where):
@@ -69,7 +70,7 @@ class _Windows:
         return starts, outside
 
     def places(self, starts: dict[int, Any]) -> list[Any]:
-        """An index array for each dimension of the operand, to be broadcast together."""
+        """Return an index array for each dimension of the operand, to be broadcast together."""
         after = (1,) * len(self.sizes)
         found = []
         for d, fixed in enumerate(self._fixed):
@@ -80,8 +81,8 @@ class _Windows:
         return found
 
     def _fixed_places(self, d: int) -> Any:
-        """The places along a batch dimension, or within a window; None where these are zeros that
-        the start is added to."""
+        """Return the places along a batch dimension, or within a window; None where these are zeros
+        that the start is added to."""
         kept = list(self.sizes)
         span = [1] * (self.n_batch + len(kept))
         if d in self.batching:
@@ -146,7 +147,7 @@ def _gather(eqn: Equation) -> Callable[..., Any]:
 
 
 def _fill(eqn: Equation) -> np.ndarray:
-    """What a gather gives for windows outside."""
+    """Return the value of a gather for windows outside."""
     fill, dtype = eqn.params["fill_value"], eqn.dtype
     if fill is None:
         if is_float(dtype) or is_complex(dtype):
@@ -258,7 +259,7 @@ def _dynamic_update_slice(eqn: Equation) -> Callable[..., Any]:
 
 
 def _bounded(starts: Any, shape: Any, sizes: Any) -> tuple[slice, ...]:
-    """The slices of these sizes that begin there, or as near as they fit."""
+    """Return the slices of these sizes that begin there, or as near as they fit."""
     found = []
     for start, n, size in zip(starts, shape, sizes, strict=True):
         first = min(max(int(start), 0), n - size)
