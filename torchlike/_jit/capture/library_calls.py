@@ -63,8 +63,8 @@ _GENERATORS = {
 
 
 def handler_of(module: Any, code: types.CodeType) -> Handler | None:
-    """What is to be done where a library's code, of a module, is entered or left or calls what is
-    written in C; mostly nothing."""
+    """Return the handler for when a library's code, of a module, is entered or left or calls what
+    is written in C; mostly None."""
     handler = _HANDLERS.get(_key(code))
     if handler is None and outside.is_watched(module, code):
         return _call_into_c
@@ -76,13 +76,13 @@ def _key(code: types.CodeType) -> tuple[str, str]:
 
 
 def _log(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """All that loggers take goes through this function."""
+    """Record that user code logs: all that loggers take goes through this function."""
     if event == "call" and _logs_for_user(observer, frame):
         observer.say("logging")
 
 
 def _logs_for_user(observer: Observer, frame: Any) -> bool:
-    """Whether what the standard library's logging writes comes from user code."""
+    """Return whether what the standard library's logging writes comes from user code."""
     at = frame
     while at is not None and at.f_globals.get("__name__") == "logging":
         at = at.f_back
@@ -137,7 +137,7 @@ def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
 
 
 def _make_error(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """JAX refuses a traced array's value."""
+    """Record an error by which JAX refuses a traced array's value."""
     error = frame.f_locals.get("self")
     made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
     if made and error not in observer.errors_of_jax:
@@ -184,7 +184,7 @@ def _list_threads(observer: Observer, frame: Any, event: str, arg: Any) -> None:
 
 
 def _untold(value: Any) -> None:
-    """Nothing: it cannot be set."""
+    """Do nothing: it cannot be set."""
 
 
 def _ask_level(observer: Observer, frame: Any, event: str, arg: Any) -> None:
