@@ -84,7 +84,8 @@ class _Liveness:
         self._jumps: list[tuple[frozenset[str], frozenset[str]]] = []
 
     def block(self, stmts: Sequence[ast.stmt], after: frozenset[str]) -> frozenset[str]:
-        """What is live before these statements, given what is after them."""
+        """Return the names that are live before these statements, given those that are after
+        them."""
         for s in reversed(stmts):
             after = self._statement(s, after) | self._always
         return after
@@ -123,7 +124,8 @@ class _Liveness:
         return set()
 
     def _loop(self, s: Any, after: frozenset[str]) -> frozenset[str]:
-        """Until the head's set grows no more; a body reads at most what it did the turn before."""
+        """Find the names that are live before a loop, until the head's set grows no more; a body
+        reads at most what it did the turn before."""
         done = getattr(s, "done", None)
         target = set() if isinstance(s, ast.While) else _bound(s.target)
         asked = _read([s.test] if isinstance(s, ast.While) else [s.target])
@@ -139,7 +141,8 @@ class _Liveness:
         return head if isinstance(s, ast.While) else head | _read([s.iter])
 
     def _guarded(self, stmts: Sequence[ast.stmt], on: frozenset[str]) -> frozenset[str]:
-        """A body that may be left at any place, for where ``on`` is live."""
+        """Find the names that are live before a body that may be left at any place, for where
+        ``on`` is live."""
         before, self._always = self._always, self._always | on
         found = self.block(stmts, on)
         self._always = before
