@@ -104,8 +104,8 @@ def _truncated(x: Any, dtype: np.dtype) -> Any:
 
 
 def from_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """Numbers out of Python lists in another dtype: RuntimeError when an integer dtype cannot hold
-    one, TypeError for a complex number as a real one."""
+    """Convert numbers out of Python lists to another dtype: RuntimeError when an integer dtype
+    cannot hold one, TypeError for a complex number as a real one."""
     dtype = np.dtype(dtype)
     if dtypes.kind_of(array.dtype) == "c" and dtype.kind != "c":
         if dtype.kind != "b":

@@ -22,12 +22,12 @@ def map_file(path: str | os.PathLike[str], shared: bool) -> mmap.mmap:
 
 
 def is_mapped(array: np.ndarray) -> bool:
-    """Does an array lie on a map, by itself and not as a view of another array?"""
+    """Return whether an array lies on a map, by itself and not as a view of another array."""
     return isinstance(array.base, memoryview) and isinstance(array.base.obj, mmap.mmap)
 
 
 def is_private(array: np.ndarray) -> bool:
-    """Does it lie on a map of this process alone?"""
+    """Return whether an array lies on a map of this process alone."""
     return is_mapped(array) and type(array.base.obj) is PrivateMap  # type: ignore[union-attr]
 
 

@@ -319,7 +319,8 @@ def _is_alone(host: np.ndarray) -> bool:
 
 
 def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -> Storage:
-    """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
+    """Unpickle a storage. The device falls back to the CPU where the saved one does not exist
+    here."""
     x64.require()
     target = devices.device(device)
     array = jnp.asarray(values)

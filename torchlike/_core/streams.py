@@ -29,7 +29,7 @@ class Stream:
     stream_id = 0
 
     def query(self) -> bool:
-        """True, after waiting: JAX does not say what is still running."""
+        """Wait, and return True: JAX does not say what is still running."""
         self.synchronize()
         return True
 

@@ -96,7 +96,7 @@ class TensorOfParts(Tensor):
         return self._stepped(None, ())
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros: there is no memory to step through."""
+        """Return zeros: there is no memory to step through."""
         return (0,) * self.dim() if dim is None else 0
 
     def storage_offset(self) -> int:

@@ -28,14 +28,14 @@ registered: dict[type, tuple[Callable[[Any], tuple[list[Any], Any]], Callable[..
 def register(
     cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]], unflatten_fn: Callable[..., Any]
 ) -> None:
-    """Open instances of ``cls`` too."""
+    """Have trees open instances of ``cls`` too."""
     registered[cls] = flatten_fn, unflatten_fn
     _OPENED.add(cls)
 
 
 def flatten(tree: Any, dataclass_too: bool = False) -> tuple[list[Any], Any]:
-    """Leaves, and the structure of tuples, lists, dictionaries, named tuples and registered classes
-    around them.
+    """Return the leaves of a tree, and the structure of tuples, lists, dictionaries, named tuples
+    and registered classes around them.
 
     ``dataclass_too`` opens instances of dataclasses as well (results: a new instance is handed out
     at each call, as eager execution would).

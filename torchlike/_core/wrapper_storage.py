@@ -61,5 +61,5 @@ class WrapperStorage(Storage):
 def _rebuild(
     shape: Any, strides: Any, dtype: Any, device: str, layout: Any, offset: int
 ) -> WrapperStorage:
-    """Unpickle."""
+    """Unpickle a storage."""
     return WrapperStorage(shape, strides, dtype, devices.device(device), layout, offset)

@@ -140,7 +140,7 @@ class JvpLevel(BoxLevel):
         self._next: JvpLevel | None = None
 
     def __enter__(self) -> JvpLevel:
-        """Enter; ``jvp`` does so with tangents on, whatever the switch said."""
+        """Enter the level; ``jvp`` does so with tangents on, whatever the switch said."""
         if not self.outlived:
             around = [level for level in modes.current.levels if isinstance(level, JvpLevel)]
             self._around = around[-1] if around else JvpLevel()

@@ -238,7 +238,8 @@ def run_with_sequences(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any
 
 
 def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
-    """List operands flattened, and their lengths (-1 for an operand that is no list)."""
+    """Flatten the list operands; return them and their lengths (-1 for an operand that is no
+    list)."""
     flat: list[Any] = []
     lengths: list[int] = []
     for i, o in zip(spec.schema.operand_positions, operands, strict=True):

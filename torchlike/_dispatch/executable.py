@@ -50,7 +50,8 @@ def _conj(x: Any) -> jax.Array:
 
 
 def _unusable(aval: Aval) -> jax.Array:
-    """Stand-in for an operand that backward must not look at: NaN, so that a wrong `needs` shows.
+    """Return the stand-in for an operand that backward must not look at: NaN, so that a wrong
+    `needs` shows.
 
     XLA removes it when, as it should be, nothing depends on it.
     """

@@ -49,8 +49,8 @@ def names_of(node: Any) -> dict[str, tuple[str, int]]:
 
 
 def order_of_saving(exe: Any) -> list[int]:
-    """Places among what an executable keeps in the order in which PyTorch's node saves them: by
-    name, so that ``a * b`` packs ``other`` before ``self``."""
+    """Return the places among what an executable keeps in the order in which PyTorch's node saves
+    them: by name, so that ``a * b`` packs ``other`` before ``self``."""
     places = list(range(len(exe.kept) if exe.rule is None else 1))
     if exe.rule is None and exe.facts is not None and not exe.facts[2]:
         spec = exe.facts[0]

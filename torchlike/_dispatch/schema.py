@@ -88,7 +88,7 @@ def _int(value: Any) -> int:
 
 
 def _bool(value: Any) -> bool:
-    """True or False, and no number: ``x.sum(0, 1)`` does not mean ``keepdim=1``."""
+    """Return True or False, and take no number: ``x.sum(0, 1)`` does not mean ``keepdim=1``."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError
     return bool(value)

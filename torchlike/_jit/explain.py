@@ -245,7 +245,7 @@ def _instructions(executable: Any) -> int:
 
 
 def _storage_names(guards: GuardSet) -> dict[int, str]:
-    """Names of tensors that the program reached: {id(storage): name}."""
+    """Return the names of tensors that the program reached: {id(storage): name}."""
     names = {id(g.storage): g.label for g in guards.of(TensorGuard)}
     for module in (guard.module for guard in guards.of(ModuleGuard)):
         for table in ("_parameters", "_buffers"):

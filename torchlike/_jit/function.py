@@ -138,8 +138,9 @@ class JitFunction:
         self._deferred = False
 
     def __reduce__(self) -> Any:
-        """Copies and pickles are of the function and compile anew: a program is bound to the very
-        cells that it was captured with. One that stands where its function did is told by name."""
+        """Have copies and pickles be of the function and compile anew: a program is bound to the
+        very cells that it was captured with. One that stands where its function did is told by
+        name."""
         found: Any = sys.modules.get(str(getattr(self, "__module__", None)))
         name = str(getattr(self, "__qualname__", ""))
         for part in name.split("."):

@@ -70,7 +70,7 @@ class Compilation:
                 self._do()
 
     def _do(self) -> bool:
-        """Do the work unless somebody has begun it; whether that was here."""
+        """Do the work unless somebody has begun it; return whether it was done here."""
         if not self._begun.acquire(blocking=False):
             return False
         work, self._work = self._work, None
@@ -148,7 +148,7 @@ class WarmUp:
         self._keys.clear()
 
     def programs(self, key: Any) -> list[Program]:
-        """Programs that are being compiled for calls with this key."""
+        """Return the programs that are being compiled for calls with this key."""
         return [pending.program for pending in self._pending(key)]
 
     def find(self, call: Call) -> tuple[Program, Any] | None:

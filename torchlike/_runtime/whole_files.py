@@ -148,7 +148,7 @@ class _Stream(io.FileIO):
     the kernel says that they can be sought in, and gives positions that mean nothing."""
 
     def seekable(self) -> bool:
-        """False."""
+        """Return False."""
         return False
 
     def seek(self, *position: int) -> int:

@@ -184,7 +184,7 @@ class PackedNode(SavedNames, OpNode):
             self._slots += [Slot(a, None) for a in residuals.arrays]
 
     def _fetch(self, cotangents: Any) -> None:
-        """Unpack: the node is an ordinary one until `_put_back`."""
+        """Unpack what was saved: the node is an ordinary one until `_put_back`."""
         outer = saving.arriving
         saving.arriving = cotangents
         try:

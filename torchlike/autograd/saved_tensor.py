@@ -66,7 +66,8 @@ class HookedNode(SavedNames, OpNode):
     __slots__ = ()
 
     def _fetch(self) -> Any:
-        """Unpack: the node is an ordinary one until ``saved`` is put back."""
+        """Unpack what was saved, and return it packed: the node is an ordinary one until ``saved``
+        is put back."""
         self._check_alive()
         packed = self.saved
         self.saved = tuple(

@@ -454,7 +454,7 @@ class Capture:
             )
 
     def flags_written(self) -> list[tuple[Tensor, Any]]:
-        """Leaves from outside whose ``requires_grad`` changed, each with what it was.
+        """Return the leaves from outside whose ``requires_grad`` changed, each with what it was.
 
         JitCaptureError for other changes to a tensor from outside: the compiled function would
         make them only once.

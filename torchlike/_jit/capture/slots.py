@@ -90,7 +90,7 @@ class _Rebound:
         self._names: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
 
     def add(self, owner: Any, name: str) -> None:
-        """Say so; programs that took the slot for fixed will look again."""
+        """Add a slot; programs that took it for fixed will look again."""
         if self.has(owner, name):
             return
         key = id(owner)

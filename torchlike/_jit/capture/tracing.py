@@ -280,7 +280,8 @@ class Tracing:
             raise OffsetNeeded
 
     def _flattened(self, result: Any) -> tuple[list[Any], Any]:
-        """Leaves and structure of the result, and of what is in containers that were changed."""
+        """Return the leaves and the structure of the result, and of what is in containers that were
+        changed."""
         changed = self.copies.changed()
         if changed:
             result = result, self.copies.contents(changed)

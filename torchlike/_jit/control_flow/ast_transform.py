@@ -62,7 +62,7 @@ def _inside(nodes: Iterable[ast.AST], kinds: Any, stop: Any = _FUNCTIONS) -> boo
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> dict[str, None]:
-    """Names that statements bind or delete in their own scope, in order."""
+    """Return the names that statements bind or delete in their own scope, in order."""
     found: dict[str, None] = {}
 
     def walk(node: ast.AST, comprehension: bool) -> None:

@@ -133,7 +133,7 @@ def merged(a: Leaf, b: Leaf) -> Leaf:
 
 
 def _blank(subgraph: Subgraph, i: int) -> Any:
-    """Zeros of the kind of a subgraph's output."""
+    """Return zeros of the kind of a subgraph's output."""
     leaf, aval = subgraph.outputs[i], subgraph.output_avals[i]
     zeros = jnp.zeros(aval.shape, aval.dtype)
     return zeros if leaf.kind is None else weak(leaf.kind, zeros)

@@ -162,7 +162,8 @@ class _While:
         return lax.fori_loop(0, self._count, remember, (self._init, places))[1]
 
     def _turn_backward(self, t: Any, stride: Any, places: list[Any], cotangents: Any) -> Any:
-        """Turn ``t`` backward: gradients of the state before it and of the edges, and flags."""
+        """Run turn ``t`` backward, and return the gradients of the state before it and of the
+        edges, and flags."""
         body, at = self._body, t // stride
         like = [p[at].astype(a.dtype) for p, a in zip(places, self._init, strict=True)]
         start = [_as_weak_as(v, a) for v, a in zip(like, self._init, strict=True)]

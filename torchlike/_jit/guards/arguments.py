@@ -133,7 +133,7 @@ class Numbers:
         return (structure, leaf) in self._refused
 
     def _static_leaves(self, structure: Any) -> frozenset[int]:
-        """Leaves that belong to arguments declared static."""
+        """Return the leaves that belong to arguments declared static."""
         if not (self._names or self._numbers):
             return frozenset()
         found = self._static.get(structure)

@@ -76,7 +76,7 @@ class Turn:
         return self._moved(eqn, first, moving)
 
     def _moved(self, eqn: Any, first: Sequence[int], moving: dict[int, Any]) -> list[Any]:
-        """Emit a slice or a pad at a computed place, and return its results."""
+        """Write a slice or a pad at a computed place, and return its equations."""
         aval = eqn.outvars[0].aval
         places = [v for v in eqn.invars if not is_literal(v)]
 
@@ -114,8 +114,8 @@ class Turn:
         each: Sequence[Result],
         writer: Writer,
     ) -> tuple[list[Any], list[list[Any]], list[Any]]:
-        """Emit the loop and return its equations; for each of ``chains`` what is carried out of the
-        last turn; and the stacked results ``each``.
+        """Write the loop and return its equations; for each of ``chains`` what is carried out of
+        the last turn; and the stacked results ``each``.
 
         ``jaxpr`` takes ``constants`` and the operands, and gives the results of ``chains`` and
         ``each``. The first of ``chains`` are those of the turn.

@@ -119,7 +119,8 @@ class Program:
             self._set_function(plan)
 
     def _set_function(self, plan: Plan) -> None:
-        """Raises Unsupported where a rule cannot be had for these sizes."""
+        """Make the function for these sizes. Raises Unsupported where a rule cannot be had for
+        them."""
         self.function = plan.function(self.sizes)
         self._enter = _SILENT.copy().run
 

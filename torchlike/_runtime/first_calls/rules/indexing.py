@@ -161,7 +161,8 @@ def _fill(eqn: Equation) -> np.ndarray:
 
 
 def _scattering(ufunc: np.ufunc | None) -> Rule:
-    """Updates combined with what is there by ``ufunc``, or (None) put in its place."""
+    """Return the rule that combines updates with what is there by ``ufunc``, or (None) puts them in
+    its place."""
 
     def scattering(eqn: Equation) -> Callable[..., Any]:
         numbers = eqn.params["dimension_numbers"]
@@ -215,7 +216,7 @@ def _scattering(ufunc: np.ufunc | None) -> Rule:
 
 
 def _flat_places(places: list[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """Places in the flat array, where ``ufunc.at`` is some ten times as fast."""
+    """Return the places in the flat array, where ``ufunc.at`` is some ten times as fast."""
     flat: Any = 0
     for d, place in enumerate(places):
         flat = flat + place * math.prod(shape[d + 1 :])
@@ -223,7 +224,7 @@ def _flat_places(places: list[Any], shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _into_number(out: Any, updates: Any, ufunc: np.ufunc | None) -> Any:
-    """Updates of an array without dimensions."""
+    """Update an array without dimensions, and return it."""
     for update in updates:
         out = np.array(update if ufunc is None else ufunc(out, update), out.dtype)
     return out
