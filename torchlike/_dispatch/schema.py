@@ -111,8 +111,8 @@ def _real(value: Any) -> Any:
 
 
 def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) -> Tensor:
-    """Return ``value``, an argument that has to be a tensor of a function that is made of other
-    ops; raise TypeError in PyTorch's words for anything else."""
+    """Check that ``value``, an argument of a function that is made of other ops, is a tensor, and
+    return it. TypeError in PyTorch's words for anything else."""
     if not isinstance(value, Tensor):
         raise protocol.no_tensor(
             value,
@@ -123,8 +123,8 @@ def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) 
 
 
 def require_tensors(values: Any) -> Any:
-    """Return ``values``, an argument that has to be a sequence of tensors of a function that is
-    made of other ops; raise TypeError in PyTorch's words for anything else among them."""
+    """Check that ``values``, an argument of a function that is made of other ops, are tensors, and
+    return them. TypeError in PyTorch's words for anything else among them."""
     for i, value in enumerate(values):
         if not isinstance(value, Tensor):
             raise protocol.no_tensor(
@@ -135,8 +135,8 @@ def require_tensors(values: Any) -> Any:
 
 
 def index_of(value: Any) -> Any:
-    """Return ``value``, an argument that has to be an int of a function that is made of other ops,
-    as one, or as a size that is not known yet. TypeError for anything else."""
+    """Check that ``value``, an argument of a function that is made of other ops, is an int, and
+    return it, or a size that is not known yet. TypeError for anything else."""
     try:
         return value.__index__()
     except AttributeError:
@@ -145,8 +145,8 @@ def index_of(value: Any) -> Any:
 
 
 def plain_number(value: Any, op: str, name: str, position: int) -> Any:
-    """Return ``value``, an argument that has to be a number of a function that is made of other
-    ops. TypeError for a string, and for a tensor that requires grad, which would get none."""
+    """Check that ``value``, an argument of a function that is made of other ops, is a number, and
+    return it. TypeError for a string, and for a tensor that requires grad, which would get none."""
     if isinstance(value, str) or (isinstance(value, Tensor) and value.requires_grad):
         found = "str" if isinstance(value, str) else "Tensor"
         raise TypeError(
@@ -156,8 +156,8 @@ def plain_number(value: Any, op: str, name: str, position: int) -> Any:
 
 
 def plain_bool(value: Any, op: str, name: str, position: int) -> Any:
-    """Return ``value``, an argument that has to be a bool (or None) of a function that is made of
-    other ops; raise TypeError otherwise."""
+    """Check that ``value``, an argument of a function that is made of other ops, is a bool (or
+    None), and return it. TypeError otherwise."""
     if value is None or isinstance(value, (bool, np.bool_)):
         return value
     raise TypeError(
