@@ -69,7 +69,7 @@ def is_contiguous(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
 
 
 def may_overlap(geometry: Geometry) -> bool:
-    """Return whether two indices may reach one element (so that writing would be ambiguous)."""
+    """Return whether two indices reach one element (so that writing would be ambiguous)."""
     if 0 in geometry.size:
         return False
     reach = 1

@@ -71,7 +71,7 @@ class _Order:
     def late_readers(self, old: Any, new: Any) -> list[Any]:
         """Return results, one of each equation that reads ``old`` and need not come before ``new``.
 
-        None where there are no such equations, or ``old`` is needed after ``new`` anyway.
+        An empty list where there are no such equations, or ``old`` is needed after ``new`` anyway.
         """
         last = self._maker.get(new)
         if last is None or new in self._readers or self._returned[new] > 1:
