@@ -30,7 +30,7 @@ class AbsentDtype(dtype):
         """Of the NumPy dtype of the same width only its width is kept."""
 
     def to_real(self) -> dtype:
-        """complex32 -> float16; the others are themselves."""
+        """Return the real dtype of this width: float16 for complex32, else the dtype itself."""
         return _float16 if self.is_complex else self
 
 

@@ -43,7 +43,7 @@ class Address:
 
 
 def address_of(storage: Any) -> int:
-    """Where the elements of a storage without host buffer begin.
+    """Return the address at which the elements of a storage without host buffer begin.
 
     The address is good until the storage is written or dropped. A write may move the array; it
     stays where it is if nothing else holds it.
@@ -78,7 +78,7 @@ def _pointer(cell: Any) -> int:
 
 
 def _holds(storage: Any, address: int) -> bool:
-    """Whether a storage that once gave out an address still has its array there."""
+    """Return whether a storage that once gave out an address still has its array there."""
     return (
         storage.host is None
         and _can_be_followed(storage.cell)
@@ -107,7 +107,8 @@ def _synthetic(storage: Any) -> int:
 
 
 def _of_other_order(storage: Any) -> int:
-    """The address of a copy in the storage's memory order; the array itself is row-major."""
+    """Return the address of a copy, made where there is none yet, in the storage's memory order;
+    the array itself is row-major."""
     kept = _kept(storage)
     if kept.laid_out is None or kept.version != storage.version:
         strides = storage.strides

@@ -72,11 +72,11 @@ class Level:
         raise NotImplementedError
 
     def lift(self, value: Any) -> Box:
-        """A tensor of a lower level as a box of this one."""
+        """Return a tensor of a lower level as a box of this one."""
         raise NotImplementedError
 
     def call(self, function: Callable[..., Any], arrays: list[Any]) -> Any:
-        """`apply` for a function of arrays that is no op, such as the read of a view."""
+        """Apply a function of arrays that is no op, such as the read of a view, at this level."""
         raise NotImplementedError
 
 
@@ -178,12 +178,12 @@ SPECIAL = BOXES | {MetaArray, Wrapped} | KINDS
 
 
 def involved(arrays: Any) -> bool:
-    """Whether a pytree of operands holds a box, a MetaArray or a sparse array."""
+    """Return whether a pytree of operands holds a box, a MetaArray or a sparse array."""
     return any(type(a) in SPECIAL for a in jax.tree_util.tree_leaves(arrays))
 
 
 def top(arrays: Iterable[Any]) -> Level | None:
-    """The innermost level of the boxes among operands; None without boxes.
+    """Return the innermost level of the boxes among operands; None without boxes.
 
     RuntimeError for a box whose transform has ended: it escaped through a side effect. (A level of
     ``forward_ad`` may end: its tensors are then their primals.)
@@ -198,8 +198,8 @@ def top(arrays: Iterable[Any]) -> Level | None:
 
 
 def call(function: Callable[..., Any], *arrays: Any) -> Any:
-    """``function(*arrays)`` where an array is a box or a MetaArray. NotImplementedError where one
-    is sparse."""
+    """Return ``function(*arrays)`` where an array is a box or a MetaArray; raise
+    NotImplementedError where one is sparse."""
     if any(type(a) in KINDS for a in arrays):
         raise NotImplementedError(refusal("this operation"))
     if any(type(a) is Wrapped for a in arrays):
@@ -211,12 +211,13 @@ def call(function: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def apply(function: Callable[..., Any], *arrays: Any) -> Any:
-    """``function(*arrays)``, on boxes too. For functions that live as long as the process."""
+    """Return ``function(*arrays)``, on boxes too. For functions that live as long as the
+    process."""
     return call(function, *arrays) if modes.current.levels else function(*arrays)
 
 
 def drawing_levels() -> list[Any]:
-    """The running vmaps for whose examples random numbers differ, outermost first.
+    """Return the running vmaps for whose examples random numbers differ, outermost first.
 
     RuntimeError in PyTorch's words where the innermost forbids random numbers.
     """
@@ -231,16 +232,16 @@ def drawing_levels() -> list[Any]:
 
 
 def reordered(cell: Any) -> bool:
-    """Whether what a cell holds is a box of examples that, in PyTorch, lie otherwise in memory than
-    torchlike keeps them."""
+    """Return whether a cell holds a box of examples whose order in memory differs in PyTorch from
+    that in which torchlike keeps them."""
     return type(cell) in BOXES and any(
         isinstance(level, Mapped) and level.reordered for level in modes.current.levels
     )
 
 
 def lifted_as(made: Any, like: Any) -> Any:
-    """A tensor made with the shape of another: of the same levels, so that what the level computes
-    may be written into it. Gives `made`."""
+    """Lift the value of ``made``, a tensor with the shape of another, into the levels of that one,
+    so that what the level computes may be written into it. Return ``made``."""
     cell = like._storage.cell
     if type(cell) in BOXES:
         made._storage.cell = cell.level.lift(lifted_as(made, cell.value))
@@ -255,9 +256,9 @@ def adopt(storage: Any) -> None:
 
 
 def check_write(storage: Any, new: Box) -> None:
-    """RuntimeError in PyTorch's words for writing a transform's value into a tensor that the
-    transform does not know: its other examples, or its tangent, would be lost, and a box left in it
-    that nobody can open afterwards."""
+    """Refuse to write a transform's value into a tensor that the transform does not know
+    (RuntimeError in PyTorch's words): its other examples, or its tangent, would be lost, and a box
+    left in it that nobody can open afterwards."""
     cell = storage.cell
     if type(cell) in BOXES and cell.level.depth >= new.level.depth:
         return
@@ -270,8 +271,8 @@ def check_write(storage: Any, new: Box) -> None:
 
 
 def visible(box: Box, asked: str, instead: str) -> Any:
-    """The tensor whose value Python may see in place of a box: the primal, the one value for all
-    examples. RuntimeError in PyTorch's words where there is a value for each example."""
+    """Return the tensor whose value Python may see in place of a box: the primal, the one value for
+    all examples. RuntimeError in PyTorch's words where there is a value for each example."""
     if type(box) is Batched and box.batched:
         if asked == ".item()":
             raise RuntimeError(errors.VMAP_ITEM)
@@ -289,6 +290,6 @@ def visible(box: Box, asked: str, instead: str) -> Any:
 
 
 def innermost(t: Any) -> Any:
-    """The tensor inside all boxes, all examples of it; for checks of values."""
+    """Return the tensor inside all boxes, all examples of it; for checks of values."""
     cell = t._read()
     return innermost(cell.value) if type(cell) in BOXES else t

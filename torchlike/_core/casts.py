@@ -28,7 +28,7 @@ _FLOAT8_E4M3FN_MAX = 448.0
 
 
 def convert(x: Any, dtype: Any) -> Any:
-    """An array (JAX's or NumPy's) in another dtype, a NumPy dtype; itself where it has it.
+    """Return an array (JAX's or NumPy's) in another dtype, a NumPy dtype; itself where it has it.
 
     Complex numbers lose their imaginary part (as bool they are whether any part is not 0), floats
     are truncated, integers wrap. A float goes by a register of 32 bits to the integers of at most
@@ -53,7 +53,7 @@ def convert(x: Any, dtype: Any) -> Any:
 
 
 def plainly(x: Any, dtype: Any) -> Any:
-    """``x.astype(dtype)``, except that a product with what were bools stays a product.
+    """Cast as ``x.astype(dtype)`` does, except that a product with what were bools stays a product.
 
     XLA makes a choice of ``y * convert(mask)``, which gives 0 where NaN or infinity times False is
     NaN, and 0.0 for -0.0; ``y * select(mask, 1, 0)`` it leaves alone.
@@ -70,8 +70,8 @@ def _clipped(like: Any, x: Any) -> jax.Array:
 
 @jax.custom_jvp
 def _saturated(x: Any) -> jax.Array:
-    """As float8_e4m3fn. The derivative is 1 everywhere, as of every other cast in PyTorch: that of
-    the clipping is 0 beyond 448."""
+    """Cast to float8_e4m3fn, clipped to its range. The derivative is 1 everywhere, as of every
+    other cast in PyTorch: that of the clipping is 0 beyond 448."""
     return _clipped(jnp, x).astype(_FLOAT8_E4M3FN)
 
 
@@ -104,8 +104,8 @@ def _truncated(x: Any, dtype: np.dtype) -> Any:
 
 
 def from_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """Numbers out of Python lists in another dtype: RuntimeError when an integer dtype cannot hold
-    one, TypeError for a complex number as a real one."""
+    """Convert numbers out of Python lists to another dtype: RuntimeError when an integer dtype
+    cannot hold one, TypeError for a complex number as a real one."""
     dtype = np.dtype(dtype)
     if dtypes.kind_of(array.dtype) == "c" and dtype.kind != "c":
         if dtype.kind != "b":
@@ -125,13 +125,14 @@ def from_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _greatest_float(limit: int) -> float:
-    """The greatest float that is not above an integer: 2**63 - 1 itself rounds up."""
+    """Return the greatest float that is not above an integer: 2**63 - 1 itself rounds up."""
     return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0)
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> jax.Array:
-    """``jnp.broadcast_to``, whose gradient sums floats of 16 bits in float32: XLA's CPU compiler
-    adds them in 16 (the gradient of a factor of 20,000 bfloat16 rows was 3 % off)."""
+    """Broadcast as ``jnp.broadcast_to`` does, with a gradient that sums floats of 16 bits in
+    float32: XLA's CPU compiler adds them in 16 (the gradient of a factor of 20,000 bfloat16 rows
+    was 3 % off)."""
     if x.shape == shape or x.dtype.itemsize != 2 or not dtypes.is_half(x.dtype):
         return jnp.broadcast_to(x, shape)
     return jnp.broadcast_to(x.astype(np.float32), shape).astype(x.dtype)
@@ -141,15 +142,15 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> jax.Array:
 
 
 def c_type_name(dtype: np.dtype) -> str:
-    """A dtype as the errors of numbers call it: ``uint8_t``, but ``int`` and ``float``."""
+    """Return a dtype's name in the errors of numbers: ``uint8_t``, but ``int`` and ``float``."""
     if dtype.kind in "iu" and dtype != np.int32:
         return f"{dtype.name}_t"
     return dtypes.c_name(dtype)
 
 
 def fits(value: Any, dtype: np.dtype) -> bool:
-    """Whether PyTorch takes a Python number for a value of the dtype: in range, with no imaginary
-    part for a real dtype; infinity where the dtype has it, and else NaN neither.
+    """Return whether PyTorch takes a Python number for a value of the dtype: in range, with no
+    imaginary part for a real dtype; infinity where the dtype has it, and else NaN neither.
 
     A negative integer wraps to an unsigned dtype if its magnitude is in range; a float does not.
     """
@@ -177,7 +178,7 @@ def fits(value: Any, dtype: np.dtype) -> bool:
 
 
 def traced_fits(value: Any, dtype: np.dtype) -> Any:
-    """`fits` of a traced 0-dim array: a bool of the program."""
+    """Return whether a traced 0-dim array ``fits``, as a bool of the program."""
     kind, own = dtypes.kind_of(dtype), dtypes.kind_of(value.dtype)
     if kind == "b" or own == "b":
         return jnp.bool_(True)
@@ -205,7 +206,7 @@ def traced_fits(value: Any, dtype: np.dtype) -> Any:
 
 
 def check_fits(value: Any, dtype: Any) -> None:
-    """RuntimeError in PyTorch's words unless a Python number ``fits`` a NumPy dtype."""
+    """Raise RuntimeError in PyTorch's words unless a Python number ``fits`` a NumPy dtype."""
     if type(value) is not complex and dtype in _RANGES:  # 0.2 us rather than 2
         low, high = _RANGES[dtype]
         if low <= value <= high:
@@ -230,8 +231,8 @@ _RANGES = {
 
 
 def check_element(value: Any, dtype: Any) -> None:
-    """``check_fits`` for a 0-dim array that becomes elements of an array of ``dtype``, where there
-    is a value to look at."""
+    """Apply ``check_fits`` to a 0-dim array that becomes elements of an array of ``dtype``, where
+    there is a value to look at."""
     if (
         getattr(value, "dtype", dtype) != dtype
         and value.ndim == 0
@@ -242,32 +243,33 @@ def check_element(value: Any, dtype: Any) -> None:
 
 
 def check_fill(value: Any, dtype: Any, count: int) -> None:
-    """``check_fits`` for filling ``count`` elements. One alone that is a float of 16 bits or fewer
-    takes any real number: PyTorch has another kernel for it."""
+    """Apply ``check_fits`` to a number that fills ``count`` elements. One alone that is a float of
+    16 bits or fewer takes any real number: PyTorch has another kernel for it."""
     dtype = np.dtype(dtype)
     narrow = count == 1 and dtype.itemsize < 4 and dtypes.kind_of(dtype) == "f"
     check_fits(value, np.dtype(np.float64) if narrow else dtype)
 
 
 def _promoted(value: Any, dtype: Any) -> Any:
-    """What an array becomes beside a number: another dtype if the number's category is higher."""
+    """Return the dtype of an array's result beside a number: another one if the number's category
+    is higher."""
     own = dtypes.scalar_dtype(value)
     return own.numpy if own.category > dtypes.from_numpy_dtype(dtype).category else dtype
 
 
 def check_bound(value: Any, dtype: Any) -> None:
-    """``check_fits`` for a number that may promote."""
+    """Apply ``check_fits`` to a number that may promote the dtype."""
     check_fits(value, _promoted(value, dtype))
 
 
 def check_choice(value: Any, dtype: Any) -> None:
-    """``check_fill`` for a number that is made a tensor, and may promote."""
+    """Apply ``check_fill`` to a number that is made a tensor, and may promote the dtype."""
     check_fill(value, _promoted(value, dtype), 1)
 
 
 def of_program(value: Any) -> jax.Array | None:
-    """The 0-dim array behind a number that a captured function computes (it says that it is a
-    float or an int); None for Python's own numbers and all else."""
+    """Return the 0-dim array behind a number that a captured function computes (it says that it is
+    a float or an int); None for Python's own numbers and all else."""
     if type(value) in NUMBERS or not isinstance(value, (int, float)):
         return None
     read = getattr(value, "__jax_array__", None)
@@ -275,7 +277,8 @@ def of_program(value: Any) -> jax.Array | None:
 
 
 def number(value: Any, dtype: Any, count: int = 1) -> Any:
-    """A Python number to fill with, as a NumPy scalar; RuntimeError as ``check_fill``."""
+    """Return a Python number to fill with, as a NumPy scalar; raise RuntimeError as
+    ``check_fill``."""
     dtype = np.dtype(dtype)
     check_fill(value, dtype, count)
     if isinstance(value, (int, np.integer)) and dtype.kind in "iu":

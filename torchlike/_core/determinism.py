@@ -13,7 +13,7 @@ _fills = True
 
 
 def algorithms() -> tuple[bool, bool]:
-    """Whether deterministic algorithms were asked for, and for warnings only."""
+    """Return whether deterministic algorithms were asked for, and for warnings only."""
     modes.setting_seen("torch.use_deterministic_algorithms()", _told, _tell)
     return _told()
 
@@ -38,13 +38,14 @@ _FILL = "torch.utils.deterministic.fill_uninitialized_memory"
 
 
 def fills() -> bool:
-    """Whether new memory is filled with a value that shows, under deterministic algorithms."""
+    """Return whether new memory is filled with a value that shows, under deterministic
+    algorithms."""
     modes.setting_seen(_FILL, _fills_told, _tell_fills)
     return _fills
 
 
 def set_fills(mode: Any) -> None:
-    """RuntimeError for what is no bool."""
+    """Switch the filling of new memory on or off. RuntimeError for what is no bool."""
     if not isinstance(mode, bool):
         raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
     modes.setting_seen(_FILL, _fills_told, _tell_fills)
@@ -61,7 +62,7 @@ def _tell_fills(mode: bool) -> None:
 
 
 def in_new_memory(dtype: np.dtype) -> Any:
-    """What the elements of memory that nobody wrote to are: 0, and under deterministic algorithms
+    """Return the value of elements that nobody wrote to yet: 0, and under deterministic algorithms
     NaN, an integer's largest value or True, so that reading them shows."""
     if not (algorithms()[0] and fills()):
         return 0

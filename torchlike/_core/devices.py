@@ -118,7 +118,7 @@ META = device("meta")
 
 
 def map_types(mapping: dict[str, str]) -> None:
-    """From now on each key names the device type that is its value: scripts that say "cuda" run
+    """Let each key name the device type that is its value from now on: scripts that say "cuda" run
     on what there is. An empty mapping ends that.
 
     ValueError for types that are not PyTorch's.
@@ -131,18 +131,18 @@ def map_types(mapping: dict[str, str]) -> None:
 
 
 def mapping() -> dict[str, str]:
-    """What `map_types` was told."""
+    """Return the mapping that `map_types` was given."""
     return dict(_mapped)
 
 
 def mapped(type: str) -> str:
-    """What a device type means."""
+    """Return the device type that a device type's name stands for."""
     return _mapped.get(type, type)
 
 
 def available(type: str, *, of_all_processes: bool = False) -> list[Any]:
-    """The JAX devices of this process that serve a PyTorch device type, or those of all processes
-    that JAX knows; empty when there are none."""
+    """Return the JAX devices of this process that serve a PyTorch device type, or those of all
+    processes that JAX knows; empty when there are none."""
     type = mapped(type)
     if type != "cpu" and not platforms.started() and platforms.only_cpu():
         return []
@@ -181,14 +181,14 @@ def _jax_device(type: str, index: int | None) -> Any:
 
 
 def to_jax(d: device) -> Any:
-    """The JAX device behind a device. RuntimeError naming JAX's backends when there is none,
+    """Return the JAX device behind a device. RuntimeError naming JAX's backends when there is none,
     AcceleratorError for an index beyond the last."""
     return _jax_device(d.type, d.index)
 
 
 @functools.cache
 def from_jax(d: Any) -> device:
-    """The PyTorch-style device of a JAX device."""
+    """Return the PyTorch-style device of a JAX device."""
     if platforms.is_cpu(d):
         return CPU
     kind = "cuda" if d.platform in ("gpu", "cuda", "rocm") else "xla"
@@ -197,7 +197,7 @@ def from_jax(d: Any) -> device:
 
 
 def accelerator_of(array: Any) -> device | None:
-    """The accelerator on which an array lies; None for the CPU, and for what is no array."""
+    """Return the accelerator on which an array lies; None for the CPU, and for what is no array."""
     if not isinstance(array, jax.Array) or isinstance(array, core.Tracer):
         return None
     found = from_jax(next(iter(array.sharding.device_set)))
@@ -205,7 +205,8 @@ def accelerator_of(array: Any) -> device | None:
 
 
 def resolve(d: Any) -> device:
-    """A device from whatever a user passes: None (the default), a string, an int, a device."""
+    """Return the device for whatever a user passes: None (the default), a string, an int, a
+    device."""
     if d is None:
         return modes.current.device or CPU
     if type(d) is device and (not _mapped or d is CPU):
@@ -214,7 +215,7 @@ def resolve(d: Any) -> device:
 
 
 def get_default_device() -> device:
-    """The device on which tensors are made when none is given."""
+    """Return the device on which tensors are made when none is given."""
     return modes.current.device or CPU
 
 

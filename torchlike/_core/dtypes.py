@@ -47,11 +47,11 @@ class dtype:
         self.itemsize = found.itemsize
 
     def to_real(self) -> dtype:
-        """complex64 -> float32, complex128 -> float64; real dtypes are themselves."""
+        """Return float32 for complex64 and float64 for complex128; a real dtype itself."""
         return {complex64: float32, complex128: float64}.get(self, self)
 
     def to_complex(self) -> dtype:
-        """The complex dtype with components of this width (float32 and narrower: complex64).
+        """Return the complex dtype with components of this width (float32 and narrower: complex64).
         RuntimeError for integers and bool.
 
         Differs from PyTorch: float16 gives complex64, for there is no complex32.
@@ -140,7 +140,8 @@ DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= 2)
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
-    """The torchlike dtype of a numpy/JAX dtype. TypeError for one PyTorch does not have."""
+    """Return the torchlike dtype of a numpy/JAX dtype; raise TypeError for one PyTorch does not
+    have."""
     try:
         return _BY_NUMPY[numpy_dtype]
     except (KeyError, TypeError):
@@ -155,7 +156,7 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
 
 
 def is_known(numpy_dtype: Any) -> Any:
-    """Whether a numpy/JAX dtype is one that PyTorch has."""
+    """Return whether a numpy/JAX dtype is one that PyTorch has."""
     return numpy_dtype in _BY_NUMPY
 
 
@@ -164,8 +165,8 @@ _PYTHON = {float: float64, complex: complex128, int: int64, _BOOLS[0]: bool}
 
 
 def from_argument(value: Any) -> dtype:
-    """What a user gives for a dtype: one of ours, or Python's float (float64), complex
-    (complex128), int and bool. TypeError for anything else, NumPy's dtypes among it."""
+    """Return the dtype that a user's argument names: one of ours, or Python's float (float64),
+    complex (complex128), int and bool. TypeError for anything else, NumPy's dtypes among it."""
     if isinstance(value, dtype):
         return value
     if isinstance(value, type) and value in _PYTHON:
@@ -174,17 +175,19 @@ def from_argument(value: Any) -> dtype:
 
 
 def is_argument(value: Any) -> Any:
-    """Whether ``from_argument`` takes a value: it tells ``to(dtype)`` from ``to(device)``."""
+    """Return whether ``from_argument`` takes a value, which tells ``to(dtype)`` from
+    ``to(device)``."""
     return isinstance(value, dtype) or (isinstance(value, type) and value in _PYTHON)
 
 
 def kind_of(numpy_dtype: Any) -> str:
-    """NumPy's letter for the kind of a dtype: b, i, u, f, c. NumPy itself says "V" of bfloat16."""
+    """Return NumPy's letter for the kind of a dtype: b, i, u, f, c. NumPy itself says "V" of
+    bfloat16."""
     return "f" if numpy_dtype.kind == "V" else numpy_dtype.kind
 
 
 def is_half(numpy_dtype: Any) -> Any:
-    """Whether a dtype is a float of 16 bits."""
+    """Return whether a dtype is a float of 16 bits."""
     return numpy_dtype.itemsize == 2 and kind_of(numpy_dtype) == "f"
 
 
@@ -209,12 +212,14 @@ _NAMES_IN_CPP = {
 
 
 def scalar_type(d: Any) -> str:
-    """PyTorch's internal name of a dtype, ours or NumPy's: most of its error messages use it."""
+    """Return PyTorch's internal name of a dtype, ours or NumPy's: most of its error messages use
+    it."""
     return _NAMES_IN_CPP[d.name][0] if d.name in _NAMES_IN_CPP else d.name.capitalize()
 
 
 def c_name(d: Any) -> str:
-    """The C++ type of a dtype, ours or NumPy's ("float", "long int"): the other messages use it."""
+    """Return the C++ type of a dtype, ours or NumPy's ("float", "long int"): the other messages use
+    it."""
     return _NAMES_IN_CPP[d.name][1] if d.name in _NAMES_IN_CPP else f"c10::{scalar_type(d)}"
 
 
@@ -225,7 +230,7 @@ _on_default_change: list[Any] = []
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of floats made without saying one (float32 at first)."""
+    """Return the dtype of floats that are made without naming one (float32 at first)."""
     return _default
 
 
@@ -256,7 +261,7 @@ def on_default_dtype_change(callback: Any) -> None:
 
 @functools.cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that both can be cast to, by PyTorch's table."""
+    """Return the smallest dtype that both can be cast to, by PyTorch's table."""
     a, b = from_argument(type1), from_argument(type2)
     if a is b:
         return a
@@ -285,7 +290,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def scalar_dtype(value: Any) -> dtype:
-    """The dtype that a Python number stands for."""
+    """Return the dtype that a Python number stands for."""
     if isinstance(value, _BOOLS):
         return bool
     if isinstance(value, (int, np.integer)):
@@ -318,7 +323,7 @@ def result_dtype(
     zero_dim: Sequence[dtype] = (),
     wrapped: Sequence[dtype] = (),
 ) -> dtype:
-    """PyTorch's result type of tensors with dimensions, 0-dim tensors and Python numbers."""
+    """Return PyTorch's result type of tensors with dimensions, 0-dim tensors and Python numbers."""
     groups = [
         functools.reduce(promote_types, g) if g else None for g in (dimensioned, zero_dim, wrapped)
     ]
@@ -328,7 +333,8 @@ def result_dtype(
 
 
 def can_cast(from_: dtype, to: dtype) -> Any:
-    """Whether PyTorch lets a result of dtype ``from_`` be stored in a tensor of dtype ``to``."""
+    """Return whether PyTorch lets a result of dtype ``from_`` be stored in a tensor of dtype
+    ``to``."""
     return from_argument(from_).category <= from_argument(to).category
 
 

@@ -238,7 +238,7 @@ def warn_once(words: str, category: type[Warning], stacklevel: int) -> None:
 
 
 def warn_user_once(words: str) -> None:
-    """A UserWarning at the user's line, once in a process as `warn_once` does."""
+    """Give a UserWarning at the user's line, once in a process as `warn_once` does."""
     if words not in _given or modes.warns_always.get():
         _given.add(words)
         warn_user(words, UserWarning)
@@ -249,8 +249,8 @@ _BENEATH = frozenset(("torchlike", "jax", "jaxlib", "contextlib", "functools"))
 
 
 def users_frame(until: str = "") -> Any:
-    """The innermost frame outside torchlike, JAX and the standard library's wrappers; None where
-    there is none, or the module ``until`` comes first."""
+    """Return the innermost frame outside torchlike, JAX and the standard library's wrappers; None
+    where there is none, or where the module ``until`` comes first."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
@@ -280,13 +280,15 @@ def warn_user(words: str, category: type[Warning] = RuntimeWarning) -> None:
 
 
 def type_name(value: Any) -> str:
-    """The name of an object's type in PyTorch's errors: NumPy's are named with their package."""
+    """Return the name of an object's type in PyTorch's errors: NumPy's are named with their
+    package."""
     kind = type(value)
     return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"
 
 
 def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
-    """PyTorch's IndexError for a dimension outside ``[-ndim, ndim - 1]`` (0-dim counts as 1)."""
+    """Return PyTorch's IndexError for a dimension outside ``[-ndim, ndim - 1]`` (0-dim counts as
+    1)."""
     bound = max(ndim, 1)
     return IndexError(
         f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got "
@@ -295,7 +297,8 @@ def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """The non-negative form of ``dim``; IndexError in PyTorch's words when it is out of range."""
+    """Return the non-negative form of ``dim``; raise IndexError in PyTorch's words when it is out
+    of range."""
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise dimension_out_of_range(dim, ndim)
@@ -303,7 +306,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 
 def size_mismatch(a: int, b: int, dim: int) -> RuntimeError:
-    """PyTorch's broadcasting error."""
+    """Return PyTorch's broadcasting error."""
     return RuntimeError(
         f"The size of tensor a ({a}) must match the size of tensor b ({b}) "
         f"at non-singleton dimension {dim}"
@@ -319,7 +322,8 @@ class OutOfMemoryError(RuntimeError):
 
 
 def uninitialized(op: str) -> str:
-    """What PyTorch says when an op is given a lazy module's parameter that has no shape yet."""
+    """Return PyTorch's message for an op that is given a lazy module's parameter without a
+    shape."""
     return (
         f"Attempted to use an uninitialized parameter in {op}. This error happens when you are "
         "using a `LazyModule` or explicitly manipulating "
@@ -334,7 +338,7 @@ INDICES_ELSEWHERE = (
 
 
 def several_devices(devices: Iterable[object]) -> str:
-    """What PyTorch says of operands that are not on one device."""
+    """Return PyTorch's message for operands that are not on one device."""
     first, second = list(dict.fromkeys(map(str, devices)))[:2]
     return (
         f"Expected all tensors to be on the same device, but found at least two devices, {first} "

@@ -10,9 +10,9 @@ from torchlike.tensor import Tensor
 
 
 def copy_of(function: FunctionType, name: str) -> FunctionType:
-    """Another function object that runs the same code, with its documentation and marks;
-    ``first_of`` it is the one that it was made from. Where the code calls its own function, the
-    copy calls the copy."""
+    """Return another function object that runs the same code, with its documentation and marks; its
+    ``first_of`` is the one that it was made from. Where the code calls its own function, the copy
+    calls the copy."""
     itself = CellType()
     cells = tuple(itself if _holds(cell, function) else cell for cell in function.__closure__ or ())
     made = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, cells)
@@ -33,7 +33,8 @@ def _holds(cell: Any, function: FunctionType) -> bool:
 
 
 def first_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that others of further names are copies of; itself where it is no copy."""
+    """Return the function that others of further names are copies of; the function itself where it
+    is no copy."""
     return getattr(function, "first_of", function)
 
 

@@ -28,7 +28,7 @@ class memory_format:
         self._name = name
 
     def order(self, ndim: int) -> tuple[int, ...] | None:
-        """Dimensions from slowest to fastest, or None for row-major."""
+        """Return the dimensions from slowest to fastest, or None for row-major."""
         if self._name == "channels_last" and ndim == 4:
             return (0, 2, 3, 1)
         if self._name == "channels_last_3d" and ndim == 5:
@@ -36,12 +36,12 @@ class memory_format:
         return None
 
     def is_of_images(self) -> bool:
-        """Whether it is one for images or volumes only."""
+        """Return whether the format is one for images or volumes only."""
         return self._name.startswith("channels_last")
 
     def order_of_new(self, ndim: int) -> tuple[int, ...]:
-        """Dimensions from slowest to fastest of a tensor to be made. RuntimeError for a format of
-        images with another number of dimensions."""
+        """Return the dimensions from slowest to fastest of a tensor to be made. RuntimeError for a
+        format of images with another number of dimensions."""
         rank = {"channels_last": 4, "channels_last_3d": 5}.get(self._name, ndim)
         if rank != ndim:
             raise RuntimeError(f"required rank {rank} tensor to use {self._name} format")

@@ -19,15 +19,15 @@ _made: weakref.WeakKeyDictionary[Storage, tuple[Any, Any, np.ndarray]] = weakref
 
 
 def note(storage: Storage, values: np.ndarray) -> None:
-    """A storage was made of plain values; remembered where a capture runs."""
+    """Remember the plain values that a storage was made of, where a capture runs."""
     capture = modes.current.capture
     if capture is not None:
         _made[storage] = weakref.ref(capture), storage.cell, values
 
 
 def values_of(storage: Storage) -> np.ndarray | None:
-    """What the running capture's code made a storage of; None where something else was, another
-    capture did, or the storage was written since."""
+    """Return the values of which the running capture's code made a storage; None where something
+    else made it, another capture did, or the storage was written since."""
     found = _made.get(storage)
     if found is None:
         return None

@@ -13,7 +13,8 @@ class PrivateMap(mmap.mmap):
 
 
 def map_file(path: str | os.PathLike[str], shared: bool) -> mmap.mmap:
-    """All of a file. ``shared``: writes reach it. OSError where it cannot be opened so."""
+    """Map all of a file into memory and return the map. ``shared``: writes reach the file. OSError
+    where it cannot be opened so."""
     with open(path, "r+b" if shared else "rb") as file:
         if shared:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_WRITE)
@@ -21,17 +22,18 @@ def map_file(path: str | os.PathLike[str], shared: bool) -> mmap.mmap:
 
 
 def is_mapped(array: np.ndarray) -> bool:
-    """Does an array lie on a map, by itself and not as a view of another array?"""
+    """Return whether an array lies on a map, by itself and not as a view of another array."""
     return isinstance(array.base, memoryview) and isinstance(array.base.obj, mmap.mmap)
 
 
 def is_private(array: np.ndarray) -> bool:
-    """Does it lie on a map of this process alone?"""
+    """Return whether an array lies on a map of this process alone."""
     return is_mapped(array) and type(array.base.obj) is PrivateMap  # type: ignore[union-attr]
 
 
 def name_of(array: np.ndarray | None) -> str | None:
-    """The file that an array's memory is, where writes reach it; None for other memory."""
+    """Return the name of the file that an array's memory is, where writes reach it; None for other
+    memory."""
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap) and array.filename is not None:
             return None if array.mode == "c" else str(array.filename)

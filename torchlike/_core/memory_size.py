@@ -18,7 +18,7 @@ _BEYOND = 2**63
 
 
 def check_count(shape: Sequence[Any]) -> None:
-    """RuntimeError, in PyTorch's words, for a shape whose elements 64 bits do not count.
+    """Raise RuntimeError, in PyTorch's words, for a shape whose elements 64 bits do not count.
 
     A size that only an exported program knows is not looked at.
     """
@@ -33,7 +33,8 @@ def check_count(shape: Sequence[Any]) -> None:
 
 
 def check_bytes(shape: Sequence[Any], itemsize: int) -> None:
-    """RuntimeError, in PyTorch's words, for a shape whose elements or bytes 64 bits do not count.
+    """Raise RuntimeError, in PyTorch's words, for a shape whose elements or bytes 64 bits do not
+    count.
 
     A size that only an exported program knows is not looked at.
     """

@@ -70,10 +70,10 @@ def _meta(aval: Any) -> MetaArray:
 
 
 def involved(arrays: Any) -> bool:
-    """Whether a pytree of operands holds a MetaArray."""
+    """Return whether a pytree of operands holds a MetaArray."""
     return any(type(a) is MetaArray for a in jax.tree_util.tree_leaves(arrays))
 
 
 def call(function: Callable[..., Any], *arrays: Any) -> Any:
-    """``function(*arrays)`` without computing: MetaArrays for the results."""
+    """Evaluate ``function(*arrays)`` without computing: return MetaArrays for the results."""
     return jax.tree_util.tree_map(_meta, jax.eval_shape(function, *arrays))

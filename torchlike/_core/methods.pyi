@@ -1249,7 +1249,7 @@ first dimension) along ``dim``, or of all elements. RuntimeError unless every q 
         """Apply ``narrow`` to make a tensor of its own (contiguous), not a view."""
 
     def ndimension(self) -> _int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
 
     def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Return ``ne`` elementwise; a bool tensor."""
@@ -1270,7 +1270,7 @@ first dimension) along ``dim``, or of all elements. RuntimeError unless every q 
         """Return ``-input``. RuntimeError for bool tensors."""
 
     def nelement(self) -> _int:
-        """The number of elements."""
+        """Return the number of elements."""
 
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """Return a tensor of this tensor's dtype: ``new(2, 3)`` (a size) or ``new([1, 2])`` (data), and

@@ -90,27 +90,29 @@ class capturing:
 
 
 def the_capture() -> RunningCapture:
-    """The capture that runs in this thread, for code that only runs in one."""
+    """Return the capture that runs in this thread, for code that only runs in one."""
     capture = current.capture
     assert capture is not None
     return capture
 
 
 def outside() -> Any:
-    """``with outside():`` what is made inside counts as having existed before a running capture."""
+    """Have what is made inside the `with` block count as having existed before a running
+    capture."""
     return contextlib.nullcontext() if current.capture is None else current.capture.outside()
 
 
 def setting_seen(name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
-    """A switch outside of ``current`` is about to be read or set: a running capture's program is
-    for calls that find it as ``ask`` says now; ``tell`` sets it back."""
+    """Tell a running capture that a switch outside of ``current`` is about to be read or set: its
+    program is for calls that find it as ``ask`` says now; ``tell`` sets it back."""
     if current.capture is not None:
         current.capture.setting_seen(name, ask, tell)
 
 
 def table_changes(owner: Any, table: Any, what: str) -> None:
-    """A table of ``owner`` (a dictionary, list or set of parameters, children, hooks, groups) is
-    about to change: a running capture remembers it. ``what`` names it in messages."""
+    """Tell a running capture that a table of ``owner`` (a dictionary, list or set of parameters,
+    children, hooks, groups) is about to change, so that it remembers it. ``what`` names it in
+    messages."""
     if current.capture is not None:
         current.capture.table_write(owner, table, what)
 

@@ -29,7 +29,7 @@ class PartsArray(StandIn):
         return PartsArray, (self.held, self.parts, self.shape, self.facts)
 
     def tensors(self) -> tuple[Any, ...]:
-        """The tensors that it consists of."""
+        """Return the tensors of which the array consists."""
         return (self.held, *self.parts)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
@@ -41,5 +41,5 @@ class PartsArray(StandIn):
 def refusal(
     what: str, called: str = "nested and masked tensors", instead: str = "its values()"
 ) -> str:
-    """The words for something that does not know tensors of a kind."""
+    """Return the message for something that does not know tensors of a kind."""
     return f"{what} is not written for {called}: use {instead} first"

@@ -105,13 +105,13 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The current settings by name: the keyword arguments that would set them again."""
+    """Return the current settings by name: the keyword arguments that would set them again."""
     return asdict(_options)
 
 
 @contextmanager
 def printoptions(**options: Any) -> Generator[None]:
-    """`set_printoptions(**options)` for the length of a `with` block."""
+    """Apply `set_printoptions(**options)` for the length of a `with` block."""
     global _options
     before = _options
     set_printoptions(**options)
@@ -134,7 +134,8 @@ class Indexable(Protocol):
 
 
 def summarize(shape: Sequence[int]) -> tuple[np.ndarray, ...] | None:
-    """The open-mesh index (`numpy.ix_`) of what is printed of a tensor of this shape.
+    """Return the open-mesh index (`numpy.ix_`) of the elements that are printed of a tensor of this
+    shape.
 
     `values[summarize(shape)]` has at most `2 * edgeitems` entries on each axis, so nothing else
     needs to leave the device. None when the tensor is within the threshold and printed whole.
@@ -186,7 +187,7 @@ def _padded(texts: list[str], width: int) -> _Cells:
 
 
 def _float_cells(values: np.ndarray, options: _Options, *, exponent_only: bool = False) -> _Cells:
-    """Cells of real floating-point values, all in one notation.
+    """Format real floating-point values as cells, all in one notation.
 
     Notation and width follow from the finite nonzero values alone: an infinity beside 1. does not
     widen the column. Whole numbers are written without decimals ("3."). Scientific notation is
@@ -226,7 +227,7 @@ def _whole(value: float) -> str:
 
 
 def _brackets(cells: _Cells, shape: Sequence[int], indent: int, options: _Options) -> str:
-    """The cells between nested brackets, with dots where a summary leaves entries out.
+    """Put the cells between nested brackets, with dots where a summary leaves entries out.
 
     `shape` is the whole tensor's; `indent` is the column of the first bracket.
     """
@@ -276,7 +277,7 @@ def with_suffixes(
 
 
 def contents(values: Indexable, dtype: str, indent: int) -> str:
-    """Brackets and values alone, lines after the first indented by ``indent``."""
+    """Return the brackets and values alone, lines after the first indented by ``indent``."""
     return _contents(values, dtype, indent, _options)
 
 
@@ -304,7 +305,7 @@ def tensor_repr(
     is_parameter_like: bool = False,
     contents: str | None = None,
 ) -> str:
-    """The `repr` of a tensor.
+    """Return the `repr` of a tensor.
 
     Args:
         values: a NumPy array, or anything with a shape and NumPy's indexing; of a large tensor
@@ -357,5 +358,5 @@ def tensor_repr(
 
 
 def parameter_repr(text: str) -> str:
-    """The `repr` of a Parameter, given what `tensor_repr` says of it."""
+    """Return the `repr` of a Parameter, given the `tensor_repr` of it."""
     return "Parameter containing:\n" + text

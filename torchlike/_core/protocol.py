@@ -119,7 +119,7 @@ not_public: set[Any] = set()
 
 
 def no_tensor(value: Any, said: str) -> TypeError:
-    """The error of an argument that should be a tensor; ``said`` in PyTorch's words."""
+    """Return the error for an argument that should be a tensor; ``said`` is PyTorch's message."""
     if is_awake() or not asked(type(value)):
         return TypeError(said)
     wake()
@@ -127,7 +127,7 @@ def no_tensor(value: Any, said: str) -> TypeError:
 
 
 def is_awake() -> bool:
-    """Whether public functions ask."""
+    """Return whether public functions ask the classes of their arguments."""
     return _woken
 
 
@@ -166,13 +166,13 @@ no_dispatch = _NoDispatch()
 
 
 def dispatches(kind: type) -> bool:
-    """Whether instances of a class are asked with ``__torch_dispatch__``."""
+    """Return whether a class has a ``__torch_dispatch__`` that handles its instances."""
     return kind not in PLAIN and getattr(kind, "__torch_dispatch__", no_dispatch) is not no_dispatch
 
 
 def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
-    """The tensors whose classes have ``__torch_dispatch__``, one of each class, subclasses before
-    their bases. ``depth``: of lists to look into."""
+    """Return the tensors whose classes have ``__torch_dispatch__``, one of each class, subclasses
+    before their bases. ``depth``: of lists to look into."""
     found: list[Any] = []
     if state.dispatch_off:
         return found
@@ -193,8 +193,8 @@ def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
 
 
 def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, Any]) -> Result:
-    """A call that no ``__torch_function__`` takes: handlers of ``__torch_dispatch__``, or the
-    ``plain`` code."""
+    """Run a call that no ``__torch_function__`` takes: by handlers of ``__torch_dispatch__``, or
+    the ``plain`` code."""
     if dispatch is not None and (
         state.dispatch_modes or handlers((*args, *kwargs.values()) if kwargs else args)
     ):
@@ -205,12 +205,12 @@ def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, A
 def enter_below(
     public: Any, plain: Callable[..., Any], form: Any, args: Any, kwargs: dict[str, Any]
 ) -> Result:
-    """A call of an op that is not public: ``__torch_function__`` does not see it."""
+    """Run a call of an op that is not public: ``__torch_function__`` does not see it."""
     return below(plain, public, args, kwargs)
 
 
 def asked(kind: type) -> bool:
-    """Whether instances of a class are asked."""
+    """Return whether a class has a ``__torch_function__`` that is asked."""
     if kind in PLAIN:
         return False
     return getattr(kind, "__torch_function__", None) not in (None, no_protocol)
@@ -237,7 +237,7 @@ def _collect(
 
 
 def overloaded(values: Iterable[Any], depth: int = 0) -> list[Any]:
-    """The values whose classes are to be asked, one of each class, in the order of asking:
+    """Return the values whose classes are to be asked, one of each class, in the order of asking:
     subclasses before their bases, else from left to right. ``depth``: of lists to look into."""
     found: list[Any] = []
     if not (state.off or state.subclasses_off):
@@ -278,8 +278,9 @@ def enter(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Result:
-    """A call of a public function: its ``plain`` code, unless a mode or an argument's class acts in
-    its place. ``form``: how it passes itself on (see ``_dispatch/forms.py``), None for as it came.
+    """Run a call of a public function: its ``plain`` code, unless a mode or an argument's class
+    acts in its place. ``form``: how it passes itself on (see ``_dispatch/forms.py``), None for as
+    it came.
     """
     return _asked(public, plain, form, args, kwargs, False)
 
@@ -291,7 +292,8 @@ def enter_operator(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Result:
-    """``enter`` for a binary operator, which leaves it to Python where all decline."""
+    """Run a call as ``enter`` does, for a binary operator: return NotImplemented, which leaves it
+    to Python, where all decline."""
     try:
         return _asked(public, plain, form, args, kwargs, True)
     except Declined:
@@ -305,7 +307,8 @@ def enter_maker(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Result:
-    """``enter`` for a function that modes see, but not the classes of what it is given."""
+    """Run a call as ``enter`` does, for a function that modes see, but not the classes of its
+    arguments."""
     if state.modes and not state.off:
         return ask(public, (), args, kwargs or None, False)
     with DisableTorchFunctionSubclass():
@@ -320,7 +323,8 @@ def ask(
     in_python: bool = True,
     operator: bool = False,
 ) -> Result:
-    """What the innermost mode or the first class that does not decline makes of a call.
+    """Return the result of the innermost mode, or of the first class that does not decline, for a
+    call.
 
     TypeError when all decline; its words depend on whether the function is written in Python. An
     ``operator`` is NotImplemented then.
@@ -372,7 +376,7 @@ def _nobody(public: Any, types: Any, mode: Any, in_python: bool) -> str:
 
 
 def name_of(public: Any) -> str:
-    """A public function's name in messages."""
+    """Return a public function's name in messages."""
     owner = getattr(public, "__self__", None)
     if isinstance(owner, property):  # Tensor.shape.__get__
         own = getattr(owner.fget, "__name__", "")

@@ -27,7 +27,7 @@ DLPACK_CPU = (1, 0)
 
 
 def _read_only(value: Any) -> np.ndarray:
-    """A value on the host that nobody may write: NumPy's arrays as a view of theirs."""
+    """Return a value on the host that nobody may write: a view of it where it is a NumPy array."""
     if type(value) is np.ndarray:
         value = value.view()
         value.flags.writeable = False
@@ -41,9 +41,9 @@ class PythonValues(TensorMethods):
     def _value(
         self: Any, asked: str, instead: str = "torchlike.where or torchlike.cond"
     ) -> np.ndarray:
-        """The value on the host, read-only. While capturing there is none, unless the code itself
-        has just made the tensor of it (`literals`): JitCaptureError. Where a check of values has
-        failed in a compiled program that has run, its error."""
+        """Return the value on the host, read-only. Raise JitCaptureError while capturing, as there
+        is none, unless the code itself has just made the tensor of it (`literals`). Where a check
+        of values has failed in a compiled program that has run, raise its error."""
         found = self._value_read(asked, instead)
         if late_checks.queue and modes.current.capture is None:
             late_checks.look()
@@ -89,7 +89,8 @@ class PythonValues(TensorMethods):
         return id(self)
 
     def item(self: Any) -> Any:
-        """The single element as a Python number. RuntimeError unless there is exactly one."""
+        """Return the single element as a Python number; raise RuntimeError unless there is exactly
+        one."""
         if self.numel() != 1:
             raise RuntimeError(errors.NO_SCALAR.format(self.numel()))
         try:
@@ -100,8 +101,8 @@ class PythonValues(TensorMethods):
             return self.reshape(1).item()
 
     def tolist(self: Any) -> Any:
-        """The elements as (nested) Python lists; a number for a 0-dim tensor. RuntimeError for a
-        class with ``__torch_dispatch__``."""
+        """Return the elements as (nested) Python lists; a number for a 0-dim tensor. RuntimeError
+        for a class with ``__torch_dispatch__``."""
         if self._handles:
             raise RuntimeError(
                 f".tolist() is not supported for tensor subclasses, got {type(self).__name__}"
@@ -112,7 +113,7 @@ class PythonValues(TensorMethods):
         return values.tolist()
 
     def numpy(self: Any, *, force: Any = False) -> np.ndarray:
-        """A NumPy array that shares this tensor's memory: each side sees the other's writes.
+        """Return a NumPy array that shares this tensor's memory: each side sees the other's writes.
 
         RuntimeError when the tensor requires grad (unless ``force``, which also copies from an
         accelerator); TypeError for bfloat16, which NumPy does not have.
@@ -134,7 +135,8 @@ class PythonValues(TensorMethods):
         return views.host_view(host, self._view.geometry, self.dtype.numpy)
 
     def __array__(self: Any, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        """What NumPy's functions take: ``numpy()``, or a copy where one is asked for or needed.
+        """Return the array that NumPy's functions take: ``numpy()``, or a copy where one is asked
+        for or needed.
 
         Differs from PyTorch: ``np.array(x, copy=False)`` shares memory, rather than being refused.
         """
@@ -159,8 +161,8 @@ class PythonValues(TensorMethods):
         return values.astype(dtype)
 
     def _check_numpy(self: Any, force: Any = False) -> None:
-        """The errors of ``numpy()``: for memory that NumPy cannot hold, and without ``force`` for
-        what would be lost on the way."""
+        """Raise the errors of ``numpy()``: for memory that NumPy cannot hold, and without ``force``
+        for what would be lost on the way."""
         if self._handles:
             raise RuntimeError(".numpy() is not supported for tensor subclasses.")
         if self.requires_grad and modes.current.grad_enabled and not force:
@@ -179,8 +181,8 @@ class PythonValues(TensorMethods):
             raise RuntimeError(errors.NUMPY_CONJUGATED if conjugated else errors.NUMPY_NEGATED)
 
     def __dlpack__(self: Any, **kwargs: Any) -> Any:
-        """A capsule with this tensor's memory, where NumPy can hold it on the CPU; else with its
-        value.
+        """Return a capsule with this tensor's memory, where NumPy can hold it on the CPU; else with
+        its value.
 
         Differs from PyTorch: what receives bfloat16, float8 or an accelerator's array does not see
         later writes, nor the tensor the receiver's.
@@ -217,7 +219,8 @@ class PythonValues(TensorMethods):
         return self._value(asked).item()
 
     def _real_element(self: Any, asked: str, c_name: str) -> float:
-        """The single element without an imaginary part of zero. RuntimeError if it has another."""
+        """Return the single element without an imaginary part of zero; raise RuntimeError if it has
+        another."""
         value = self._one_element(asked)
         if type(value) is not complex:
             return value

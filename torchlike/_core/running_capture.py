@@ -43,137 +43,143 @@ class RunningCapture(Protocol):
         """The compiler's own `FrameObserver`."""
 
     def note_check(self) -> str:
-        """The program is about to check values, at the user's line that this gives:
-        `` (train.py:41)``."""
+        """Note that the program is about to check values, and return the user's line, which begins
+        with a space: `` (train.py:41)``."""
         ...
 
     # -- cells -------------------------------------------------------------------------------------
 
     def adopt(self, storage: Any) -> None:
-        """A storage was made."""
+        """Note a storage that was made as the capture's own."""
 
     def is_created(self, storage: Any) -> bool:
-        """Whether a storage was made during the capture."""
+        """Return whether a storage was made during the capture."""
         ...
 
     def read(self, storage: Any) -> Any:
-        """The array of a cell."""
+        """Return the array of a cell."""
 
     def write(self, storage: Any, array: Any) -> None:
-        """A cell was written."""
+        """Write an array to a cell."""
 
     def traced(self, storage: Any, array: Any) -> Any:
-        """An array as code of the user's may have it: nobody can freeze its value."""
+        """Return an array as code of the user's may have it: nobody can freeze its value."""
 
     def unless(self, condition: Any) -> AbstractContextManager[None]:
-        """Inside, writes to cells from outside count only where ``condition`` is False."""
+        """Have writes to cells from outside count, inside the `with` block, only where
+        ``condition`` is False."""
         ...
 
     def adopt_view(self, t: Any) -> None:
-        """A tensor on a storage that may be from outside was made."""
+        """Note a tensor that was made on a storage that may be from outside."""
 
     def place_asked(self, t: Any, sharding: Any) -> None:
-        """Code asked on which devices a tensor lies, and was told ``sharding`` (None: on one)."""
+        """Note that code asked on which devices a tensor lies, and was told ``sharding`` (None: on
+        one)."""
 
     def numbers_asked(self, t: Any, read: Callable[[Any], Any]) -> Any:
-        """What ``read`` makes of an argument's values, a NumPy array: the program is for calls with
-        the same. None for a tensor that is no argument, or that was written."""
+        """Return the result of ``read`` for an argument's values, a NumPy array: the program is for
+        calls with the same. None for a tensor that is no argument, or that was written."""
 
     def is_adopted(self, t: Any) -> bool:
-        """Whether `adopt_view` was told of this very tensor."""
+        """Return whether `adopt_view` was told of this very tensor."""
         ...
 
     # -- what tensors are changed in ---------------------------------------------------------------
 
     def slot_read(self, owner: Any, name: str) -> None:
-        """An attribute that holds a tensor is being looked up."""
+        """Note that an attribute that holds a tensor is being looked up."""
 
     def slot_write(self, owner: Any, name: str) -> None:
-        """An attribute that holds a tensor is about to be bound."""
+        """Note that an attribute that holds a tensor is about to be bound."""
 
     def data_write(self, t: Any, value: Any) -> None:
-        """``t.data = value`` is about to happen."""
+        """Note that ``t.data = value`` is about to happen."""
 
     def field_write(self, t: Any, asked: str) -> None:
-        """A tensor's own geometry or ``requires_grad`` is about to change, by ``asked``."""
+        """Note that a tensor's own geometry or ``requires_grad`` is about to change, by
+        ``asked``."""
 
     def history_write(self, t: Any) -> None:
-        """An in-place op is about to change a tensor's history."""
+        """Note that an in-place op is about to change a tensor's history."""
 
     def hook_write(self, leaf: Any) -> None:
-        """A hook is about to be registered on a leaf."""
+        """Note that a hook is about to be registered on a leaf."""
 
     # -- gradients that there are or not -----------------------------------------------------------
 
     def condition_of(self, gradient: Any) -> Any:
-        """When a leaf has the gradient that it holds."""
+        """Return the condition under which a leaf has the gradient that it holds."""
 
     def hold_gradient(self, t: Any, when: Any) -> None:
-        """``t.grad`` is a gradient on this condition, and else None."""
+        """Note that ``t.grad`` is a gradient on this condition, and else None."""
 
     def check_gradient(self, gradient: Any) -> None:
-        """JitCaptureError where a value decides whether there is this gradient."""
+        """Raise JitCaptureError where a value decides whether there is this gradient."""
 
     # -- ranks -------------------------------------------------------------------------------------
 
     def join_ranks(self, make: Callable[[], Any]) -> Any:
-        """The ranks over which the program runs; ``make`` gives those of the first collective."""
+        """Return the ranks over which the program runs; ``make`` gives those of the first
+        collective."""
 
     def check_at_end(self, check: Callable[[], None]) -> None:
-        """``check``, which may refuse, is to be called once the body has run."""
+        """Call ``check``, which may refuse, once the body has run."""
 
     # -- Python ------------------------------------------------------------------------------------
 
     def read_attribute(self, owner: Any, name: str) -> None:
-        """A plain attribute of a module is being looked up."""
+        """Note that a plain attribute of a module is being looked up."""
 
     def write_attribute(self, owner: Any, name: str) -> None:
-        """A plain attribute of a module is about to be set."""
+        """Note that a plain attribute of a module is about to be set."""
 
     def table_write(self, owner: Any, table: Any, what: str) -> None:
-        """A table of parameters, children, hooks or groups is about to change."""
+        """Note that a table of parameters, children, hooks or groups is about to change."""
 
     def module_made(self, module: Any) -> None:
-        """A module is being made."""
+        """Note that a module is being made."""
 
     def graph_asked(self) -> None:
-        """Somebody looks into the graph of a module that is compiled by itself."""
+        """Note that somebody looks into the graph of a module that is compiled by itself."""
 
     def retains_grad_seen(self, t: Any) -> None:
-        """A tensor is asked whether it keeps its gradient."""
+        """Note that a tensor is asked whether it keeps its gradient."""
 
     def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
-        """A switch is about to be read or set."""
+        """Note that a switch is about to be read or set."""
 
     def enter_module(self, module: Any) -> None:
-        """A module is being called."""
+        """Note that a module is being called."""
 
     def enter_optimizer(self, optimizer: Any) -> None:
-        """An optimizer takes a step."""
+        """Note that an optimizer takes a step."""
 
     # -- host values -------------------------------------------------------------------------------
 
     def host_value(self, getter: Callable[[], Any]) -> Any:
-        """A value that ``getter`` provides at each call."""
+        """Return a value that ``getter`` provides at each call."""
 
     def do_not_repeat(self, why: str) -> None:
-        """The next call will want another program."""
+        """Note that the next call will want another program."""
 
     def undo_on_failure(self, owner: Any, undo: Callable[[], None]) -> None:
-        """``undo`` is to be called where the capture fails."""
+        """Call ``undo`` where the capture fails."""
 
     # -- out of sight ------------------------------------------------------------------------------
 
     def outside(self) -> AbstractContextManager[None]:
-        """Inside, nothing is captured: what is made counts as having existed before."""
+        """Capture nothing inside the `with` block: what is made there counts as having existed
+        before."""
         ...
 
     def paused(self) -> AbstractContextManager[None]:
-        """Inside, library code runs that the observer need not see."""
+        """Hide what runs inside the `with` block from the observer: library code that it need not
+        see."""
         ...
 
     def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)`` while `paused`."""
+        """Return ``function(*args)`` while `paused`."""
 
     # -- refusals ----------------------------------------------------------------------------------
 
@@ -184,4 +190,4 @@ class RunningCapture(Protocol):
         """Raise JitCaptureError: ``asked`` needs a value, and there is none yet."""
 
     def remember_refusal(self, error: Any) -> None:
-        """The capture is to end with this error, whatever code makes of it."""
+        """End the capture with this error, whatever code makes of it."""

@@ -10,6 +10,6 @@ TABLES: list[OrderedDict[int, Any]] = []
 
 
 def new_table() -> OrderedDict[int, Any]:
-    """A table that programs compare with what it was when they were captured."""
+    """Return a new table, which programs compare with what it was when they were captured."""
     TABLES.append(OrderedDict())
     return TABLES[-1]

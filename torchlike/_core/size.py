@@ -21,7 +21,7 @@ class Size(tuple[int, ...]):
         return tuple.__new__(cls, [_integer(at, n) for at, n in enumerate(sizes)])
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return math.prod(self)
 
     def __repr__(self) -> str:

@@ -42,11 +42,11 @@ class SparseArray(StandIn):
         return SparseArray, (self.at, self.held, self.shape, self.coalesced)
 
     def parts(self) -> tuple[Any, Any]:
-        """The arrays of indices and values."""
+        """Return the arrays of indices and values."""
         return self.at._read(), self.held._read()
 
     def tensors(self) -> tuple[Any, ...]:
-        """The tensors that it consists of."""
+        """Return the tensors of which the array consists."""
         return self.at, self.held
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +82,7 @@ class CompressedArray(StandIn):
         return CompressedArray, (*self.tensors(), self.shape, self.layout)
 
     def tensors(self) -> tuple[Any, ...]:
-        """The tensors that it consists of."""
+        """Return the tensors of which the array consists."""
         return self.compressed, self.plain, self.held
 
     _refuse = SparseArray._refuse
@@ -93,17 +93,18 @@ KINDS = frozenset((SparseArray, CompressedArray))
 
 
 def refusal(what: str) -> str:
-    """The words for something that does not know sparse tensors."""
+    """Return the message for something that does not know sparse tensors."""
     return f"{what} is not written for sparse tensors: call to_dense() first"
 
 
 def involved(arrays: Iterable[Any]) -> bool:
-    """Whether one of the operands is sparse."""
+    """Return whether one of the operands is sparse."""
     return any(type(a) in KINDS for a in arrays)
 
 
 def run(name: str, args: Iterable[Any]) -> Any:
-    """An op of which an operand is sparse. NotImplementedError without a rule for it."""
+    """Run an op of which an operand is sparse, by its rule; raise NotImplementedError without a
+    rule for it."""
     args = tuple(args)
     rules = COMPRESSED_RULES if any(map(_is_compressed, args)) else RULES
     rule = rules.get(name)

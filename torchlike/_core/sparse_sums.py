@@ -13,17 +13,17 @@ from torchlike.tensor import wrap
 
 @jax.jit
 def _scattered(whole: Any, at: Any, values: Any) -> jax.Array:
-    """``whole`` with values added at their places."""
+    """Return ``whole`` with values added at their places."""
     return whole.at[tuple(at)].add(values) if at.shape[0] else whole + values.sum(0)
 
 
 def dense(x: SparseArray) -> jax.Array:
-    """The dense array, duplicates added."""
+    """Return the dense array, duplicates added."""
     return _scattered(jnp.zeros(x.shape, x.dtype), *x.parts())
 
 
 def total(a: Any, b: Any) -> Any:
-    """The sum of two arrays of which one at least is sparse: sparse when both are."""
+    """Add two arrays of which one at least is sparse: the sum is sparse when both are."""
     if type(a) is not SparseArray:
         return _scattered(a, *b.parts())
     if type(b) is not SparseArray:

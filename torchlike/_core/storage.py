@@ -39,7 +39,7 @@ _ndarray = np.ndarray
 
 
 def device_array(values: np.ndarray) -> jax.Array:
-    """A jax array of NumPy values that nobody writes any more (JAX may keep their memory).
+    """Return a jax array of NumPy values that nobody writes any more (JAX may keep their memory).
 
     ``jnp.asarray`` compiles a copy for each new shape (7-24 ms).
     """
@@ -53,8 +53,8 @@ def device_array(values: np.ndarray) -> jax.Array:
 
 
 def host_value(values: np.ndarray) -> Any:
-    """NumPy values that nobody writes any more as what a cell holds: as they are where NumPy may
-    compute with them, else as a jax array."""
+    """Return NumPy values that nobody writes any more as a cell holds them: as they are where NumPy
+    may compute with them, else as a jax array."""
     current = modes.current
     if current.capture is None and not current.levels and first_calls.takes(values):
         return values
@@ -94,18 +94,19 @@ class Storage:
     # -- reading and writing -----------------------------------------------------------------------
 
     def read(self) -> Any:
-        """The contents as a jax array (a tracer while a capture runs and the cell is state)."""
+        """Return the contents as a jax array (a tracer while a capture runs and the cell is
+        state)."""
         capture = modes.current.capture
         return self.concrete() if capture is None else capture.read(self)
 
     def value(self) -> Any:
-        """The contents as a jax array or a host value (a tracer while a capture runs)."""
+        """Return the contents as a jax array or a host value (a tracer while a capture runs)."""
         if modes.current.capture is not None:
             return modes.current.capture.read(self)
         return self.cell if self.host is None else self._copied(host_value)
 
     def concrete(self) -> jax.Array:
-        """The contents as a jax array, outside any capture. A host buffer is copied."""
+        """Return the contents as a jax array, outside any capture; a host buffer is copied."""
         if self.host is not None:
             return self._copied(device_array)
         if type(self.cell) is _ndarray:
@@ -117,7 +118,9 @@ class Storage:
         return self.cell
 
     def _copied(self, make: Callable[[np.ndarray], Any]) -> Any:
-        """What ``make`` makes of a copy of the host buffer: JAX may alias aligned NumPy memory."""
+        """Return the result of ``make`` for a copy of the host buffer, as JAX may alias aligned
+        NumPy memory; where nobody else holds the buffer, keep that result in the cell in its
+        place."""
         host = self.host
         assert host is not None
         alone = getrefcount(host) == _SOLE_LOCAL and _is_alone(host)
@@ -153,7 +156,7 @@ class Storage:
     # -- ownership ---------------------------------------------------------------------------------
 
     def is_sole_owner(self) -> bool:
-        """Whether nothing but this cell refers to the array, so that it may be donated.
+        """Return whether nothing but this cell refers to the array, so that it may be donated.
 
         A recorded node, a cached view, a NumPy array over the same memory or the user's own
         ``t.jax()`` each hold a reference; CPython counts them in ~25 ns.
@@ -161,12 +164,12 @@ class Storage:
         return self.host is None and getrefcount(self.cell) == SOLE_ATTRIBUTE
 
     def alike(self, array: Any) -> Storage:
-        """A new storage of this kind for an array."""
+        """Return a new storage of this kind for an array."""
         return type(self)(array)
 
     def placed(self, array: Any) -> jax.Array:
-        """An array of the contents' shape where the contents lie; `is_placed` says that it may
-        move."""
+        """Move an array of the contents' shape to where the contents lie, and return it;
+        `is_placed` says that it may move."""
         return array
 
     def share_with_host(self) -> np.ndarray:
@@ -196,11 +199,11 @@ class Storage:
         self._become_host_buffer(buffer)
 
     def is_shared(self) -> bool:
-        """Whether the contents are in memory that other processes see, or can be given."""
+        """Return whether the contents are in memory that other processes see, or can be given."""
         return self.host is not None and shared_memory.block_of(self.host) is not None
 
     def _contents(self, what: str, instead: str) -> Any:
-        """The values as an array, for ``what``, which no capture can do."""
+        """Return the values as an array, for ``what``, which no capture can do."""
         if type(self.cell) is MetaArray:
             raise NotImplementedError(NO_DATA)
         if type(self.cell) in BOXES:
@@ -252,8 +255,8 @@ class Storage:
         return devices.from_jax(next(iter(found)))
 
     def data_ptr(self) -> int:
-        """An address that is the same for tensors on this storage and differs between storages;
-        on the CPU the elements are there until the next write (see ``addresses``)."""
+        """Return an address that is the same for tensors on this storage and differs between
+        storages; on the CPU the elements are there until the next write (see ``addresses``)."""
         if self.size == 0 or type(self.cell) is MetaArray:
             return 0
         if self.host is not None:
@@ -305,8 +308,8 @@ def _copy_into(memory: np.ndarray, array: Any) -> None:
 
 
 def _is_alone(host: np.ndarray) -> bool:
-    """Whether an array nobody else refers to is the only way to its memory: it owns it, or is a
-    view of one that nothing but the view refers to, or lies on a file mapped for this process
+    """Return whether an array nobody else refers to is the only way to its memory: it owns it, or
+    is a view of one that nothing but the view refers to, or lies on a file mapped for this process
     (each on a part of its own)."""
     while isinstance(host.base, np.ndarray):
         if getrefcount(host.base) != _SOLE_BASE:
@@ -316,7 +319,8 @@ def _is_alone(host: np.ndarray) -> bool:
 
 
 def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -> Storage:
-    """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
+    """Unpickle a storage. The device falls back to the CPU where the saved one does not exist
+    here."""
     x64.require()
     target = devices.device(device)
     array = jnp.asarray(values)
@@ -337,7 +341,7 @@ def _rebuild_meta(
 
 
 def _count_references() -> tuple[int, int]:
-    """What getrefcount says of an array held only by a cell: read as attribute, and as a local."""
+    """Return the getrefcount of an array held only by a cell: read as attribute, and as a local."""
     probe = Storage(object(), None)
     probe.cell = object()
     attribute = getrefcount(probe.cell)

@@ -25,7 +25,7 @@ class StoredValues(TensorMethods):
     _view: View | None
 
     def _read(self: Any) -> Any:
-        """The value as a jax array of this tensor's shape (a tracer while capturing)."""
+        """Return the value as a jax array of this tensor's shape (a tracer while capturing)."""
         storage, view = self._storage, self._view
         if view is None:
             if storage.host is None and modes.current.capture is None:
@@ -53,7 +53,7 @@ class StoredValues(TensorMethods):
         return view.cached
 
     def _value_now(self: Any) -> Any:
-        """The value as compiled forms take it: a jax array (a tracer) or a host value."""
+        """Return the value as compiled forms take it: a jax array (a tracer) or a host value."""
         storage, view = self._storage, self._view
         if view is None:
             return storage.value()
@@ -73,8 +73,8 @@ class StoredValues(TensorMethods):
         return view.cached
 
     def _part_of(self: Any, cell: np.ndarray) -> np.ndarray | None:
-        """This view's part of a host value of its storage, in memory order; None where NumPy cannot
-        show it."""
+        """Return this view's part of a host value of its storage, in memory order; None where NumPy
+        cannot show it."""
         view = self._view
         assert view is not None
         for s in view.steps:
@@ -90,7 +90,8 @@ class StoredValues(TensorMethods):
         return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
 
     def _host_view(self: Any) -> np.ndarray | None:
-        """This tensor as a NumPy view on its host buffer; None where NumPy has no such view."""
+        """Return this tensor as a NumPy view on its host buffer; None where NumPy has no such
+        view."""
         storage, view = self._storage, self._view
         host = storage.host
         assert host is not None
@@ -140,8 +141,8 @@ class StoredValues(TensorMethods):
         storage.write(write(storage.read(), array, *view.dynamic))
 
     def jax(self: Any) -> Any:
-        """The value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has no
-        history: gradients end there."""
+        """Return the value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has
+        no history: gradients end there."""
         array, capture = self._read(), modes.current.capture
         if type(array) is TreeLeaf:
             return array.value
@@ -149,7 +150,7 @@ class StoredValues(TensorMethods):
 
 
 def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.ndarray:
-    """An array whose memory, row by row, is that of a storage with these strides."""
+    """Return an array whose memory, row by row, is that of a storage with these strides."""
     if strides is None:
         return values
     return np.array(values.transpose(views.dense_order(values.shape, strides)), order="C")

@@ -29,7 +29,7 @@ class Stream:
     stream_id = 0
 
     def query(self) -> bool:
-        """True, after waiting: JAX does not say what is still running."""
+        """Wait, and return True: JAX does not say what is still running."""
         self.synchronize()
         return True
 
@@ -38,10 +38,10 @@ class Stream:
         pending.wait()
 
     def wait_stream(self, stream: Any) -> None:
-        """Nothing to do: there is one stream."""
+        """Do nothing: there is one stream."""
 
     def wait_event(self, event: Any) -> None:
-        """Nothing to do: work is ordered by its data."""
+        """Do nothing: work is ordered by its data."""
 
     def record_event(self, event: Any = None) -> Any:
         """Record an event, a new one by default, and give it."""
@@ -96,17 +96,18 @@ class Event:
         self._time = time.perf_counter()
 
     def query(self) -> bool:
-        """Whether it was reached: recording waits for that."""
+        """Return whether the event was reached: always True, as recording waits for that."""
         return True
 
     def synchronize(self) -> None:
         """Wait until it was reached: recording did."""
 
     def wait(self, stream: Any = None) -> None:
-        """Nothing to do: work is ordered by its data."""
+        """Do nothing: work is ordered by its data."""
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds until another event. ValueError unless both were recorded with timing."""
+        """Return the milliseconds until another event. ValueError unless both were recorded with
+        timing."""
         if not (self._timing and end_event._timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self._time is None or end_event._time is None:

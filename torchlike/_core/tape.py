@@ -70,7 +70,8 @@ _FIRST = 1 << 62
 
 
 def next_sequence() -> int:
-    """The number the next node will exceed; nodes made before now have a smaller one."""
+    """Draw the number that the next node will exceed, and return it; nodes made before now have a
+    smaller one."""
     return next(_sequence)
 
 
@@ -122,11 +123,12 @@ class Node:
     # What a subclass does -------------------------------------------------------------------------
 
     def run(self, cotangents: list[Any]) -> Sequence[Any]:
-        """Gradients (arrays or None) for each edge, from arrays (or None) for each output."""
+        """Return the gradients (arrays or None) for each edge, from arrays (or None) for each
+        output."""
         raise NotImplementedError
 
     def run_graph(self, cotangents: list[Any]) -> Sequence[Any]:
-        """The same on tensors, recorded, for create_graph."""
+        """Return the same gradients as recorded tensors, from tensors, for create_graph."""
         raise NotImplementedError
 
     def check_whole(self, output_nr: int, cotangents: list[Any]) -> None:
@@ -136,21 +138,21 @@ class Node:
         """Free what was saved for backward."""
 
     def shown(self) -> Node:
-        """The node as users see it."""
+        """Return the node as users see it."""
         return self
 
     def is_released(self) -> bool:
-        """Whether a backward pass freed what this node saved."""
+        """Return whether a backward pass freed what this node saved."""
         return False
 
     # What users see -------------------------------------------------------------------------------
 
     def name(self) -> str:
-        """``MulBackward0`` and the like."""
+        """Return the node's name: ``MulBackward0`` and the like."""
         return self._name
 
     def short_name(self) -> str:
-        """The name as tensors print it: without PyTorch's C++ namespace."""
+        """Return the name as tensors print it: without PyTorch's C++ namespace."""
         return self._name.rsplit("::", 1)[-1]
 
     @property
@@ -221,7 +223,7 @@ class RemovableHandle:
         modes.epoch.advance()
 
     def hooks_dict_ref(self) -> dict[int, Any]:
-        """The dictionary that has the hook."""
+        """Return the dictionary that has the hook."""
         return self._hooks
 
     def __enter__(self) -> RemovableHandle:
@@ -250,7 +252,8 @@ class AccumulateGrad(Node):
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
-    """The AccumulateGrad node of a leaf: one at a time, kept alive by the graph that uses it."""
+    """Return the AccumulateGrad node of a leaf, made where there is none: one at a time, kept alive
+    by the graph that uses it."""
     found = leaf._accumulator and leaf._accumulator()
     if found is None:
         found = AccumulateGrad(leaf)
@@ -262,13 +265,14 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 
 
 def former_accumulator(t: Tensor) -> AccumulateGrad | None:
-    """Where gradients still reach ``t`` as the leaf it was before a write in place, if anywhere."""
+    """Return the node through which gradients still reach ``t`` as the leaf it was before a write
+    in place, if any."""
     found = t._accumulator and t._accumulator()
     return found if found is not None and found.variable is t else None
 
 
 def gradient_edge(t: Tensor) -> Edge | None:
-    """Where this tensor's gradient goes, or None when it needs none."""
+    """Return the edge along which this tensor's gradient flows, or None when it needs none."""
     base = t._base
     if base is not None and t._history != base._history:
         t._rejoin_history()
@@ -280,8 +284,8 @@ def gradient_edge(t: Tensor) -> Edge | None:
 
 
 def about_to_hook() -> None:
-    """A hook is about to be put into the graph. JitCaptureError in a module that is compiled by
-    itself: when it runs, it may find another state than while the module is captured."""
+    """Refuse a hook that is about to be put into the graph of a module that is compiled by itself
+    (JitCaptureError): when it runs, it may find another state than while the module is captured."""
     capture = modes.current.capture
     if capture is not None and capture.is_part:
         capture.refuse(
@@ -291,8 +295,8 @@ def about_to_hook() -> None:
 
 
 def edge_of_its_own(t: Tensor) -> Edge | None:
-    """Where the whole gradient of this tensor arrives: ``gradient_edge``, past a node that other
-    results of its operations have too."""
+    """Return the edge at which the whole gradient of this tensor arrives: ``gradient_edge``, past a
+    node that other results of its operations have too."""
     edge = gradient_edge(t)
     if edge is not None and edge[0].replay is not None and edge[0].n_outputs > 1:
         edge[0].replay(edge[0])
@@ -301,7 +305,7 @@ def edge_of_its_own(t: Tensor) -> Edge | None:
 
 
 def forget_hooks(t: Tensor) -> None:
-    """A leaf that becomes a result lets go of its hooks, as in PyTorch: later ones are new."""
+    """Drop the hooks of a leaf that becomes a result, as PyTorch does: later ones are new."""
     t._hooks = None
     former = former_accumulator(t)
     if former is not None:
@@ -309,7 +313,7 @@ def forget_hooks(t: Tensor) -> None:
 
 
 def move_retained(old: Any, old_nr: int, new: Any, new_nr: int = 0) -> None:
-    """retain_grad follows a tensor to its new value."""
+    """Move a tensor's mark of retain_grad to the node of its new value."""
     if old.retained:
         kept = old.retained.pop(old_nr, None)
         if kept is not None:
@@ -349,8 +353,8 @@ def _without_backward(name: str) -> str:
 
 
 def _has_hooks(view: Tensor, base: Tensor) -> bool:
-    """Whether there are hooks on a view or on the views of ``base`` that it was made of. What is
-    about to be written hangs on the base alone, without them, as in PyTorch."""
+    """Return whether there are hooks on a view or on the views of ``base`` that it was made of.
+    What is about to be written hangs on the base alone, without them, as in PyTorch."""
     node = view._node
     while node is not None and node is not base._node and len(node.edges) == 1:
         if node.pre_hooks or node.hooks:
@@ -361,7 +365,7 @@ def _has_hooks(view: Tensor, base: Tensor) -> bool:
 
 
 def check_inference(t: Tensor) -> None:
-    """RuntimeError for a write to an inference tensor outside of inference mode."""
+    """Raise RuntimeError for a write to an inference tensor outside of inference mode."""
     if t._inference and not modes.current.inference:
         raise RuntimeError(errors.INFERENCE_IN_PLACE)
 

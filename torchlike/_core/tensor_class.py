@@ -43,7 +43,8 @@ class TensorMeta(type):
         cell: type | None = None,
         **kwargs: Any,
     ) -> Any:
-        """``cell``: what the storages of this class hold, where that is no array."""
+        """Make a subclass of Tensor and note what it overrides. ``cell``: what the storages of this
+        class hold, where that is no array."""
         cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
         mcs.root = mcs.root or cls
         TENSOR_TYPES.add(cls)
@@ -79,7 +80,8 @@ class TensorMeta(type):
 
 
 def _on_with_overrides(cls: Any, storage: Storage, view: View | None = None) -> Any:
-    """``Tensor._on`` for a class that may be asked before a public function runs."""
+    """Make a tensor as ``Tensor._on`` does, of a class that may be asked before a public function
+    runs, and have public functions ask from now on."""
     protocol.wake()
     if cls._handles:
         protocol.start_dispatch()

@@ -32,7 +32,8 @@ class TensorOfParts(Tensor):
         raise NotImplementedError
 
     def _of(self, parts: Sequence[Tensor], size: Any) -> Self:
-        """Of other tensors, which stand as those of the cell do."""
+        """Return a tensor of this kind of other tensors, which take the places of those of the
+        cell."""
         raise NotImplementedError
 
     def __bool__(self) -> bool:
@@ -48,13 +49,13 @@ class TensorOfParts(Tensor):
         return self.shape[0]
 
     def _refusal(self, what: str) -> str:
-        """The words for something that does not know such tensors."""
+        """Return the message for something that does not know such tensors."""
         return sparse_array.refusal(what)
 
     # -- printing ----------------------------------------------------------------------------------
 
     def _parts_shown(self, indices: Sequence[tuple[str, Tensor]], indent: int) -> str:
-        """Indices and values by name, one below the other, behind ``indent`` columns."""
+        """Show the indices and values by name, one below the other, behind ``indent`` columns."""
 
         def part(name: str, t: Tensor) -> str:
             text = repr(t.detach())  # type: ignore[attr-defined]
@@ -67,12 +68,12 @@ class TensorOfParts(Tensor):
         return ",\n       ".join([*(part(*named) for named in indices), values])
 
     def _said(self) -> list[str]:
-        """The dtype, where printing the values would say it."""
+        """Return the dtype, where printing the values would say it."""
         named = f"dtype={self.dtype}"
         return [named] if named in repr(self._held.detach()) and self._held.numel() else []  # type: ignore[attr-defined]
 
     def _said_of_gradients(self) -> list[str]:
-        """The grad_fn, or that it requires grad."""
+        """Return the grad_fn, or that it requires grad."""
         if self._held.grad_fn is not None:
             return [f"grad_fn=<{self._held.grad_fn.name()}>"]
         return ["requires_grad=True"] if self.requires_grad else []
@@ -86,15 +87,16 @@ class TensorOfParts(Tensor):
     _whole_geometry = _geometry  # type: ignore[assignment]
 
     def _stepped(self, kind: Any, dynamic: tuple[int, ...]) -> Any:
-        """What a view function gives in a view's place: for a step and its dynamic integers."""
+        """Return the result of a view function in place of a view: for a step and its dynamic
+        integers."""
         raise NotImplementedError(self._refusal("an operation that makes a view"))
 
     def _unsqueezed(self, dim: int) -> Any:
-        """With a dimension of size 1 more, in a view's place."""
+        """Return the tensor with one more dimension of size 1, in place of a view."""
         return self._stepped(None, ())
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros: there is no memory to step through."""
+        """Return zeros: there is no memory to step through."""
         return (0,) * self.dim() if dim is None else 0
 
     def storage_offset(self) -> int:
@@ -116,7 +118,7 @@ class TensorOfParts(Tensor):
         )
 
     def numpy(self, *, force: Any = False) -> np.ndarray:
-        """TypeError: ``to_dense()`` first."""
+        """Raise TypeError: ``to_dense()`` has to be called first."""
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
@@ -152,15 +154,17 @@ class TensorOfParts(Tensor):
         return self._whole_gradient(self._held.grad, None if elsewhere is None else elsewhere.grad)
 
     def _whole_gradient(self, values: Any, elsewhere: Any) -> Any:
-        """This tensor's gradient, from those of its values and of its elsewhere; None for none."""
+        """Return this tensor's gradient, from those of its values and of its elsewhere; None for
+        none."""
         return None if values is None else self._gradient_of(values)
 
     def _gradient_of(self, values: Tensor) -> Tensor:
-        """This tensor's gradient, from that of its values."""
+        """Return this tensor's gradient, from that of its values."""
         return self._with(values)
 
     def _start(self, gradient: Any) -> tuple[Any, Any]:
-        """Where backward starts with a gradient of this tensor, and with what: at its values."""
+        """Return the tensor at which backward starts for a gradient of this one (its values), and
+        the gradient to start with."""
         return self._held, gradient._held if isinstance(gradient, TensorOfParts) else gradient
 
     @grad.setter
@@ -183,7 +187,7 @@ class TensorOfParts(Tensor):
         return copy
 
     def detach(self) -> Self:
-        """Without autograd history."""
+        """Return the tensor without autograd history."""
         return self._with(self._held.detach())
 
     _alias = detach
@@ -218,9 +222,9 @@ class TensorOfParts(Tensor):
     # -- conversions -------------------------------------------------------------------------------
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """With another dtype or on another device."""
+        """Return the tensor with another dtype or on another device."""
         return self._with(self._held.to(*args, **kwargs))
 
     def cpu(self, memory_format: Any = None) -> Self:
-        """On the host."""
+        """Return the tensor on the host."""
         return self.to("cpu")

@@ -78,7 +78,7 @@ def _shortening_of_threads(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _family(exception: BaseException) -> Iterator[BaseException]:
-    """``exception`` and all exceptions that are printed with it, each once."""
+    """Yield ``exception`` and all exceptions that are printed with it, each once."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [exception]
     while waiting:
@@ -107,7 +107,8 @@ def _chain(frames: list[TracebackType]) -> TracebackType:
 
 
 def _ours(files: list[str], beneath: tuple[str, ...]) -> list[bool]:
-    """For each frame's file, outermost first: does the frame belong to the machinery?"""
+    """Return, for each frame's file, outermost first, whether the frame belongs to the
+    machinery."""
     ours: list[bool] = []
     for file in files:
         called_by_us = bool(ours) and ours[-1]

@@ -28,14 +28,14 @@ registered: dict[type, tuple[Callable[[Any], tuple[list[Any], Any]], Callable[..
 def register(
     cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]], unflatten_fn: Callable[..., Any]
 ) -> None:
-    """Open instances of ``cls`` too."""
+    """Have trees open instances of ``cls`` too."""
     registered[cls] = flatten_fn, unflatten_fn
     _OPENED.add(cls)
 
 
 def flatten(tree: Any, dataclass_too: bool = False) -> tuple[list[Any], Any]:
-    """Leaves, and the structure of tuples, lists, dictionaries, named tuples and registered classes
-    around them.
+    """Return the leaves of a tree, and the structure of tuples, lists, dictionaries, named tuples
+    and registered classes around them.
 
     ``dataclass_too`` opens instances of dataclasses as well (results: a new instance is handed out
     at each call, as eager execution would).
@@ -47,9 +47,9 @@ def flatten(tree: Any, dataclass_too: bool = False) -> tuple[list[Any], Any]:
 def flatten_result(
     tree: Any, own: Callable[[Any], bool], given: dict[int, Any]
 ) -> tuple[list[Any], Any]:
-    """``flatten`` of what a function gives back, dataclasses too and plain objects of which ``own``
-    says so. A list or dictionary whose id is in ``given`` is the leaf that stands there; any other
-    is one object however often it is reached."""
+    """Flatten the result of a function as ``flatten`` does, dataclasses too and plain objects of
+    which ``own`` says so. A list or dictionary whose id is in ``given`` is the leaf that stands
+    there; any other is one object however often it is reached."""
     leaves: list[Any] = []
     seen: dict[int, int] = {}
     objects = _Objects(own, given)
@@ -58,7 +58,7 @@ def flatten_result(
 
 
 def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-    """``flatten((args, kwargs))``, quickly where no argument is a container."""
+    """Flatten ``(args, kwargs)`` as ``flatten`` does, quickly where no argument is a container."""
     leaves = [*args, *kwargs.values()] if kwargs else list(args)
     for leaf in leaves:
         kind = type(leaf)
@@ -68,7 +68,8 @@ def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[An
 
 
 def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-    """``flatten_call``, the structure of which also says which lists and dictionaries are one."""
+    """Flatten a call as ``flatten_call`` does, with a structure that also says which lists and
+    dictionaries are one."""
     leaves = [*args, *kwargs.values()] if kwargs else list(args)
     for leaf in leaves:
         kind = type(leaf)
@@ -81,8 +82,8 @@ def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[li
 def unflatten_call(
     structure: Any, leaves: list[Any], made: Made | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments again from what ``flatten_call`` gave; ``made`` learns of what they are nested
-    in."""
+    """Return the arguments again from the result of ``flatten_call``; tell ``made`` of the
+    containers that they are nested in."""
     if type(structure[0]) is int:
         n, names = structure
         return tuple(leaves[:n]), dict(zip(names, leaves[n:], strict=True))
@@ -90,8 +91,8 @@ def unflatten_call(
 
 
 def containers(tree: Any) -> list[Any]:
-    """The lists and dictionaries of a tree, each once, in the order in which their numbers in a
-    structure count them."""
+    """Return the lists and dictionaries of a tree, each once, in the order in which their numbers
+    in a structure count them."""
     found: list[Any] = []
     seen: set[int] = set()
 
@@ -253,7 +254,8 @@ class _Objects:
 
 @functools.lru_cache(maxsize=4096)
 def _is_plain_class(kind: type) -> bool:
-    """Whether instances are made by Python code and consist of their attributes alone."""
+    """Return whether a class's instances are made by Python code and consist of their attributes
+    alone."""
     return (
         bool(kind.__flags__ & _HEAP)
         and kind.__dictoffset__ != 0
@@ -288,7 +290,7 @@ class _Instance:
 
 
 def unflatten(structure: Any, leaves: Any) -> Any:
-    """The tree again, with other leaves."""
+    """Rebuild a tree from its structure, with other leaves."""
     if type(structure) is _Sharing:
         return _close(structure.structure, iter(leaves), Made())
     return _close(structure, iter(leaves), None)
@@ -328,7 +330,7 @@ def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
 
 
 def _closed_container(structure: Any, leaves: Iterator[Any], made_of: Made) -> Any:
-    """A list or dictionary, which is known before its elements are: one may be itself."""
+    """Rebuild a list or dictionary, which is known before its elements are: one may be itself."""
     kind = structure[0]
     made: Any = defaultdict(structure[2]) if kind is defaultdict else kind()
     made_of.containers.append(made)
@@ -354,7 +356,8 @@ def forget_examples(structure: Any) -> None:
 
 
 def split_call(structure: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The structure of each positional argument and of each keyword's, of a call's structure."""
+    """Return the structure of each positional argument and of each keyword's, of a call's
+    structure."""
     if type(structure[0]) is int:
         n, names = structure
         return (_LEAF,) * n, dict.fromkeys(names, _LEAF)
@@ -363,13 +366,13 @@ def split_call(structure: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def leaf_counts(structure: Any) -> tuple[int, tuple[str, ...], list[int]]:
-    """Of a call's structure: how many positional arguments, the names of the others, and how many
-    leaves each argument has."""
+    """Return, of a call's structure, how many positional arguments there are, the names of the
+    others, and how many leaves each argument has."""
     positional, keywords = split_call(structure)
     counts = [count_leaves(s) for s in (*positional, *keywords.values())]
     return len(positional), tuple(keywords), counts
 
 
 def count_leaves(structure: Any) -> int:
-    """How many leaves a structure has."""
+    """Return how many leaves a structure has."""
     return 1 if structure is _LEAF else sum(map(count_leaves, structure[-1]))

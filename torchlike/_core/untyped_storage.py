@@ -35,7 +35,8 @@ class UntypedStorage:
         self._storage = getattr(storage, "root", storage)
 
     def data_ptr(self) -> int:
-        """Where the memory begins. RuntimeError for that of a wrapper subclass."""
+        """Return the address at which the memory begins. RuntimeError for that of a wrapper
+        subclass."""
         self._check_memory("access the data pointer")
         return self._storage.data_ptr()
 
@@ -47,7 +48,7 @@ class UntypedStorage:
         return id(self._storage)
 
     def _check_memory(self, attempt: str) -> None:
-        """RuntimeError in PyTorch's words where a wrapper subclass has no memory."""
+        """Raise RuntimeError in PyTorch's words where a wrapper subclass has no memory."""
         if type(self._storage.cell) is Wrapped:
             raise RuntimeError(f"Attempted to {attempt} on an invalid python storage.")
 
@@ -57,7 +58,7 @@ class UntypedStorage:
     size = __len__ = nbytes
 
     def untyped(self) -> UntypedStorage:
-        """Itself."""
+        """Return this storage itself."""
         return self
 
     @property
@@ -73,28 +74,28 @@ class UntypedStorage:
     resize_: Callable[[UntypedStorage, int], UntypedStorage]
 
     def resizable(self) -> bool:
-        """Whether it may grow: not where NumPy sees the memory."""
+        """Return whether the storage may grow: not where NumPy sees the memory."""
         return self._storage.host is None
 
     @classmethod
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
-        """One of ``size`` bytes, zeros, in memory that processes share. RuntimeError where there is
-        none."""
+        """Allocate a storage of ``size`` bytes, zeros, in memory that processes share. RuntimeError
+        where there is none."""
         block = shared_memory.allocate(size)
         return UntypedStorage(Storage(None, block.array(np.uint8, (size,))))
 
     def is_shared(self) -> bool:
-        """Whether processes that its tensors are sent to see the same memory."""
+        """Return whether processes that its tensors are sent to see the same memory."""
         return self._storage.is_shared()
 
     def share_memory_(self) -> UntypedStorage:
-        """Itself, moved to memory that processes share, with the tensors on it. RuntimeError where
-        there is none."""
+        """Move the storage, with the tensors on it, to memory that processes share, and return it.
+        RuntimeError where there is none."""
         self._storage.share_with_processes()
         return self
 
     def memory(self) -> np.ndarray:
-        """The bytes, shared with the tensors on it."""
+        """Return the bytes as an array that shares its memory with the tensors on the storage."""
         storage = self._storage
         host = storage.share_with_host()
         if storage.strides is not None or not host.flags.c_contiguous:
@@ -109,7 +110,7 @@ class UntypedStorage:
         raise NotImplementedError("UntypedStorage._write_file(): use torch.save")
 
     def __getitem__(self, index: Any) -> Any:
-        """A byte as a number, or the bytes of a slice as a storage on the same memory.
+        """Return a byte as a number, or the bytes of a slice as a storage on the same memory.
 
         IndexError out of range; RuntimeError for a slice with a step.
         """
@@ -129,13 +130,13 @@ class UntypedStorage:
         return int(self.memory()[index])
 
     def tolist(self) -> list[int]:
-        """All bytes."""
+        """Return all bytes as a list."""
         return self.memory().tolist()
 
     @staticmethod
     def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The first bytes of a file, mapped into memory; ``shared``: writes reach the file, which
-        is made where it is missing, and as long as it has to be. Of no bytes, no file is opened.
+        """Map the first bytes of a file into memory. ``shared``: writes reach the file, which is
+        made where it is missing, and as long as it has to be. For no bytes, no file is opened.
 
         RuntimeError for a file that cannot be opened or (not ``shared``) is shorter. Differs from
         PyTorch: unless ``shared``, a slice has the file's bytes to itself, read when it is made.
@@ -172,7 +173,7 @@ class UntypedStorage:
         *,
         dtype: dtypes.dtype | None = None,
     ) -> UntypedStorage:
-        """A copy of what a Python buffer holds: ``count`` elements of ``dtype``, ``offset`` bytes
+        """Copy the contents of a Python buffer: ``count`` elements of ``dtype``, ``offset`` bytes
         after its beginning (-1: all).
 
         ``byte_order`` of elements of several bytes is "little", "big" or "native". RuntimeError
@@ -230,7 +231,8 @@ def _making(path: str, flags: int) -> int:
 
 
 def _bytes_of(numbers: Any) -> np.ndarray:
-    """A sequence of integers as bytes, the lowest of each. RuntimeError for anything else."""
+    """Return a sequence of integers as bytes, the lowest byte of each. RuntimeError for anything
+    else."""
     if isinstance(numbers, (Mapping, np.generic)) or not hasattr(numbers, "__getitem__"):
         raise RuntimeError(
             f"torch.UntypedStorage(): Expected a sequence type, but got {type_name(numbers)}"
@@ -280,6 +282,7 @@ class _Bytes(UntypedStorage):
 
 
 def read_as(storage: UntypedStorage, dtype: np.dtype) -> Unread:
-    """The memory of a storage as elements of a dtype; what does not fill one is left out."""
+    """Return the memory of a storage as elements of a dtype; bytes at the end that do not fill one
+    are left out."""
     memory = storage.memory()
     return Unread(None, memory[: memory.nbytes // dtype.itemsize * dtype.itemsize].view(dtype))

@@ -36,7 +36,7 @@ class Wrapped(StandIn):
 
 
 def refusal(what: str) -> str:
-    """The words for something that found no way to ``__torch_dispatch__``."""
+    """Return the message for something that found no way to ``__torch_dispatch__``."""
     return (
         f"{what} looks at memory, which a wrapper subclass has not, and is no operator that "
         "reaches __torch_dispatch__: use torch's operators"

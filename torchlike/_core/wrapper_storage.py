@@ -35,7 +35,7 @@ class WrapperStorage(Storage):
         return self._device
 
     def alike(self, array: Any) -> Storage:
-        """A storage that has an array."""
+        """Return a plain storage that has an array."""
         return Storage(array)
 
     def read(self) -> Any:
@@ -61,5 +61,5 @@ class WrapperStorage(Storage):
 def _rebuild(
     shape: Any, strides: Any, dtype: Any, device: str, layout: Any, offset: int
 ) -> WrapperStorage:
-    """Unpickle."""
+    """Unpickle a storage."""
     return WrapperStorage(shape, strides, dtype, devices.device(device), layout, offset)

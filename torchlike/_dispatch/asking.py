@@ -134,8 +134,8 @@ def _template(*args: Any, **kwargs: Any) -> protocol.Result:
 def _asking_code(
     public: Any, plain: Callable[..., Any], form: Any, free: tuple[str, ...], enter: Any
 ) -> CodeType:
-    """The code that asks before ``plain`` runs, for a function object with as many free variables:
-    what it needs stands among its constants, as its globals are another file's."""
+    """Return the code that asks before ``plain`` runs, for a function object with as many free
+    variables: what it needs stands among its constants, as its globals are another file's."""
     code, public_name = _template.__code__, getattr(public, "__qualname__", plain.__name__)
     given = {
         "classes": protocol.PLAIN,
@@ -173,7 +173,7 @@ def _make_ask(
 
 
 def attributes() -> Iterator[tuple[str, Any]]:
-    """The attributes of Tensor that ask, by name."""
+    """Yield the attributes of Tensor that ask, by name."""
     for name, value in all_attributes().items():
         if name.startswith("__") and name.endswith("__"):
             asks = name in _DUNDER
@@ -187,7 +187,7 @@ def attributes() -> Iterator[tuple[str, Any]]:
 
 @functools.cache
 def accessors() -> frozenset[Any]:
-    """Tensor's methods that ask, and the accessors of its properties."""
+    """Return Tensor's methods that ask, and the accessors of its properties."""
     found: set[Any] = set()
     for name, value in attributes():
         if isinstance(value, property):
@@ -198,7 +198,7 @@ def accessors() -> frozenset[Any]:
 
 
 def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, FunctionType]]:
-    """The public functions that ask: their namespace, name and object."""
+    """Yield the public functions that ask: their namespace, name and object."""
     for space, entries in namespaces.items():
         if space == "aten":
             continue
@@ -211,8 +211,8 @@ _also: list[tuple[FunctionType, Any]] = []
 
 
 def asks(line: str) -> Callable[[Any], Any]:
-    """A decorator: a Python function of a room above that asks as well, passed on as ``line`` says
-    (see ``forms.py``)."""
+    """Return a decorator that registers a Python function of a room above as one that asks too,
+    passed on as ``line`` says (see ``forms.py``)."""
 
     def mark(function: Any) -> Callable[..., Any]:
         _also.append((function, read(line)[1]))
@@ -255,7 +255,7 @@ def rest() -> None:
 
 
 def of_rooms_above() -> list[Any]:
-    """The functions that ``asks`` has marked."""
+    """Return the functions that ``asks`` has marked."""
     return [function for function, _ in _also]
 
 

@@ -107,7 +107,7 @@ def _target(policy: str, state: State, present: Iterable[Any]) -> Any:
 
 
 def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """An op's pure function with the casts that the thread's present state asks for."""
+    """Return an op's pure function with the casts of the thread's present autocast state."""
     state = modes.current.autocast
     if state is None:
         return pure
@@ -169,7 +169,8 @@ def watch(spec: Any) -> None:
 
 
 def enter() -> None:
-    """One more autocast is on somewhere in the process."""
+    """Count one more autocast that is on somewhere in the process; the first has ops use caches
+    that tell states apart."""
     global _on
     with _lock:
         _on += 1
@@ -182,7 +183,7 @@ def enter() -> None:
 
 
 def leave() -> None:
-    """One fewer."""
+    """Count one autocast fewer; the last has ops use their plain caches again."""
     global _on
     with _lock:
         _on -= 1
@@ -211,7 +212,7 @@ def _tensors(value: Any) -> Any:
 
 
 def composite(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A composite with a policy; the function itself without one.
+    """Decorate a composite that has a policy; return the function itself without one.
 
     Its tensors are cast (recorded, so gradients come back as they went), and inside it is off.
     """
@@ -230,7 +231,7 @@ def composite(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def asks_of(name: str) -> bool:
-    """Whether the thread's present state asks something of an op's arguments."""
+    """Return whether the thread's present autocast state casts an op's arguments."""
     state = modes.current.autocast
     return state is not None and name in POLICIES[state.device]
 
@@ -238,7 +239,8 @@ def asks_of(name: str) -> bool:
 def cast_arguments(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of an op as the thread's present state asks for; None where it asks nothing."""
+    """Cast the arguments of an op as the thread's present autocast state asks for; return None
+    where it asks nothing."""
     if not asks_of(name):
         return None
     state = modes.current.autocast

@@ -35,12 +35,13 @@ class BoxLevel(Level):
         return self.apply(exe, arrays)
 
     def _inside(self, arrays: Sequence[Any]) -> list[Any]:
-        """The operands one level down: tensors from inside this level's boxes, else as they are."""
+        """Return the operands one level down: tensors from inside this level's boxes, else as they
+        are."""
         return [a.value if isinstance(a, Box) and a.level is self else a for a in arrays]
 
 
 def _mask(exe: Executable, operands: Sequence[Any]) -> int:
-    """Which operands of the level below want a gradient."""
+    """Return the mask of the operands of the level below that want a gradient."""
     if not (modes.current.grad_enabled and exe.differentiable):
         return 0
     mask = 0
@@ -55,7 +56,7 @@ def _run(exe: Executable, operands: list[Any]) -> Any:
 
 
 def _with_mask(exe: Executable, operands: list[Any]) -> Executable:
-    """An executable for other wanted gradients than it was made for."""
+    """Return an executable like another one, made for other wanted gradients."""
     mask = _mask(exe, operands)
     if mask == exe.mask:
         return exe
@@ -110,7 +111,7 @@ class VmapLevel(BoxLevel, Mapped):
 
 
 def _with_one_primal(exe: Executable, axes: tuple[Any, ...], key: Any) -> Callable[..., Any]:
-    """A jvp mapped over its tangents alone: its outputs are one value for all examples, so a
+    """Return a jvp mapped over its tangents alone: its outputs are one value for all examples, so a
     Jacobian of many columns computes the function once."""
     assert exe.pushed is not None
     mapped = jax.vmap(exe.pushed[0], in_axes=axes, out_axes=(None, 0))
@@ -139,7 +140,7 @@ class JvpLevel(BoxLevel):
         self._next: JvpLevel | None = None
 
     def __enter__(self) -> JvpLevel:
-        """Enter; ``jvp`` does so with tangents on, whatever the switch said."""
+        """Enter the level; ``jvp`` does so with tangents on, whatever the switch said."""
         if not self.outlived:
             around = [level for level in modes.current.levels if isinstance(level, JvpLevel)]
             self._around = around[-1] if around else JvpLevel()
@@ -157,7 +158,8 @@ class JvpLevel(BoxLevel):
         return Dual(self, still(value))
 
     def _pushes(self) -> bool:
-        """Whether an op has tangents now. (Inference mode switches them off for forward_ad.)"""
+        """Return whether an op has tangents now. (Inference mode switches them off for
+        forward_ad.)"""
         level: JvpLevel | None = self
         pushes = self.alive and modes.current.forward_grad
         while pushes and level is not None:  # a switch that is off is off for the levels around too
@@ -196,11 +198,11 @@ class JvpLevel(BoxLevel):
         return duals if exe.has_tuple else duals[0]
 
     def _dual(self, primal: Tensor) -> Any:
-        """A value without a tangent; after the level, no box at all."""
+        """Return a value as a dual without a tangent; after the level, as no box at all."""
         return Dual(self, primal) if self.alive else primal._value_now()
 
     def end(self) -> None:
-        """The level is left, and the tensors made in it are their primals from now on."""
+        """Leave the level; the tensors made in it hold their primals from now on."""
         self.alive = False
         for storage in list(self.made or ()):
             cell = storage.cell
@@ -210,7 +212,8 @@ class JvpLevel(BoxLevel):
     def _pushed(
         self, exe: Executable, moving: tuple[int, ...], n: int, operands: list[Any]
     ) -> Executable:
-        """``(operands, tangents of the moving ones) -> (outputs, their tangents)``."""
+        """Return the executable ``(operands, tangents of the moving ones) -> (outputs, their
+        tangents)``."""
         mask = _mask(exe, operands)
         key = ("jvp", moving, mask)
         found = exe.transformed.get(key)

@@ -33,7 +33,8 @@ _ndarray = np.ndarray
 
 
 def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any]:
-    """The public function of an op, also its Tensor method unless that has a schema of its own."""
+    """Return the public function of an op, also its Tensor method unless that has a schema of its
+    own."""
     schema = schema or spec.schema
     arity, completion, has_sequence = schema.arity, schema.completion, schema.has_sequence
     n_operands = len(schema.operand_positions)
@@ -76,8 +77,8 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
 
 
 def method_of(spec: OpSpec, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The Tensor method of an op whose public function this is: another one only for an op with an
-    old signature, which warnings show without the tensor in front."""
+    """Return the Tensor method of an op whose public function this is: another one only for an op
+    with an old signature, which warnings show without the tensor in front."""
     schema = spec.schema.as_method(spec.name)
     if schema is spec.schema:
         return function
@@ -89,8 +90,8 @@ def method_of(spec: OpSpec, function: Callable[..., Any]) -> Callable[..., Any]:
 def with_numbers_first(
     function: Any, names: tuple[str, ...], of_method: bool = False
 ) -> Callable[..., Any]:
-    """The function of three tensors, with PyTorch's old signatures too, where the numbers ``names``
-    stand before or between the tensors: ``addmm(beta, input, alpha, mat1, mat2)``."""
+    """Return a function of three tensors that takes PyTorch's old signatures too, where the numbers
+    ``names`` stand before or between the tensors: ``addmm(beta, input, alpha, mat1, mat2)``."""
 
     @functools.wraps(function)
     def reordered(*args: Any, **kwargs: Any) -> Any:
@@ -120,9 +121,9 @@ def dress(function: Callable[..., Any], spec: OpSpec, suffix: str) -> Callable[.
 
 
 def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, Any, bool]:
-    """Arrays of the operands, the mask of those that require grad, whether the op's rule of memory
-    order has a say (an operand is a view or has its own order, or the rule is for all), and whether
-    an array is a host value."""
+    """Return the arrays of the operands, the mask of those that require grad, whether the op's rule
+    of memory order has a say (an operand is a view or has its own order, or the rule is for all),
+    and whether an array is a host value."""
     arrays: list[Any] = []
     mask = 0
     bit = 1
@@ -202,7 +203,7 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
 
 
 def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) -> Tensor:
-    """``run`` where a compiled form refused a sparse operand: the op's rule for them."""
+    """Run an op of which a compiled form refused a sparse operand, by the op's rule for them."""
     grouped = group(tuple(operands), lengths) if lengths else operands
     plain = tuple([s.value if type(s) is StaticNumber else s for s in statics])
     return sparse_array.run(spec.name, spec.combine(grouped, plain))
@@ -211,7 +212,7 @@ def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) 
 def run_without_arrays(
     exe: Executable, arrays: list[Any], operands: Sequence[Any], name: str
 ) -> Any:
-    """``execute`` after a compiled form refused an operand that is no array."""
+    """Execute an op after a compiled form refused an operand that is no array."""
     try:
         return execute_without_arrays(exe, arrays, operands)
     except Exception as error:
@@ -231,13 +232,14 @@ def check_values(
 
 
 def run_with_sequences(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...]) -> Any:
-    """``run`` for ops with list operands (cat, stack)."""
+    """Run an op with list operands (cat, stack)."""
     flat, lengths = flatten_sequences(spec, operands)
     return run(spec, flat, statics, lengths)
 
 
 def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
-    """List operands flattened, and their lengths (-1 for an operand that is no list)."""
+    """Flatten the list operands; return them and their lengths (-1 for an operand that is no
+    list)."""
     flat: list[Any] = []
     lengths: list[int] = []
     for i, o in zip(spec.schema.operand_positions, operands, strict=True):
@@ -263,8 +265,9 @@ def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any],
 
 
 def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
-    """An operand that is neither a tensor nor a number that any tensor takes: None, a NumPy scalar,
-    a number that must fit the first of the operands ``before`` it, a mistake."""
+    """Return the array or number for an operand that is neither a tensor nor a number that any
+    tensor takes: None, a NumPy scalar, a number that must fit the first of the operands ``before``
+    it. Refuse a mistake."""
     position = spec.schema.operand_positions[
         min(bit.bit_length(), len(spec.schema.operand_positions)) - 1
     ]
@@ -297,8 +300,8 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
 
 
 def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
-    """The error as the user should see it: ours as they are; JAX's as a RuntimeError naming the op
-    and the shapes. JAX's traceback frames are dropped: they say nothing of the user's line."""
+    """Return the error as the user should see it: ours as it is; JAX's as a RuntimeError naming the
+    op and the shapes. JAX's traceback frames are dropped: they say nothing of the user's line."""
     ours = (RuntimeError, IndexError, NotImplementedError, errors.InternalError)
     raised_by_us = isinstance(error, ours) and not isinstance(error, jax.errors.JaxRuntimeError)
     if hasattr(error, "of_hook"):  # raised by the user's saved-tensor hook
@@ -331,7 +334,7 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
 
 
 def _from_jax(error: Exception) -> bool:
-    """Whether the innermost frame of the traceback is JAX's or NumPy's rather than ours."""
+    """Return whether the innermost frame of the traceback is JAX's or NumPy's rather than ours."""
     tb = error.__traceback__
     module = ""
     while tb is not None:
@@ -346,7 +349,7 @@ def mark_inference(result: Any) -> None:
 
 
 def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) -> Any:
-    """``op(…, out=out)``."""
+    """Run ``op(…, out=out)``: write the results into ``out`` and return it."""
     outputs.check_overlap(out, operands, spec.name, spec.reorders, spec.in_place is not None)
     casts = spec.casts_out(*operands) if callable(spec.casts_out) else spec.casts_out
     if casts == "dtype":

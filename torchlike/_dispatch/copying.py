@@ -93,7 +93,8 @@ def copy_(
 
 
 def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str) -> None:
-    """The copy as an op of both: what was overwritten gets a gradient of zeros."""
+    """Copy ``source`` into ``target`` and record it as an op of both: what was overwritten gets a
+    gradient of zeros."""
     dtype = target.dtype.numpy
     number = not isinstance(source, Tensor)
     mask = 0
@@ -123,7 +124,7 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
 
 
 def check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
-    """RuntimeError, in PyTorch's words, where a shape does not broadcast to another."""
+    """Raise RuntimeError, in PyTorch's words, where a shape does not broadcast to another."""
     lead = len(to) - len(shape)
     fits = lead >= 0 and all(a in (1, b) for a, b in zip(shape, to[lead:], strict=True))
     if not fits and not (lead < 0 and all(n == 1 for n in shape[:-lead])):
@@ -144,7 +145,8 @@ _fits: dict[Any, Any] = {}
 
 
 def _fitted(value: Any, target: Tensor) -> Any:
-    """``value`` broadcast and cast to the size and dtype of ``target``; itself where they agree."""
+    """Broadcast and cast ``value`` to the size and dtype of ``target``; return it as it is where
+    they agree."""
     size, dtype = target._geometry.size, target.dtype.numpy
     if isinstance(value, _ARRAYS) and value.shape == size and value.dtype == dtype:
         return value
@@ -154,7 +156,7 @@ def _fitted(value: Any, target: Tensor) -> Any:
 
 
 def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.Form:
-    """Compiled broadcast and cast to a size and dtype."""
+    """Return the compiled broadcast and cast to a size and dtype."""
     key = (size, dtype)
     if key not in _fits:
         pure = x64.requiring(_fit_pure(size, dtype))

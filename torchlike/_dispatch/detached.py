@@ -74,7 +74,7 @@ class DetachedStorage(Storage):
         self._written = self.of.version
 
     def _seen(self, cell: Any) -> Any:
-        """What is in the other storage as it is seen here."""
+        """Return the contents of the other storage as this one shows them."""
         found = cell.detached() if type(cell) in boxes.BOXES else cell
         own = self._own
         if own is None or not own.level.alive:
@@ -95,7 +95,7 @@ class DetachedStorage(Storage):
 
 
 def _with_value(old: Any, new: Any) -> Any:
-    """The box ``old`` with the values of ``new``, and its own gradients and tangents."""
+    """Return the box ``old`` with the values of ``new``, and its own gradients and tangents."""
     depth = old.level.depth if type(old) in boxes.BOXES else -1
     inside: Any = new
     while type(inside) is Dual and inside.level.depth > depth:  # of which ``old`` knows nothing

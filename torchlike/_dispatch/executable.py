@@ -34,7 +34,7 @@ Aval = tuple[tuple[int, ...], Any]
 
 
 def flatten(out: Any) -> tuple[Any, ...]:
-    """The outputs of an op as a tuple (an op returns an array or a tuple of arrays)."""
+    """Return the outputs of an op as a tuple (an op returns an array or a tuple of arrays)."""
     return out if isinstance(out, tuple) else (out,)
 
 
@@ -44,12 +44,14 @@ def _strengthen(x: Any) -> jax.Array:
 
 
 def _conj(x: Any) -> jax.Array:
-    """PyTorch's complex gradients are the conjugates of JAX's cotangents; real ones the same."""
+    """Return the conjugate of a complex array, as PyTorch's gradients are the conjugates of JAX's
+    cotangents, and a real one as it is."""
     return jnp.conj(x) if jnp.iscomplexobj(x) else x
 
 
 def _unusable(aval: Aval) -> jax.Array:
-    """Stand-in for an operand that backward must not look at: NaN, so that a wrong `needs` shows.
+    """Return the stand-in for an operand that backward must not look at: NaN, so that a wrong
+    `needs` shows.
 
     XLA removes it when, as it should be, nothing depends on it.
     """
@@ -59,7 +61,7 @@ def _unusable(aval: Aval) -> jax.Array:
 
 
 def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, which JAX traces, out of sight of a running capture: it runs no user code."""
+    """Hide ``function``, which JAX traces, from a running capture: it runs no user code."""
 
     @functools.wraps(function)
     def traced(*args: Any) -> Any:
@@ -73,8 +75,8 @@ def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def called(exe: Executable, form: Callable[..., Any], *args: Any) -> Any:
-    """``form(*args)``, a compiled form of ``exe``. Out of sight of a running capture where it runs
-    no user code: seeing what JAX does there took a third of a GPT step's capture."""
+    """Call ``form(*args)``, a compiled form of ``exe``, and hide it from a running capture where it
+    runs no user code: seeing what JAX does there took a third of a GPT step's capture."""
     capture = modes.current.capture
     if capture is None or not exe.library:
         return form(*args)
@@ -82,13 +84,14 @@ def called(exe: Executable, form: Callable[..., Any], *args: Any) -> Any:
 
 
 def _little(arguments: Any) -> float:
-    """The patience with NumPy (``first_calls.jit``): backward computes the forward again."""
+    """Return a short patience with NumPy (``first_calls.jit``), as backward computes the forward
+    again."""
     return 0.5
 
 
 def _until_residuals(arguments: Any) -> float:
-    """The patience for such a backward: once the forward is compiled, it keeps residuals, and the
-    backward of those is another program."""
+    """Return the patience with NumPy for such a backward: once the forward is compiled, it keeps
+    residuals, and the backward of those is another program."""
     _, residuals, _ = arguments
     return 4 if residuals is None else 1
 
@@ -260,7 +263,7 @@ class Executable:
         )
 
     def _op(self) -> str:
-        """The name of the op, for errors."""
+        """Return the name of the op, for errors."""
         return self.op or (self.name if self.facts is None else self.facts[0].name)
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -297,7 +300,7 @@ class Executable:
         return self._abstract
 
     def _split(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
-        """The function of the wanted operands alone; integer outputs are returned as aux."""
+        """Return the function of the wanted operands alone; integer outputs are returned as aux."""
 
         def of_wanted(*wanted: Any) -> tuple[Any, ...]:
             merged = list(operands)
@@ -321,7 +324,8 @@ class Executable:
     # -- backward ----------------------------------------------------------------------------------
 
     def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
-        """Compiled ``(kept, residuals, cotangents) -> gradients of the wanted operands``.
+        """Return the compiled backward ``(kept, residuals, cotangents) -> gradients of the wanted
+        operands``.
 
         ``cotangents`` has an entry for each output; None stands for zeros.
         """
@@ -331,7 +335,8 @@ class Executable:
         return found
 
     def _jitted_backward(self, dropped_avals: tuple[Aval | None, ...]) -> first_calls.Form:
-        """Executables of many sizes differ in nothing but these avals: one family."""
+        """Make the compiled backward for these avals: executables of many sizes differ in nothing
+        but them, and are one family."""
         kinds = tuple([a and (len(a[0]), a[1]) for a in dropped_avals])
 
         def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
@@ -352,8 +357,8 @@ class Executable:
     def passed_on(
         self, kept: Any, avals: tuple[Aval | None, ...], cotangent: Any
     ) -> tuple[Any, ...] | None:
-        """The gradients, where all are the cotangent itself (compiled, each would be a copy of it);
-        else None."""
+        """Return the gradients, where all are the cotangent itself (compiled, each would be a copy
+        of it); else None."""
         assert self.passes_on is not None
         passing = self.passes_on(*kept)
         aval = cotangent.shape, cotangent.dtype
@@ -395,7 +400,7 @@ class Executable:
         return tuple(_conj(g) for g in vjp(filled))
 
     def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval | None, ...]]:
-        """What a node keeps: (arrays to keep, avals of the operands that are not kept)."""
+        """Return what a node saves: (arrays to keep, avals of the operands that are not kept)."""
         if self.rule is not None:
             return (out,), ()
         if not self.dropped:

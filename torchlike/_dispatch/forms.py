@@ -25,7 +25,8 @@ class Form(NamedTuple):
     def passed(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """The arguments as they are passed on; None for those that the function refuses."""
+        """Return the arguments as a call passes them on; None for those that the function
+        refuses."""
         if self.by_position and self.by_position[0].startswith("*"):
             if self.by_position == ("*spread",) and len(args) == 2 and type(args[0]) is str:
                 args = (args[0], *args[1]) if isinstance(args[1], (tuple, list)) else args
@@ -221,7 +222,7 @@ unique_consecutive: self | return_inverse=False return_counts=False dim=None
 
 
 def read(line: str) -> tuple[str, Form]:
-    """The name and the form that a line says."""
+    """Return the name and the form that a line describes."""
     name, _, rest = line.partition(": ")
     passed, _, dropped = rest.partition(" / ")
     positions, _, keywords = passed.partition(" | ")
@@ -239,6 +240,6 @@ def read(line: str) -> tuple[str, Form]:
 
 
 def table(room: str) -> dict[str, Form]:
-    """The forms of a room by name: "nn.functional", "" (torch) or "Tensor"."""
+    """Return the forms of a room by name: "nn.functional", "" (torch) or "Tensor"."""
     text = {"nn.functional": _FUNCTIONAL, "": _TORCH, "Tensor": _TENSOR}.get(room, "")
     return dict(read(line) for line in text.replace("\n    ", " ").splitlines() if line)

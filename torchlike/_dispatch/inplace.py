@@ -26,7 +26,8 @@ from torchlike.tensor import Tensor
 
 
 def twin_of(spec: OpSpec) -> Callable[..., Any]:
-    """The in-place twin ``name_`` of an op: writes into its first operand and returns it."""
+    """Return the in-place twin ``name_`` of an op, which writes into its first operand and returns
+    it."""
     schema = spec.schema.as_method(f"{spec.name}_")
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
     by_position = schema.arity if schema.positional == schema.arity else -1
@@ -47,7 +48,8 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
 
 
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
-    """RuntimeError where an op cannot read ``other`` while it writes the memory they share."""
+    """Raise RuntimeError where an op cannot read ``other`` while it writes the memory they
+    share."""
     if other is target:
         if spec.reorders:
             raise RuntimeError(errors.PARTIAL_OVERLAP)
@@ -59,8 +61,8 @@ def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
 
 
 def watched_by(watching: Callable[[Callable[..., Tensor]], Callable[..., Tensor]]) -> None:
-    """From now on ``watching(update)`` stands in the place of ``update``, for what has to be looked
-    at in programs with a mesh of devices alone: others look at nothing."""
+    """Replace ``update`` by ``watching(update)`` from now on, for what has to be looked at in
+    programs with a mesh of devices alone: others look at nothing."""
     global _update
     _update = watching(_update)
 
@@ -68,7 +70,7 @@ def watched_by(watching: Callable[[Callable[..., Tensor]], Callable[..., Tensor]
 def update_with_sequences(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
 ) -> Tensor:
-    """``update`` for an op with list operands."""
+    """Run ``update`` for an op with list operands."""
     flat, lengths = call.flatten_sequences(spec, operands)
     return _update(spec, target, flat, statics, lengths)
 
@@ -130,7 +132,8 @@ def _update_cell(
     statics: Any,
     lengths: tuple[int, ...],
 ) -> None:
-    """The quick way: no history, no view. Donates the old array when this cell alone holds it."""
+    """Update a target without history and without view, the quick way. Donates the old array when
+    this cell alone holds it."""
     storage = target._storage
     sole = storage.is_sole_owner()  # before anything below takes another reference
     arrays, _, _, on_host = call.gather_operands(spec, operands)
@@ -156,8 +159,8 @@ def _update_cell(
 
 
 def _on_sparse(spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: Any) -> Tensor:
-    """What is to be written where an operand is sparse. RuntimeError where the target would have to
-    become another kind of tensor."""
+    """Return the result to be written where an operand is sparse. RuntimeError where the target
+    would have to become another kind of tensor."""
     result = call.run_on_sparse(spec, operands, statics)
     if target.layout is strided and result.layout is not strided:
         result = result.to_dense()
@@ -181,7 +184,7 @@ def _on_sparse(spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: A
 def in_place_executable(
     spec: OpSpec, mask: int, statics: tuple[Any, ...], lengths: tuple[int, ...], n_operands: int
 ) -> Executable:
-    """The op's executable with its result cast to the target's dtype, its shape checked."""
+    """Return the op's executable with its result cast to the target's dtype, its shape checked."""
     key = ("in place", mask, statics, lengths)
     exe = spec.cache.get(key)
     if exe is None:

@@ -23,8 +23,8 @@ _SIZES = "_sym_sizes"
 
 
 def names_of(node: Any) -> dict[str, tuple[str, int]]:
-    """What may be asked of a node: name -> ("operand", position), ("sizes", position), ("static",
-    position) or ("result", 0)."""
+    """Return the names of what a node has saved: name -> ("operand", position), ("sizes",
+    position), ("static", position) or ("result", 0)."""
     exe = node.exe
     if exe.facts is None:
         return {}
@@ -49,8 +49,8 @@ def names_of(node: Any) -> dict[str, tuple[str, int]]:
 
 
 def order_of_saving(exe: Any) -> list[int]:
-    """Places among what an executable keeps in the order in which PyTorch's node saves them: by
-    name, so that ``a * b`` packs ``other`` before ``self``."""
+    """Return the places among what an executable keeps in the order in which PyTorch's node saves
+    them: by name, so that ``a * b`` packs ``other`` before ``self``."""
     places = list(range(len(exe.kept) if exe.rule is None else 1))
     if exe.rule is None and exe.facts is not None and not exe.facts[2]:
         spec = exe.facts[0]
@@ -61,7 +61,8 @@ def order_of_saving(exe: Any) -> list[int]:
 
 
 def _ever_kept(exe: Any, spec: Any) -> set[int]:
-    """The operands that the node keeps, or would if other gradients were wanted."""
+    """Return the positions of the operands that the node keeps, or would if other gradients were
+    wanted."""
     ever = set(exe.kept)
     if spec.kept_for is not None:
         n = len(exe.kept) + len(exe.dropped)
@@ -73,12 +74,13 @@ def _ever_kept(exe: Any, spec: Any) -> set[int]:
 
 
 def is_scalar(exe: Any, place: int) -> bool:
-    """Whether PyTorch keeps a number given for an operand as one, rather than as a tensor."""
+    """Return whether PyTorch keeps a number given for an operand as a number, rather than as a
+    tensor."""
     return not exe.facts[0].wrapped_mask >> place & 1
 
 
 def static_of(exe: Any, place: int) -> Any:
-    """A static argument as the user gave it, one dimension as a tuple."""
+    """Return a static argument as the user gave it, one dimension as a tuple."""
     spec, statics, _ = exe.facts
     value = statics[place]
     if isinstance(value, StaticNumber):

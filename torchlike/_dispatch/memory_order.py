@@ -65,7 +65,7 @@ CHANNELS_LAST_ORDER = (0, 2, 3, 1)
 
 
 def _is_channels_last(g: views.Geometry) -> bool:
-    """Whether memory order is that of channels last; strides of size 1 do not matter."""
+    """Return whether memory order is that of channels last; strides of size 1 do not matter."""
     if len(g.size) != 4:
         return False
     order = CHANNELS_LAST_ORDER
@@ -73,17 +73,19 @@ def _is_channels_last(g: views.Geometry) -> bool:
 
 
 def like_first(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """As the first operand, whose shape it has."""
+    """Give the result the memory order of the first operand, whose shape it has."""
     result._storage.strides = strides_like(operands[0]._geometry)
 
 
 def of_first(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """Channels last where the first operand is: poolings, norms, resampling, padding."""
+    """Order the result channels last where the first operand is: poolings, norms, resampling,
+    padding."""
     _order(result, suggested_order(operands[0]._geometry))
 
 
 def of_first_row(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """As of_first for (N, C, L), which PyTorch pools as images (N, C, 1, L)."""
+    """Order the result as of_first does, for (N, C, L), which PyTorch pools as images (N, C, 1,
+    L)."""
     size, stride, offset = operands[0]._geometry
     if len(size) != 3:
         return
@@ -96,8 +98,9 @@ def of_first_row(result: Any, operands: Sequence[Any], spec: Any, statics: Any) 
 
 
 def of_query(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """As the query, whose shape it has, where PyTorch's fused attention runs on query, key, value
-    and mask: 4-D, rows without gaps, one batch, one width of the heads, a mask that is a constant.
+    """Order the result as the query, whose shape it has, where PyTorch's fused attention runs on
+    query, key, value and mask: 4-D, rows without gaps, one batch, one width of the heads, a mask
+    that is a constant.
 
     Heads of the keys that are shared (``enable_gqa``) are fused, those that broadcast are not.
     """
@@ -114,13 +117,13 @@ def of_query(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> N
 
 
 def of_any(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """Channels last where an operand is: a convolution's input or its weight."""
+    """Order the result channels last where an operand is: a convolution's input or its weight."""
     suggested = (suggested_order(o._geometry) for o in operands if type(o) in TENSOR_TYPES)
     _order(result, next(filter(None, suggested), None))
 
 
 def of_all(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """Channels last where all operands of the result's rank are: concatenation."""
+    """Order the result channels last where all operands of its rank are: concatenation."""
     rank = len(result._storage.shape)
     whole = [o._geometry for o in operands if len(o._geometry.size) == rank]
     _order(result, common_order(whole))
@@ -128,7 +131,8 @@ def of_all(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> Non
 
 @whatever_the_operands
 def in_columns(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """Matrices column by column, as LAPACK writes them: results with the first operand's rank."""
+    """Order matrices column by column, as LAPACK writes them: results with the first operand's
+    rank."""
     rank = len(operands[0]._geometry.size)
     for t in result if isinstance(result, tuple) else (result,):
         if len(t._storage.shape) == rank:
@@ -137,7 +141,8 @@ def in_columns(result: Any, operands: Sequence[Any], spec: Any, statics: Any) ->
 
 @whatever_the_operands
 def solution_in_columns(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """The first result column by column, a batch of vectors too, whatever the operands' ranks."""
+    """Order the first result column by column, a batch of vectors too, whatever the operands'
+    ranks."""
     x = result[0] if isinstance(result, tuple) else result
     if len(x._storage.shape) > 1:
         x._storage.strides = column_strides(x._storage.shape)
@@ -145,14 +150,14 @@ def solution_in_columns(result: Any, operands: Sequence[Any], spec: Any, statics
 
 @whatever_the_operands
 def solution_from_left(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
-    """As solution_in_columns where ``left``, the first parameter, says so; else the transposed
-    equation was solved, whose columns are rows."""
+    """Order the result as solution_in_columns does where ``left``, the first parameter, says so;
+    else the transposed equation was solved, whose columns are rows."""
     if statics[0]:
         solution_in_columns(result, operands, spec, statics)
 
 
 def column_strides(size: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of matrices column by column; batches of them are row-major."""
+    """Return the strides of matrices column by column; batches of them are row-major."""
     *batch, m, n = size
     *outer, by_column, by_row = views.contiguous_strides((*batch, n, m))
     return (*outer, by_row, by_column)
@@ -171,7 +176,7 @@ def _order(result: Any, order: tuple[int, ...] | None) -> None:
 
 
 def strides_like(model: views.Geometry, memory_format: Any = None) -> tuple[int, ...]:
-    """Strides of a fresh tensor with the memory order of its model, without gaps."""
+    """Return the strides of a fresh tensor with the memory order of its model, without gaps."""
     size, stride, _ = model
     if memory_format is None or memory_format is layouts.preserve_format:
         if views.is_dense(model):
@@ -184,7 +189,7 @@ def strides_like(model: views.Geometry, memory_format: Any = None) -> tuple[int,
 
 
 def suggested_order(g: views.Geometry) -> tuple[int, ...] | None:
-    """Dimensions from slowest to fastest if images lie channels last, or None.
+    """Return the dimensions from slowest to fastest if images lie channels last, or None.
 
     What PyTorch's ``suggest_memory_format`` reads from strides, and so its answer where sizes of 1
     leave it open: row-major.
@@ -201,13 +206,14 @@ def suggested_order(g: views.Geometry) -> tuple[int, ...] | None:
 
 
 def common_order(geometries: Sequence[views.Geometry]) -> tuple[int, ...] | None:
-    """The order that all suggest, or None."""
+    """Return the order that all geometries suggest, or None."""
     orders = set(map(suggested_order, geometries))
     return orders.pop() if len(orders) == 1 else None
 
 
 def broadcast_strides(g: views.Geometry, size: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of an operand as it is read for a result of ``size``: 0 where it is repeated."""
+    """Return the strides of an operand as it is read for a result of ``size``: 0 where it is
+    repeated."""
     new = len(size) - len(g.size)
     return (0,) * new + tuple(
         0 if n == 1 and m != 1 else s for n, s, m in zip(g.size, g.stride, size[new:], strict=True)
@@ -215,7 +221,7 @@ def broadcast_strides(g: views.Geometry, size: tuple[int, ...]) -> tuple[int, ..
 
 
 def iterator_order(size: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Dimensions from slowest to fastest for an elementwise result.
+    """Return the dimensions from slowest to fastest for an elementwise result.
 
     An insertion sort over dimensions by the operands' strides; a stride of 0 (broadcast) does not
     vote, and equal strides are ordered by size. Follows TensorIterator's reorder_dimensions.
@@ -249,7 +255,7 @@ def iterator_order(size: tuple[int, ...], strides: list[tuple[int, ...]]) -> tup
 def iterator_strides(
     size: tuple[int, ...], strides: list[tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """Strides of a loop's result, given the operands' strides; None for row-major.
+    """Return the strides of a loop's result, given the operands' strides; None for row-major.
 
     Beyond a dimension of size 0 all are 0, unlike those of an empty tensor made otherwise.
     """

@@ -38,7 +38,8 @@ class MoveNode(Node):
 
 
 def placed(value: Any, device: devices.device) -> Any:
-    """An array on a device; as it is in a trace, whose program has one device."""
+    """Move an array to a device and return it; in a trace, whose program has one device, return it
+    as it is."""
     if isinstance(value, core.Tracer) or not internals.trace_state_clean():
         if device.type != "cpu" and modes.current.capture is not None:
             modes.current.place = device
@@ -49,12 +50,12 @@ def placed(value: Any, device: devices.device) -> Any:
 
 
 def beside(value: Any, t: Tensor) -> Any:
-    """What was computed on the host, on the device where a tensor is."""
+    """Move a value that was computed on the host to the device where a tensor is, and return it."""
     return value if host().is_default or t.is_meta else placed(value, t.device)
 
 
 def moved(t: Tensor, device: devices.device) -> Tensor:
-    """A copy of a dense tensor on another device, recorded.
+    """Copy a dense tensor to another device, record the move in the graph, and return the copy.
 
     NotImplementedError within vmap, jvp and kin for a tensor of theirs.
     """

@@ -14,7 +14,7 @@ from torchlike.tensor import Tensor
 
 
 def check_targets(out: Any, name: str) -> tuple[Any, ...]:
-    """The tensors of ``out=`` as a tuple. TypeError when one is no tensor."""
+    """Return the tensors of ``out=`` as a tuple; raise TypeError when one is no tensor."""
     targets = out if isinstance(out, (tuple, list)) else (out,)
     for t in targets:
         if not isinstance(t, Tensor):
@@ -24,7 +24,7 @@ def check_targets(out: Any, name: str) -> tuple[Any, ...]:
 
 
 def _has_tangent(t: Any) -> bool:
-    """Whether a tensor (or one among several) is a dual of a level of forward_ad."""
+    """Return whether a tensor (or one among several) is a dual of a level of forward_ad."""
     if isinstance(t, (tuple, list)):
         return any(map(_has_tangent, t))
     cell = t._read() if isinstance(t, Tensor) else None
@@ -32,7 +32,7 @@ def _has_tangent(t: Any) -> bool:
 
 
 def _is_mapped(t: Any) -> bool:
-    """Whether a tensor (or one among several) has a value for each example of a vmap."""
+    """Return whether a tensor (or one among several) has a value for each example of a vmap."""
     if isinstance(t, (tuple, list)):
         return any(map(_is_mapped, t))
     cell = t._read() if isinstance(t, Tensor) else None
@@ -40,8 +40,8 @@ def _is_mapped(t: Any) -> bool:
 
 
 def _check_levels(targets: Any, operands: Any, name: str) -> None:
-    """Errors of ``out=`` where a transform runs: on duals, and for what vmap maps in tensors that
-    it does not."""
+    """Refuse ``out=`` where a transform cannot have it: on duals, and for what vmap maps in tensors
+    that it does not."""
     if any(map(_has_tangent, (*targets, *operands))):
         tensors = [t for t in (*targets, *operands) if isinstance(t, Tensor)]
         if modes.current.grad_enabled and any(t.requires_grad for t in tensors):
@@ -66,8 +66,9 @@ _RECORDED = (
 def check_overlap(
     out: Any, operands: Any, name: str, reorders: bool = False, rewrites: bool = False
 ) -> None:
-    """RuntimeError where ``out`` has one element twice, or memory that the op still has to read:
-    any of an operand's where it ``reorders``, the first's apart where it ``rewrites`` that."""
+    """Raise RuntimeError where ``out`` has one element twice, or memory that the op still has to
+    read: any of an operand's where it ``reorders``, the first's apart where it ``rewrites``
+    that."""
     targets = check_targets(out, name)
     installed.before_out(name, targets, operands)
     if modes.current.levels:
@@ -124,7 +125,7 @@ _UNLIKE_INDICES = {
 
 
 def _unlike(name: str, wanted: Any, found: Any) -> str:
-    """What is said of an ``out=`` of another dtype than the one wanted."""
+    """Return the message for an ``out=`` of another dtype than the one wanted."""
     words = _UNLIKE.get(name)
     if words is not None:
         which = "indices" if wanted is dtypes.int64 else "values"
@@ -211,7 +212,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
 
 
 def store_all(out: Any, results: Any, name: str, cast: Any, resizes: Any = False) -> None:
-    """``store`` for a result or a tuple of them."""
+    """Store a result, or a tuple of them, into ``out`` as ``store`` does."""
     targets = check_targets(out, name)
     values = results if isinstance(results, (tuple, list)) else (results,)
     if len(targets) != len(values):

@@ -129,7 +129,8 @@ class OpNode(Node):
         return flatten(execute(self._backward_executable(mask, len(operands)), arrays, operands))
 
     def _backward_executable(self, mask: int, n_operands: int) -> Executable:
-        """The backward as an executable of what was saved and the cotangents."""
+        """Return the backward as an executable of what was saved and of the cotangents, made where
+        there is none yet."""
         exe, avals, n_saved = self.exe, self.avals, len(self.saved)
         # Of optional operands may depend how many outputs there are, and so cotangents.
         key = (mask, avals, n_operands)
@@ -144,7 +145,7 @@ class OpNode(Node):
         return found
 
     def kept_values(self) -> Sequence[Any]:
-        """What was saved, as arrays and numbers."""
+        """Return the saved values, as arrays and numbers."""
         self._check_alive()
         return self.saved
 
@@ -165,8 +166,8 @@ class SavedNames:
     __slots__ = ()
 
     def __getattr__(self: Any, name: str) -> Any:
-        """``_saved_self``, ``_raw_saved_self`` and the like; see kept.py. RuntimeError once they
-        were freed."""
+        """Return the saved value of ``_saved_self``, ``_raw_saved_self`` and the like; see kept.py.
+        RuntimeError once they were freed."""
         found = None
         raw = name.startswith(_RAW_SAVED)
         if raw or name.startswith(_SAVED):
@@ -216,12 +217,13 @@ shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
 
 @functools.cache
 def named_class(kind: type[Node], name: str) -> type:
-    """``kind`` under the name of the node: what draws graphs writes ``type(grad_fn).__name__``."""
+    """Make a subclass of ``kind`` under the name of the node: what draws graphs writes
+    ``type(grad_fn).__name__``."""
     return type(name, (kind,), {"__slots__": ()})
 
 
 def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
-    """The leaf that a saved array is the value of, unless it was written to since: PyTorch hands
+    """Return the leaf whose value a saved array is, unless it was written to since: PyTorch hands
     out the very object."""
     if edge is None or not isinstance(edge[0], tape.AccumulateGrad):
         return None
@@ -232,7 +234,7 @@ def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
 
 
 def rejoined(array: Any, edge: Edge | None) -> Tensor:
-    """A saved array as a tensor with its place in the graph."""
+    """Make a tensor of a saved array, with its place in the graph."""
     assert edge is not None
     t = wrap(array)
     node, nr = edge
@@ -246,7 +248,8 @@ def rejoined(array: Any, edge: Edge | None) -> Tensor:
 
 
 def still(t: Tensor) -> Tensor:
-    """A tensor with the value that ``t`` has now and its place in the graph."""
+    """Return a new tensor with the value that ``t`` has now and its place in the graph: later
+    writes to ``t`` do not reach it."""
     edge = gradient_edge(t)
     if edge is None:
         return wrap(t._read())
@@ -311,7 +314,7 @@ def execute(
 
 
 def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
-    """`execute` where compiled forms refuse an operand: boxes, or arrays without values.
+    """Execute an op where compiled forms refuse an operand: boxes, or arrays without values.
 
     RuntimeError when an operand is on the meta device and another, other than a number or
     indices, has values.
@@ -332,9 +335,9 @@ def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequenc
 def _execute_on_boxes(
     level: boxes.Level, exe: Executable, arrays: Sequence[Any], operands: Sequence[Any]
 ) -> Any:
-    """What the level computes. It is recorded on the tape of the level for operands of the level;
-    those of lower levels are recorded where they are. (A level of ``forward_ad`` has one tape with
-    those below: what its tensors give is differentiated like any other.)"""
+    """Compute an op at the level and record it on the tape of the level for operands of the level;
+    operations on those of lower levels are recorded where they are. (A level of ``forward_ad`` has
+    one tape with those below: what its tensors give is differentiated like any other.)"""
     own = [type(a) in boxes.BOXES and a.level is level for a in arrays]
     edges = [gradient_edge(operands[i]) if own[i] or level.outlived else None for i in exe.wanted]
     # Lifted, a tensor of a lower level keeps its place there also in what the node saves.
@@ -356,7 +359,7 @@ def _recorded(
     residuals: Any,
     operands: Sequence[Any],
 ) -> Any:
-    """The outputs as tensors with their node."""
+    """Record a node for the outputs of an op, and return them as tensors with it."""
     saved, avals = exe.save(arrays, out)
     make = tape.saving.make
     if type(out) is not tuple:
@@ -388,8 +391,8 @@ _shown: dict[tuple[int, tuple[type, ...]], tuple[int, ...]] = {}
 
 
 def _shown_operands(exe: Executable, operands: Sequence[Any]) -> tuple[int, ...]:
-    """The operands that next_functions lists: tensors, with a gradient or not, and numbers in a
-    tensor's place (x * 2), whose edge, as in PyTorch, leads nowhere."""
+    """Return the positions of the operands that next_functions lists: tensors, with a gradient or
+    not, and numbers in a tensor's place (x * 2), whose edge, as in PyTorch, leads nowhere."""
     numbers = 0 if exe.facts is None else exe.facts[0].wrapped_mask
     key = numbers, tuple(map(type, operands))
     found = _shown.get(key)

@@ -68,12 +68,12 @@ def enable() -> None:
 
 
 def concerns(avals: Any) -> bool:
-    """Whether an op that is being traced for these results should ask `forward`."""
+    """Return whether an op that is being traced for these results should ask `forward`."""
     return _enabled and targets.is_cpu() and any(_bytes(a.shape, a.dtype) >= _LEAST for a in avals)
 
 
 def forward(exe: Recyclable, arrays: list[Any]) -> Any:
-    """``exe.forward(*arrays)``, in the memory of an array put aside where there is one."""
+    """Run ``exe.forward(*arrays)``, in the memory of an array put aside where there is one."""
     for a in arrays:
         if math.prod(getattr(a, "shape", ())) >= _FEWEST:
             break
@@ -106,15 +106,15 @@ class LargeStorage(Storage):
 
 
 def storage(array: Any) -> Storage:
-    """The cell for a result of `forward`."""
+    """Make the cell for a result of `forward`."""
     if math.prod(array.shape) < _FEWEST or _bytes(array.shape, array.dtype) < _LEAST:
         return Storage(array)
     return (LargeStorage if modes.current.capture is None else Storage)(array)
 
 
 def _take(kind: Any) -> jax.Array | None:
-    """The array of that kind that was put aside last, which may still be in the processor's cache;
-    None where there is none."""
+    """Take out the array of that kind that was put aside last, which may still be in the
+    processor's cache; return None where there is none."""
     others = []
     try:
         while True:
@@ -129,7 +129,8 @@ def _take(kind: Any) -> jax.Array | None:
 
 
 def _signature(arrays: list[Any]) -> tuple[Any, ...] | None:
-    """What the result's shape and dtype depend on; None where an operand has no values."""
+    """Return the key on which the result's shape and dtype depend; None where an operand has no
+    values."""
     if modes.current.capture is not None:
         return None
     key = []

@@ -71,7 +71,8 @@ _SAME_IN_BOTH = frozenset(_SAME_IN_BOTH_TEXT.split())
 
 
 def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
-    """Another object for a further public name: ``__torch_function__`` is told which was called."""
+    """Return another object of a function for a further public name, as ``__torch_function__`` is
+    told which was called."""
     if not isinstance(function, FunctionType):
         return function
     made = copy_of(function, name)

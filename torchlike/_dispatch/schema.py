@@ -60,7 +60,8 @@ class Kind:
         self.check = check
 
     def canonical(self, value: Any, name: str, op: str, position: int) -> Any:
-        """The canonical static form of ``value``. TypeError naming argument and expectation."""
+        """Return the canonical static form of ``value``; raise TypeError naming argument and
+        expectation."""
         if value is None and self.optional:
             return None
         assert self.convert is not None
@@ -87,30 +88,31 @@ def _int(value: Any) -> int:
 
 
 def _bool(value: Any) -> bool:
-    """True or False, and no number: ``x.sum(0, 1)`` does not mean ``keepdim=1``."""
+    """Return True or False, and take no number: ``x.sum(0, 1)`` does not mean ``keepdim=1``."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError
     return bool(value)
 
 
 def _float(value: Any) -> float:
-    """A number. TypeError for a tensor that requires grad, which would get none."""
+    """Return a number as a float. TypeError for a tensor that requires grad, which would get
+    none."""
     if isinstance(value, (str, bytes)) or (isinstance(value, Tensor) and value.requires_grad):
         raise TypeError
     return float(value)
 
 
 def _real(value: Any) -> Any:
-    """``_float`` of what PyTorch takes as a number of any kind: a complex one has no imaginary
-    part, or is found not to fit."""
+    """Convert as ``_float`` does what PyTorch takes as a number of any kind: a complex one has no
+    imaginary part, or is found not to fit."""
     if isinstance(value, complex):
         return value if value.imag else value.real
     return _float(value)
 
 
 def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) -> Tensor:
-    """``value``, which a function of other ops takes for a tensor. TypeError in PyTorch's words for
-    anything else."""
+    """Check that ``value``, an argument of a function that is made of other ops, is a tensor, and
+    return it. TypeError in PyTorch's words for anything else."""
     if not isinstance(value, Tensor):
         raise protocol.no_tensor(
             value,
@@ -121,8 +123,8 @@ def require_tensor(value: Any, op: str, name: str = "input", position: int = 1) 
 
 
 def require_tensors(values: Any) -> Any:
-    """``values``, which a function of other ops takes for a sequence of tensors. TypeError in
-    PyTorch's words for anything else among them."""
+    """Check that ``values``, an argument of a function that is made of other ops, are tensors, and
+    return them. TypeError in PyTorch's words for anything else among them."""
     for i, value in enumerate(values):
         if not isinstance(value, Tensor):
             raise protocol.no_tensor(
@@ -133,8 +135,8 @@ def require_tensors(values: Any) -> Any:
 
 
 def index_of(value: Any) -> Any:
-    """``value``, which a function of other ops takes for an int: one, or a size that is not known
-    yet. TypeError for anything else."""
+    """Check that ``value``, an argument of a function that is made of other ops, is an int, and
+    return it, or a size that is not known yet. TypeError for anything else."""
     try:
         return value.__index__()
     except AttributeError:
@@ -143,8 +145,8 @@ def index_of(value: Any) -> Any:
 
 
 def plain_number(value: Any, op: str, name: str, position: int) -> Any:
-    """``value``, which a function of other ops takes for a number. TypeError for a string, and for
-    a tensor that requires grad, which would get none."""
+    """Check that ``value``, an argument of a function that is made of other ops, is a number, and
+    return it. TypeError for a string, and for a tensor that requires grad, which would get none."""
     if isinstance(value, str) or (isinstance(value, Tensor) and value.requires_grad):
         found = "str" if isinstance(value, str) else "Tensor"
         raise TypeError(
@@ -154,7 +156,8 @@ def plain_number(value: Any, op: str, name: str, position: int) -> Any:
 
 
 def plain_bool(value: Any, op: str, name: str, position: int) -> Any:
-    """``value``, which a function of other ops takes for a bool (or None). TypeError otherwise."""
+    """Check that ``value``, an argument of a function that is made of other ops, is a bool (or
+    None), and return it. TypeError otherwise."""
     if value is None or isinstance(value, (bool, np.bool_)):
         return value
     raise TypeError(
@@ -169,7 +172,7 @@ def _str(value: Any) -> str:
 
 
 def ints(value: Any) -> tuple[int, ...]:
-    """A tuple of ints from a tuple, list, Size, array or integer tensor of ints."""
+    """Return a tuple of ints from a tuple, list, Size, array or integer tensor of ints."""
     if isinstance(value, (str, bytes, int)):
         raise TypeError
     return tuple(_int(v) for v in value)
@@ -191,7 +194,7 @@ def _dtype(value: Any) -> np.dtype:
 
 
 def _number(value: Any) -> Any:
-    """A static number, kept apart by type (1, 1.0 and True are equal and hash alike)."""
+    """Return a static number, kept apart by type (1, 1.0 and True are equal and hash alike)."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (bool, int, float, complex)):
@@ -230,7 +233,8 @@ def _check_bound(value: Any, limited: Any) -> None:
 
 
 def _check_computed(value: Any, among: Any) -> None:
-    """``_check_element`` where floats of 16 bits or fewer are computed with in float32."""
+    """Check a number as ``_check_element`` does, where floats of 16 bits or fewer are computed with
+    in float32."""
     casts.check_fits(value, _computed(np.dtype(among.dtype)))
 
 
@@ -240,13 +244,14 @@ def _computed(dtype: np.dtype) -> np.dtype:
 
 
 def _check_weight(value: Any, among: Any) -> None:
-    """``_check_computed`` of a real number: for a complex one there are other words."""
+    """Check a real number as ``_check_computed`` does: for a complex one there is another
+    message."""
     if type(value) is not complex:
         _check_computed(value, among)
 
 
 def _check_inexact(value: Any, among: Any) -> None:
-    """``_check_element`` where integers become floats."""
+    """Check a number as ``_check_element`` does, where integers become floats."""
     dtype = among.dtype
     casts.check_fits(
         value, dtype if dtypes.kind_of(dtype) in "fc" else dtypes.get_default_dtype().numpy
@@ -254,7 +259,7 @@ def _check_inexact(value: Any, among: Any) -> None:
 
 
 def _check_float(value: Any, among: Any) -> None:
-    """``_check_element`` of floats and complex numbers alone."""
+    """Check floats and complex numbers alone, as ``_check_element`` does."""
     if dtypes.kind_of(among.dtype) in "fc":
         casts.check_fits(value, among.dtype)
 
@@ -268,7 +273,8 @@ def _check_static_computed(number: StaticNumber, among: Any) -> None:
 
 
 def _check_static_limit(number: StaticNumber, among: Any) -> None:
-    """For integers, first as one of 64 bits; bytes have no negative limits anyway."""
+    """Check a limit among integers first as one of 64 bits; bytes have no negative limits
+    anyway."""
     value, kind = number.value, dtypes.kind_of(among.dtype)
     if kind in "iu":
         casts.check_fits(value, np.int64)
@@ -339,7 +345,7 @@ Static = Annotated[Any, Kind("a hashable value", _hashable, optional=True)]
 
 
 def common_dtype(operands: Iterable[Any]) -> dtypes.dtype:
-    """PyTorch's result type of the tensors and numbers among ``operands``."""
+    """Return PyTorch's result type of the tensors and numbers among ``operands``."""
     dimensioned, zero_dim, wrapped = [], [], []
     for x in operands:
         if isinstance(x, Tensor):
@@ -350,7 +356,7 @@ def common_dtype(operands: Iterable[Any]) -> dtypes.dtype:
 
 
 def _kind_of(fn: Any, parameter: str, op: str) -> Kind:
-    """The kind in a parameter's annotation. TypeError where there is none."""
+    """Return the kind in a parameter's annotation; raise TypeError where there is none."""
     annotation = fn.__annotations__.get(parameter)
     if isinstance(annotation, str):
         known = fn.__globals__.get(annotation)
@@ -406,8 +412,8 @@ class Schema:
         }
 
     def as_method(self, name: str) -> Schema:
-        """The schema of a method, which tells of old signatures without the tensor in front. This
-        schema where the op has none."""
+        """Return the schema of a method, which tells of old signatures without the tensor in front;
+        this schema itself where the op has none."""
         if not self.factors:
             return self
         made = Schema.__new__(Schema)
@@ -417,7 +423,8 @@ class Schema:
         return made
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments in order, defaults filled in. TypeError in PyTorch's words."""
+        """Return all arguments in order, defaults filled in; raise TypeError in PyTorch's words for
+        those that do not fit."""
         if len(args) > self.positional:
             if self._is_old(args):
                 name = self.names[self.factors[0]]
@@ -451,7 +458,7 @@ class Schema:
         return tuple(bound)
 
     def _is_old(self, args: tuple[Any, ...]) -> bool:
-        """Whether the one factor stands between two tensors: ``add(x, alpha, y)``."""
+        """Return whether the one factor stands between two tensors, as in ``add(x, alpha, y)``."""
         return (
             len(self.factors) == 1
             and self.positional == 2
@@ -461,7 +468,8 @@ class Schema:
         )
 
     def _check_factors(self, bound: list[Any]) -> None:
-        """RuntimeError in PyTorch's words for a factor that the operands' dtype cannot hold."""
+        """Raise RuntimeError in PyTorch's words for a factor that the operands' dtype cannot
+        hold."""
         operands = bound[: self.factors[0]]
         for i in self.factors:
             factor = bound[i]
@@ -475,8 +483,8 @@ class Schema:
                 casts.check_fits(factor, _computed(dtype) if narrow else dtype)
 
     def _pack_varargs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """``x.flip(0, 1)`` is ``x.flip((0, 1))``: fold surplus ints into a varargs parameter, which
-        is the last that may be given by position."""
+        """Fold surplus ints into a varargs parameter, which is the last that may be given by
+        position: ``x.flip(0, 1)`` is ``x.flip((0, 1))``."""
         i = self.positional - 1
         if self.kinds[i].varargs and all(
             isinstance(a, (int, np.integer, Tensor)) for a in args[i:]
@@ -490,7 +498,8 @@ class Schema:
         )
 
     def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Static arguments (in the order of static_positions) in canonical, hashable form."""
+        """Return static arguments (in the order of static_positions) in canonical, hashable
+        form."""
         out = []
         for i, value in zip(self.static_positions, values, strict=True):
             kind = self.kinds[i]

@@ -32,7 +32,8 @@ class AliasInfo(NamedTuple):
 
     @classmethod
     def read(cls, alias: str) -> AliasInfo | None:
-        """From ``(a)``, ``(a!)``, ``(a -> *)``; None for what shares nothing."""
+        """Read the alias set from ``(a)``, ``(a!)``, ``(a -> *)``; return None for what shares
+        nothing."""
         if not alias:
             return None
         before, _, after = alias[1:-1].partition("->")
@@ -63,7 +64,7 @@ class Type:
         return self.base + self.alias + "".join(self.marks)
 
     def shown(self) -> str:
-        """As error messages have it: ``Optional[List[Tensor]]``."""
+        """Return the type as error messages write it: ``Optional[List[Tensor]]``."""
         text = _SHOWN.get(self.base, self.base)
         for mark in self.marks:
             text = f"Optional[{text}]" if mark == "?" else f"List[{text}]"
@@ -74,7 +75,7 @@ class Type:
         return self.base == "Tensor"
 
     def convert(self, value: Any) -> Any:
-        """A value as the operator gets it. TypeError for one of another type."""
+        """Convert a value to what the operator gets; raise TypeError for one of another type."""
         if self.marks:
             *rest, last = self.marks
             inner = Type(self.base, tuple(rest))
@@ -172,7 +173,7 @@ class Argument:
         return self.default
 
     def has_default_value(self) -> bool:
-        """Whether it has a default."""
+        """Return whether the argument has a default."""
         return not self.required
 
     @property
@@ -241,7 +242,7 @@ class Schema:
     __repr__ = __str__
 
     def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether a call with these arguments fits."""
+        """Return whether a call with these arguments fits."""
         try:
             self.bind(args, kwargs)
         except RuntimeError:
@@ -249,9 +250,9 @@ class Schema:
         return True
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, int]:
-        """All positional arguments, all keyword-only ones by name, and how many positional ones
-        were left to their defaults. RuntimeError in PyTorch's words for a call that does not
-        fit."""
+        """Return all positional arguments, all keyword-only ones by name, and how many positional
+        ones were left to their defaults; raise RuntimeError in PyTorch's words for a call that does
+        not fit."""
         positional = [a for a in self.arguments if not a.keyword_only]
         if len(args) > len(positional):
             raise RuntimeError(
@@ -299,7 +300,7 @@ class Schema:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no brackets and no string."""
+    """Split text at the commas that stand in no brackets and no string."""
     parts, depth, quoted = [""], 0, ""
     for c in text:
         quoted = ("" if c == quoted else quoted) if quoted else (c if c in "\"'" else "")
@@ -346,7 +347,8 @@ def _argument(text: str, keyword_only: bool) -> Argument:
 
 
 def split_name(text: str) -> tuple[str, str, str]:
-    """Namespace, name and overload of ``namespace::name.overload``, "" for what is not there."""
+    """Return namespace, name and overload of ``namespace::name.overload``, "" for what is not
+    there."""
     found = _NAME.match(text)
     if found is None:
         raise RuntimeError(f"{text!r} is no name of an operator")

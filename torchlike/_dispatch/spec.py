@@ -48,7 +48,8 @@ class OpSpec:
     def __init__(
         self, fn: Callable[..., Any], name: str, namespaces: tuple[str, ...], facts: Facts
     ) -> None:
-        """TypeError for a fact that there is not."""
+        """Describe the op ``fn`` by its schema and ``facts``; raise TypeError for a fact that there
+        is not."""
         unknown = facts.keys() - Facts.__annotations__.keys()
         if unknown:
             raise TypeError(f"op {name} says what is no fact of ops: {', '.join(sorted(unknown))}")
@@ -99,7 +100,7 @@ class OpSpec:
         self.combine = self._combiner()
 
     def _combiner(self) -> Callable[..., Any]:
-        """``combine(operands, statics) -> arguments of fn, in order``."""
+        """Return the function ``combine(operands, statics) -> arguments of fn, in order``."""
         where = [(True, i) for i in self.schema.operand_positions]
         where += [(False, i) for i in self.schema.static_positions]
         order = sorted(range(len(where)), key=lambda k: where[k][1])
@@ -111,7 +112,7 @@ class OpSpec:
         return combine
 
     def pure(self, statics: tuple[Any, ...], lengths: tuple[int, ...] = ()) -> Callable[..., Any]:
-        """The function of the (flattened) operands alone."""
+        """Return the function of the (flattened) operands alone."""
         fn, combine = self.fn, self.combine
         positional = self.schema.positional
         keywords = self.schema.names[positional:]
@@ -178,7 +179,8 @@ def group(operands: tuple[Any, ...], lengths: tuple[int, ...]) -> tuple[Any, ...
 
 
 def _kept_for(needs: Any, schema: Schema) -> Callable[[int, int], Iterable[int]] | None:
-    """``kept_for(wanted operand, number of operands) -> operands its gradient needs``."""
+    """Return the function ``kept_for(wanted operand, number of operands) -> operands its gradient
+    needs``."""
     if needs is None:
         return None
     if needs == "nothing":

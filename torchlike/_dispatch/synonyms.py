@@ -43,7 +43,7 @@ _NAMED = {"dim", "dims", "keepdim"}
 
 
 def with_synonyms(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A Python function of tensors that takes the other names as well, if there are any."""
+    """Decorate a Python function of tensors to take the other names as well, if there are any."""
     code = inspect.unwrap(fn).__code__
     own = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     known = OF_OVERLOADS.get(fn.__name__, {})
@@ -63,7 +63,8 @@ def with_synonyms(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _renamed(kwargs: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
-    """Arguments by PyTorch's names; one that is given by both stays, for the function to refuse."""
+    """Rename arguments to PyTorch's names; one that is given by both stays, for the function to
+    refuse."""
     renamed: dict[str, Any] = {}
     for key, value in kwargs.items():
         name = known.get(key, key)

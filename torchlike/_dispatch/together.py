@@ -26,8 +26,8 @@ _compiled: dict[tuple[Executable, int], tuple[first_calls.Form, first_calls.Form
 
 
 def at_once(tensors: Sequence[Tensor]) -> bool:
-    """Whether one compiled call may take all of them: plain tensors with values on one device, of
-    which nothing else (a capture, a transform, a protocol) wants to see each."""
+    """Return whether one compiled call may take all of them: plain tensors with values on one
+    device, of which nothing else (a capture, a transform, a protocol) wants to see each."""
     current = modes.current
     if current.capture is not None or current.levels or protocol.is_awake() or len(tensors) < 2:
         return False

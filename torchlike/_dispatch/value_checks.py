@@ -186,7 +186,7 @@ def _is_zero(values: Any) -> Any:
 
 
 def refuse_unfit_tensor(t: Tensor, dtype: Any) -> None:
-    """`refuse_unfit` of a tensor."""
+    """Apply `refuse_unfit` to the values of a tensor."""
     run(lambda value: refuse_unfit(value, dtype), [t._value_now()], ("unfit", dtype))
 
 

@@ -39,7 +39,7 @@ add_method("_rejoin_history", rejoin)
 
 
 def _node_of_stale_view(base: Tensor, view: Tensor) -> Any:
-    """The node of a stale view: one read of the chain from its base (None without history)."""
+    """Make the node of a stale view: one read of the chain from its base (None without history)."""
     edge = tape.gradient_edge(base)
     if edge is None:
         return None
@@ -50,7 +50,7 @@ def _node_of_stale_view(base: Tensor, view: Tensor) -> Any:
 def node_of_view(
     edge: tape.Edge | None, parent: Tensor, steps: views.Steps, dynamic: tuple[int, ...], name: str
 ) -> Any:
-    """A node for reading ``steps`` on ``parent``; nothing is computed until backward."""
+    """Make a node for reading ``steps`` on ``parent``; nothing is computed until backward."""
     exe = read_executable(steps, len(dynamic), name)
     geometry = parent._geometry
     return OpNode(exe, [edge], dynamic, ((geometry.size, parent.dtype.numpy),), None, 1)
@@ -64,14 +64,14 @@ def node_of_parts(
     whole: Any,
     name: str,
 ) -> OpNode:
-    """One node for reading consecutive parts of ``parent``, an output for each."""
+    """Make one node for reading consecutive parts of ``parent``, an output for each."""
     exe = _parts_executable(lengths, dim, whole, name)
     aval = parent._geometry.size, parent.dtype.numpy
     return OpNode(exe, [edge], (), (aval,), None, len(lengths))
 
 
 def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, ...]]:
-    """The steps that lead from the base tensor to the view.
+    """Return the steps that lead from the base tensor to the view.
 
     The base may itself be a view of its storage (``detach()[0]``), and its geometry may have been
     changed in place since (``base.t_()``): what they have in common is skipped, the rest of the
@@ -100,7 +100,8 @@ def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, 
 
 
 def _same_link(a: tuple[views.Step, Any], b: tuple[views.Step, Any]) -> Any:
-    """Whether two links of chains are one. Traced indices are compared by identity."""
+    """Return whether two links of chains are one and the same. Traced indices are compared by
+    identity."""
     return a[0] is b[0] and all(
         i is j or (type(i) is int and i == j) for i, j in zip(a[1], b[1], strict=True)
     )
@@ -112,7 +113,7 @@ _readers: set[Executable] = set()
 
 
 def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable:
-    """The executable of reading a view: a linear op that keeps nothing but its indices."""
+    """Return the executable that reads a view: a linear op that keeps nothing but its indices."""
     key = (steps, name)
     exe = _reads.get(key)
     if exe is None:
@@ -128,8 +129,8 @@ def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable
 
 
 def _parts_executable(lengths: tuple[int, ...], dim: int, whole: Any, name: str) -> Executable:
-    """The executable of reading all of ``lengths`` consecutive parts of a dimension; without the
-    dimension unless ``whole``."""
+    """Return the executable that reads all of ``lengths`` consecutive parts of a dimension; without
+    the dimension unless ``whole``."""
     key = (lengths, dim, whole, name)
     exe = _reads.get(key)
     if exe is None:
@@ -146,5 +147,5 @@ def _parts_executable(lengths: tuple[int, ...], dim: int, whole: Any, name: str)
 
 
 def reads_a_view(node: Any) -> bool:
-    """Whether a node of the tape is a view of its parent (or several), and nothing else."""
+    """Return whether a node of the tape does nothing but read a view of its parent (or several)."""
     return isinstance(node, OpNode) and node.exe in _readers

@@ -12,7 +12,7 @@ from torchlike.tensor import Tensor
 
 
 def bucket_of(size: int, buckets: Sequence[int] | None = None) -> int:
-    """The smallest bucket that holds ``size``; without buckets, the next power of two.
+    """Return the smallest bucket that holds ``size``; without buckets, the next power of two.
 
     ValueError when every bucket is smaller, or when they are not in ascending order.
     """
@@ -29,7 +29,7 @@ def bucket_of(size: int, buckets: Sequence[int] | None = None) -> int:
 def pad_to_bucket(
     x: Tensor, dim: int = -1, *, buckets: Sequence[int] | None = None, value: Any = 0
 ) -> Tensor:
-    """``x`` with ``value`` behind it, so that dimension ``dim`` has the size of a bucket.
+    """Pad ``x`` with ``value`` behind it, so that dimension ``dim`` has the size of a bucket.
 
     For what is given to a function compiled by ``torchlike.jit``, which compiles once for each
     shape: sentences of 1 to 1,000 tokens have ten powers of two for shapes. Call it outside of the

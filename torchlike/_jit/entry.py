@@ -15,8 +15,8 @@ _warmup = 0
 
 
 def set_mode(mode: str) -> None:
-    """ "on" compiles (the default); "off" makes ``jit`` and ``compile`` give functions back as they
-    are. ValueError for anything else."""
+    """Set whether ``jit`` and ``compile`` compile: "on" (the default), or "off", which makes them
+    give functions back as they are. ValueError for anything else."""
     global _mode
     if mode not in ("on", "off"):
         raise ValueError(f"mode must be 'on' or 'off', not {mode!r}")
@@ -24,7 +24,7 @@ def set_mode(mode: str) -> None:
 
 
 def set_fallback(fallback: str | None) -> None:
-    """What functions do that are given to ``jit`` or ``compile`` from now on and do not say:
+    """Set what functions do that are given to ``jit`` or ``compile`` from now on and do not say:
     ``fallback="eager"``, or None to raise. ValueError for anything else."""
     global _fallback
     if fallback not in (None, "eager"):
@@ -33,8 +33,8 @@ def set_fallback(fallback: str | None) -> None:
 
 
 def set_warmup(calls: int) -> None:
-    """How many calls of a kind run eagerly at first (``warmup=``) where functions that are given to
-    ``jit`` or ``compile`` from now on do not say; 0, the default, compiles the first call.
+    """Set how many calls of a kind run eagerly at first (``warmup=``) where functions that are
+    given to ``jit`` or ``compile`` from now on do not say; 0, the default, compiles the first call.
 
     TypeError for what is no int, ValueError below 0.
     """

@@ -115,7 +115,8 @@ class Explanation:
 
 
 def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
-    """``explain(fn)(*args)`` calls ``fn`` compiled and tells about the program that ran.
+    """Return a function that calls ``fn`` compiled and tells about the program that ran:
+    ``explain(fn)(*args)``.
 
     The call is a real one: state is changed as by any call.
     """
@@ -137,8 +138,8 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
 
 
 def _of_eager(compiled: JitFunction, result: Any, seconds: float) -> Explanation:
-    """The call ran eagerly (``fallback="eager"`` or ``warmup``, or ``torch.compiler.set_stance``
-    said so): there is no program to tell about."""
+    """Explain a call that ran eagerly (``fallback="eager"`` or ``warmup``, or
+    ``torch.compiler.set_stance`` said so): there is no program to tell about."""
     otherwise = "it warms up" if compiled.warms_up else "torch.compiler.set_stance"
     why = [otherwise, *compiled.fell_back.values()][-1]
     return Explanation(
@@ -217,8 +218,8 @@ def _explanation(
 def _names_of_arguments(
     compiled: JitFunction, program: Program
 ) -> tuple[list[str], list[str], dict[str, str]]:
-    """The names of the tensors among the arguments and of the traced numbers, each in order, and
-    all other arguments with their values."""
+    """Return the names of the tensors among the arguments and of the traced numbers, each in order,
+    and all other arguments with their values."""
     kept = compiled._cache.programs.items()
     key: Any = next((k for k, programs in kept if program in programs), compiled._cache.latest_key)
     names = leaf_names(key[0], parameter_names(compiled._fn))
@@ -238,13 +239,13 @@ def _names_of_arguments(
 
 
 def _instructions(executable: Any) -> int:
-    """How many instructions are in the entry computation, its parameters not counted."""
+    """Count the instructions in the entry computation, its parameters not counted."""
     entry = executable.as_text().partition("\nENTRY ")[2].partition("\n}")[0]
     return sum(" = " in line and " parameter(" not in line for line in entry.splitlines())
 
 
 def _storage_names(guards: GuardSet) -> dict[int, str]:
-    """Names of tensors that the program reached: {id(storage): name}."""
+    """Return the names of tensors that the program reached: {id(storage): name}."""
     names = {id(g.storage): g.label for g in guards.of(TensorGuard)}
     for module in (guard.module for guard in guards.of(ModuleGuard)):
         for table in ("_parameters", "_buffers"):

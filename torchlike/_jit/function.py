@@ -138,8 +138,9 @@ class JitFunction:
         self._deferred = False
 
     def __reduce__(self) -> Any:
-        """Copies and pickles are of the function and compile anew: a program is bound to the very
-        cells that it was captured with. One that stands where its function did is told by name."""
+        """Have copies and pickles be of the function and compile anew: a program is bound to the
+        very cells that it was captured with. One that stands where its function did is told by
+        name."""
         found: Any = sys.modules.get(str(getattr(self, "__module__", None)))
         name = str(getattr(self, "__qualname__", ""))
         for part in name.split("."):
@@ -151,7 +152,7 @@ class JitFunction:
         return _made_again, (type(self), self._fn, self._options), users or None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a method: the instance is an argument like any other."""
+        """Bind the function as a method: the instance is an argument like any other."""
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -228,7 +229,8 @@ class JitFunction:
         return eagerly(args, kwargs)
 
     def _eager_way(self, call: Call) -> _Eagerly | None:
-        """How a call that no program fits runs eagerly; None where it is to be compiled."""
+        """Return the function that runs eagerly a call that no program fits; None where it is to be
+        compiled."""
         if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
             return self._call_by_modules
         if modes.current.warming or not self._may_compile(call):
@@ -236,7 +238,8 @@ class JitFunction:
         return None
 
     def _call_captured(self, call: Call) -> tuple[Any, _Eagerly | None]:
-        """The result of a call that no program fits, or how it runs eagerly after all."""
+        """Capture a call that no program fits, and return its result, or the function that runs it
+        eagerly after all."""
         found = self._cache.find(call)  # another thread may have compiled it
         if found is not None:
             return self._run(found[0], call.tensors, found[1]), None
@@ -324,7 +327,8 @@ class JitFunction:
         program.words.read(outputs[n + what.n_made], undo)
 
     def _count_unkept(self, program: Program, asked: Any) -> None:
-        """A program is for one call alone: so may be those of later calls."""
+        """Count a program that is for one call alone, as those of later calls may be; fall back to
+        eager calls, or warn, when there are too many."""
         # What is changed once is made at the first call of its kind: so it is counted for each.
         kind = asked if program.changes_structure else None
         self._unkept[kind] += 1
@@ -337,7 +341,8 @@ class JitFunction:
             )
 
     def _call_without_key(self, why: NoKey, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call whose arguments choose no program."""
+        """Run a call whose arguments choose no program: eagerly where the function falls back, else
+        refuse it."""
         if self._fallback is None:
             raise self.without_key(str(why)) from None
         if NoKey not in self.fell_back:
@@ -347,15 +352,15 @@ class JitFunction:
     def _call_unseen(
         self, what: str, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A call of which something raises that only torchlike asks for, which eager code does not
-        do."""
+        """Run a call of which something raises that only torchlike asks for, which eager code does
+        not do: eagerly where the function falls back, else refuse it."""
         why = f"{what}: {type(error).__name__}: {error}"
         if self._fallback is None:
             raise JitCaptureError(f"{self._name} cannot be compiled: {why}") from error
         return self._call_without_key(NoKey(why), args, kwargs)
 
     def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that cannot be compiled: eagerly, its modules compiled by themselves."""
+        """Run a call that cannot be compiled: eagerly, its modules compiled by themselves."""
         self.ran_eagerly = True
         if self._module_fallback is None:
             self._module_fallback = ModuleFallback(self._fn, self._part, self._tell_of)
@@ -369,7 +374,7 @@ class JitFunction:
             errors.warn_user(f"torchlike.jit: {name} runs eagerly from now on, because {why}")
 
     def _part(self, module: Any) -> JitFunction:
-        """What compiles a module that a call in parts calls."""
+        """Make the compiled function of a module that a call in parts calls."""
         part = JitFunction(
             module,
             fallback="eager",
@@ -382,20 +387,21 @@ class JitFunction:
         return part
 
     def stand_alone(self) -> None:
-        """It is of a module that is compiled by itself, unasked: what its backward pass does in
-        Python is done when the script runs that."""
+        """Mark the function as that of a module that is compiled by itself, unasked: what its
+        backward pass does in Python is done when the script runs that."""
         self._tracer.is_part = True
 
     def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call is while the stance is "force_eager"."""
+        """Run a call while the stance is "force_eager": eagerly, unless the function does not heed
+        the stance."""
         if not self._heeds_stance:
             return _call(self, *args, **kwargs)
         self.ran_eagerly = True
         return self._fn(*args, **kwargs)
 
     def _may_compile(self, call: Call) -> bool:
-        """Whether the stance lets a call be compiled that no program fits. RuntimeError where it
-        wants to be told."""
+        """Return whether the stance lets a call be compiled that no program fits. RuntimeError
+        where it wants to be told."""
         if (
             _stance in ("default", "force_eager")
             or not self._heeds_stance
@@ -423,7 +429,7 @@ class JitFunction:
         return False  # eager_on_recompile
 
     def _compiling(self, key: Any) -> list[Program]:
-        """The programs that are being compiled for calls with a key."""
+        """Return the programs that are being compiled for calls with a key."""
         return [] if self._warm_up is None else self._warm_up.programs(key)
 
     @property
@@ -432,7 +438,7 @@ class JitFunction:
         return self._warm_up is not None
 
     def _call_warming(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that runs eagerly, as do the compiled functions that it calls."""
+        """Run a call eagerly, as do the compiled functions that it calls."""
         self.ran_eagerly = modes.current.warming = True
         try:
             return self._fn(*args, **kwargs)
@@ -440,7 +446,7 @@ class JitFunction:
             modes.current.warming = False
 
     def _call_plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that runs eagerly."""
+        """Run a call eagerly."""
         self.ran_eagerly = True
         return self._fn(*args, **kwargs)
 
@@ -456,8 +462,8 @@ class JitFunction:
     def _call_raised(
         self, key: Any, why: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A call whose body raised ``why`` while it was captured. Where it does not raise eagerly,
-        calls like it are not captured again."""
+        """Run eagerly a call whose body raised ``why`` while it was captured. Where it does not
+        raise eagerly, calls like it are not captured again."""
         result = self._call_by_modules(args, kwargs)
         self._fall_back(key, why)
         return result
@@ -515,7 +521,7 @@ def exchange_stance(stance: str) -> str:
 
 
 def functions() -> list[JitFunction]:
-    """Every compiled function that is alive."""
+    """Return every compiled function that is alive."""
     return list(_functions)
 
 

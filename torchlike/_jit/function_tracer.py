@@ -82,8 +82,8 @@ class FunctionTracer:
         self._recorded: set[str] = set()
 
     def program_of(self, call: Call, silent: bool = False) -> Traced:
-        """The program of a call. `BodyRaised` where the function falls back and its body raised an
-        error of its own."""
+        """Trace a call and return its program. `BodyRaised` where the function falls back and its
+        body raised an error of its own."""
         self._is_silent = silent
         try:
             return self._program_of(call)
@@ -122,7 +122,7 @@ class FunctionTracer:
         return Traced(call, _key_of(call, run), run, program)
 
     def _traced(self, call: Call) -> tuple[Tracing, Any, frozenset[int]]:
-        """The trace of a call: with its numbers traced where that can be, and else frozen."""
+        """Trace a call: with its numbers traced where that can be, and else frozen."""
         for some in _choices(call.traced, call.leaves):
             found = self._trace_numbers(call, some)
             if found is not None:
@@ -138,8 +138,8 @@ class FunctionTracer:
         return found
 
     def _trace_numbers(self, call: Call, traced: Sequence[int]) -> Any:
-        """A capture with numbers, and the offsets of views, traced; None where they have to be
-        frozen after all."""
+        """Capture a call with numbers, and the offsets of views, traced; return None where they
+        have to be frozen after all."""
         tensors = call.tensors
         moving = [tensors[i] for i in offsets_among(call.leaves, traced)]
         if any(sum(t is x for x in tensors) > 1 for t in moving):
@@ -168,8 +168,8 @@ class FunctionTracer:
         traced: Sequence[int],
         avals: Sequence[Any] | None = None,
     ) -> tuple[Tracing, Any, frozenset[int]]:
-        """One capture, with user functions converted where their control flow asked for it, and
-        arguments as themselves that are also reached from outside."""
+        """Make one capture, with user functions converted where their control flow asked for it,
+        and arguments as themselves that are also reached from outside."""
         shared: frozenset[int] = frozenset()
         drawn: Sequence[Any] = ()
         while True:
@@ -196,7 +196,7 @@ class FunctionTracer:
             return run, closed, shared
 
     def _tracing(self, *what: Any) -> Tracing:
-        """A capture of the function, not begun yet."""
+        """Prepare a capture of the function, not begun yet."""
         run = Tracing(self._fn, self._name, *what)
         run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
         run.capture.is_part = self.is_part
@@ -212,7 +212,7 @@ class FunctionTracer:
         traced: Sequence[int],
         run: Any,
     ) -> Double:
-        """The gradient's gradient of one run; see ``double``."""
+        """Trace the gradient's gradient of one run; see ``double``."""
         it = iter(run.arguments)
         leaves = [next(it) if x is _TENSOR else x for x in plain]
         was = modes.current.grad_enabled
@@ -230,8 +230,8 @@ class FunctionTracer:
         return Double(again, backward, closed)
 
     def with_numbers(self, call: Call, before: Any) -> Call:
-        """A call that recompiles, with the numbers traced that have done so too often: all that
-        changed between the key ``before`` and its own is counted for them."""
+        """Count all that changed between the key ``before`` and that of a call that recompiles, and
+        return the call with the numbers traced that have done so too often."""
         self._numbers.changed(before, call.key, MODES_IN_KEY)
         if not self._numbers.active:
             return call
@@ -240,7 +240,7 @@ class FunctionTracer:
         return replace(call, key=tuple(key), traced=traced)
 
     def say_recorded(self, run: Tracing) -> None:
-        """Once for each: what the body counts or logs, it does once per compile."""
+        """Say, once for each, that what the body counts or logs it does once per compile."""
         if self._falls_back:
             return
         new = [label for label in run.records if label not in self._recorded]
@@ -255,7 +255,7 @@ class FunctionTracer:
 
 
 def _key_of(call: Call, run: Tracing) -> tuple[Any, ...]:
-    """The key under which the next call will look: numbers found static are part of it."""
+    """Return the key under which the next call will look: numbers found static are part of it."""
     final = list(call.key)
     static = {run.numbers.positions[i] for i in run.numbers.static}
     n_tensors = 0
@@ -270,8 +270,8 @@ def _key_of(call: Call, run: Tracing) -> tuple[Any, ...]:
 
 
 def _choices(traced: Sequence[int], leaves: list[Any]) -> list[list[int]]:
-    """Which numbers and offsets to trace, in turn, until it can be done: one kind may be needed in
-    Python, and the other not."""
+    """Return the choices of numbers and offsets to trace, in turn, until it can be done: one kind
+    may be needed in Python, and the other not."""
     offsets = [i for i in traced if isinstance(leaves[i], Tensor)]
     numbers = [i for i in traced if i not in offsets]
     return [x for x in ([*numbers, *offsets], numbers, offsets) if x][

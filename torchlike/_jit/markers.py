@@ -32,7 +32,8 @@ def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_scripting() -> bool:
-    """Whether a function or module given to ``torch.jit.script`` (or ``trace``) is being captured.
+    """Return whether a function or module given to ``torch.jit.script`` (or ``trace``) is being
+    captured.
 
     False for ``torchlike.jit`` itself: there Python runs as Python.
     """
@@ -41,34 +42,35 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether ``torchlike.jit`` is capturing."""
+    """Return whether ``torchlike.jit`` is capturing."""
     return modes.current.capture is not None
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
-    """The function as it is: capture runs Python, so nothing is kept from a compiler. Also with
-    arguments, ``@ignore(drop=True)``."""
+    """Return the function as it is: capture runs Python, so nothing is kept from a compiler. Also
+    with arguments, ``@ignore(drop=True)``."""
     return drop if callable(drop) else lambda fn: fn
 
 
 def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is."""
+    """Return the function as it is."""
     return fn
 
 
 def export(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is; a scripted module compiles such a method too."""
+    """Mark the function and return it; a scripted module compiles such a method too."""
     vars(fn)["_torchlike_exported"] = True
     return fn
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is."""
+    """Return the function as it is."""
     return fn
 
 
 def _overload(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is: one more signature of the implementation that follows it."""
+    """Return the function as it is: it is one more signature of the implementation that follows
+    it."""
     return fn
 
 
@@ -76,5 +78,5 @@ _overload_method = _overload
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value; the type is for readers."""
+    """Return the value; the type is for readers."""
     return the_value

@@ -29,7 +29,7 @@ class ProgramCache:
         self.latest = self.latest_key = None
 
     def find(self, call: Call) -> tuple[Program, Any] | None:
-        """The program that fits a call, and the call's numbers; None where none does."""
+        """Return the program that fits a call, and the call's numbers; None where none does."""
         return fitting(self.programs.get(call.key, ()), call)
 
     def keep(self, key: Any, program: Program) -> None:
@@ -43,8 +43,8 @@ class ProgramCache:
                 del self.programs[oldest_key]
 
     def reason(self, call: Call, compiling: Iterable[Program] = ()) -> str:
-        """Why a call needs another program than those kept and those that are still ``compiling``;
-        "" for the first."""
+        """Describe why a call needs another program than those kept and those that are still
+        ``compiling``; "" for the first."""
         for program in (*self.programs.get(call.key, ()), *compiling):
             changed = program.guards.explain(call.tensors)
             return changed or "a comparison or value of a traced number changed"
@@ -57,7 +57,7 @@ class ProgramCache:
 
 
 def fitting(programs: Iterable[Program], call: Call) -> tuple[Program, Any] | None:
-    """The first of some programs that fits a call, and the call's numbers."""
+    """Return the first of some programs that fits a call, and the call's numbers."""
     for program in programs:
         if program.guards.check(call.tensors):
             numbers = program.numbers_of(call.leaves, call.given)

@@ -34,7 +34,8 @@ _one_at_a_time = threading.Semaphore(1)
 
 
 def checked(warmup: Any) -> int:
-    """``warmup`` as a number of calls. TypeError unless it is an int, ValueError below 0."""
+    """Return ``warmup`` as a number of calls; raise TypeError unless it is an int, ValueError below
+    0."""
     if isinstance(warmup, bool) or not isinstance(warmup, int):
         raise TypeError(f"warmup must be an int, a number of calls, not {type(warmup).__name__}")
     if warmup < 0:
@@ -43,7 +44,7 @@ def checked(warmup: Any) -> int:
 
 
 def of_options(options: Any) -> int | None:
-    """What ``torch.compile(options=…)`` says of it; None where it says nothing."""
+    """Return the ``warmup`` of ``torch.compile(options=…)``; None where it says nothing."""
     return options.get("warmup") if isinstance(options, Mapping) else None
 
 
@@ -69,7 +70,7 @@ class Compilation:
                 self._do()
 
     def _do(self) -> bool:
-        """Do the work unless somebody has begun it; whether that was here."""
+        """Do the work unless somebody has begun it; return whether it was done here."""
         if not self._begun.acquire(blocking=False):
             return False
         work, self._work = self._work, None
@@ -81,7 +82,8 @@ class Compilation:
         return True
 
     def wait(self) -> None:
-        """Until it is done; what stands behind another program is done here. Raises what it raised.
+        """Wait until the compilation is done; what stands behind another program is done here.
+        Raises what it raised.
 
         In a process forked meanwhile nobody has done it, and the program's call compiles.
         """
@@ -146,16 +148,17 @@ class WarmUp:
         self._keys.clear()
 
     def programs(self, key: Any) -> list[Program]:
-        """Programs that are being compiled for calls with this key."""
+        """Return the programs that are being compiled for calls with this key."""
         return [pending.program for pending in self._pending(key)]
 
     def find(self, call: Call) -> tuple[Program, Any] | None:
-        """The program that is being compiled for such a call, and the call's numbers."""
+        """Return the program that is being compiled for such a call, and the call's numbers."""
         return fitting(self.programs(call.key), call)
 
     def take(self, call: Call) -> Way | Ready | Traced:
-        """What a call is to be that no program fits; where it is `Traced`, the trace was for this
-        call alone (it may have taken from an iterator), and the call is to be its first run."""
+        """Count a call that no program fits, and return how it runs; where it is `Traced`, the
+        trace was for this call alone (it may have taken from an iterator), and the call is to be
+        its first run."""
         found = self.find(call)
         if found is not None:
             return self._take_pending(call.key, *found)
@@ -172,7 +175,8 @@ class WarmUp:
         )
 
     def _take_pending(self, key: Any, program: Program, numbers: Any) -> Way | Ready:
-        """One more call for which a program is being compiled."""
+        """Count one more call for which a program is being compiled, and return how it runs:
+        eagerly, or by the program, for which it waits."""
         (pending,) = [p for p in self._pending(key) if p.program is program]
         if pending.calls < self.calls:
             pending.calls += 1
@@ -212,7 +216,8 @@ class WarmUp:
         return [] if found is None else found.pending
 
     def _count(self, key: Any, reason: Callable[[], tuple[str, Any]]) -> str:
-        """One more call that no program fits, being compiled or not: what it is to be.
+        """Count one more call that no program fits, being compiled or not, and return how it is to
+        run.
 
         "eager"; "traced" and eager then; "compiled" now. ``reason``: why it needs another program
         than the call before, and that one's key.
@@ -242,8 +247,8 @@ class WarmUp:
         found.pending.insert(0, Pending(program, Compilation(work), calls))
 
     def _not_kept(self, key: Any, in_vain: bool) -> None:
-        """The program of the call counted last was for that call alone; ``in_vain`` where so will
-        be those of later ones: they are not traced to warm up."""
+        """Note that the program of the call counted last was for that call alone; ``in_vain`` where
+        so will be those of later ones: they are not traced to warm up."""
         found = self._keys[key]
         found.in_vain = in_vain
         found.unknown -= not in_vain

@@ -47,7 +47,7 @@ _lock = threading.Lock()
 
 
 def product(multiply: _Product, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """``multiply(x, y)``, in one thread where NumPy's threads would spin afterwards."""
+    """Compute ``multiply(x, y)``, in one thread where NumPy's threads would spin afterwards."""
     return _in_one_thread(multiply, x, y) if _spin else multiply(x, y)
 
 

@@ -29,7 +29,7 @@ def unhide(why: str) -> None:
 
 
 def functions_of(codes: Collection[types.CodeType]) -> list[types.FunctionType]:
-    """The functions that run these code objects."""
+    """Return the functions that run these code objects."""
     unhide("functions that a capture has run are looked for")
     wanted = set(map(id, codes))
     return [

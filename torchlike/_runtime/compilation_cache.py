@@ -41,8 +41,8 @@ _ENTRY_REFUSED = "torchlike: a compiled program is not read but compiled again, 
 
 
 def default_directory() -> Path:
-    """Where compiled programs are kept unless TORCHLIKE_CACHE_DIR says otherwise. RuntimeError for
-    a user without a home."""
+    """Return the directory in which compiled programs are kept unless TORCHLIKE_CACHE_DIR says
+    otherwise. RuntimeError for a user without a home."""
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     elif os.name == "nt":
@@ -61,8 +61,8 @@ _uses = _Uses()
 
 @contextlib.contextmanager
 def unused() -> Iterator[None]:
-    """A region whose programs are neither looked for nor kept: those that are compiled for devices
-    which are not here cannot be loaded again."""
+    """Keep the programs of a `with` block out of the cache, and look for none there: those that are
+    compiled for devices which are not here cannot be loaded again."""
     before, _uses.disk = _uses.disk, False
     try:
         yield
@@ -87,7 +87,8 @@ class WholeEntries(LRUCache):
         self._suffix = f"-{xla_flags.cpu_threads()}threads" if on_cpu else ""
 
     def get(self, key: str) -> bytes | None:
-        """What is kept under ``key``, or None; None too when it is pruned at this moment."""
+        """Return the entry that is kept under ``key``, or None; None too when it is pruned at this
+        moment."""
         if not _uses.disk:
             return None
         key += self._suffix

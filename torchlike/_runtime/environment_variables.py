@@ -24,7 +24,7 @@ class Variable:
     stands_for: str = "DIR"
 
     def said(self, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-        """What it says; nothing where it is unset.
+        """Return the values that the variable has; none where it is unset.
 
         Raises:
             ValueError: it says what it may not.

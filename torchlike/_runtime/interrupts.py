@@ -68,8 +68,8 @@ def ignored(number: int = signal.SIGINT) -> bool:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """A region in which no interruption reaches this thread: it comes at the end. Processes that
-    are started in it hear of none until they call `release`."""
+    """Hold interruptions of this thread back for the length of a `with` block: one comes at its
+    end. Processes that are started in it hear of none until they call `release`."""
     if os.name != "posix":
         yield
         return

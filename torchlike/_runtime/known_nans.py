@@ -100,7 +100,7 @@ _INTO_MEMORY = (
 
 
 def guarded(closed: Any) -> Any:
-    """A closed jaxpr, with guards behind the exponentials that need one."""
+    """Put guards behind the exponentials of a closed jaxpr that need one, and return it."""
     if not _has_exponentials(closed.jaxpr):
         return closed
     return _closed(closed, [0] * len(closed.jaxpr.invars))[1]
@@ -116,7 +116,7 @@ def _has_exponentials(jaxpr: Any) -> bool:
 
 
 def _inner(eqn: Any) -> list[Any]:
-    """The jaxprs that an equation calls, without their constants."""
+    """Return the jaxprs that an equation calls, without their constants."""
     found = []
     for value in eqn.params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
@@ -132,7 +132,7 @@ def _is_inexact(dtype: Any) -> bool:
 
 
 def _known(value: Any) -> int:
-    """What a constant is."""
+    """Return what is known of the elements of a constant."""
     if isinstance(value, jax.Array) and not value.is_fully_addressable:
         return 0
     try:
@@ -146,7 +146,8 @@ def _known(value: Any) -> int:
 
 
 def _closed(closed: Any, inputs: list[int]) -> tuple[list[int], Any]:
-    """What is known of the results of a closed jaxpr, given its inputs; the jaxpr with guards."""
+    """Return what is known of the results of a closed jaxpr, given its inputs, and the jaxpr with
+    guards."""
     constants = [_known(value) for value in closed.consts]
     results, jaxpr = _open(closed.jaxpr, constants, inputs)
     return results, closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
@@ -177,12 +178,12 @@ def _open(jaxpr: Any, constants: list[int], inputs: list[int]) -> tuple[list[int
 
 
 def _is_real(eqn: Any) -> bool:
-    """Whether the exponential of NaN is NaN: of complex numbers it depends on both parts."""
+    """Return whether the exponential of NaN is NaN: of complex numbers it depends on both parts."""
     return not jax.numpy.issubdtype(eqn.outvars[0].aval.dtype, np.complexfloating)
 
 
 def _with_guard(eqn: Any) -> list[Any]:
-    """The equations of ``where(x != x, x, exp(x))``."""
+    """Return the equations of ``where(x != x, x, exp(x))``."""
     (x,), (out,) = eqn.invars, eqn.outvars
     aval = jax.ShapeDtypeStruct(out.aval.shape, out.aval.dtype)
     example = jax.make_jaxpr(lambda x, y: lax.select(lax.ne(x, x), x, y))(aval, aval).jaxpr
@@ -195,7 +196,8 @@ def _with_guard(eqn: Any) -> list[Any]:
 
 
 def _results(eqn: Any, operands: list[int]) -> tuple[list[int], Any]:
-    """What is known of the results of an equation; the equation with guards in what it calls."""
+    """Return what is known of the results of an equation, and the equation with guards in what it
+    calls."""
     name = eqn.primitive.name
     if _inner(eqn) and not name.startswith(_INTO_MEMORY):
         call = {"cond": _cond, "while": _while, "scan": _scan}.get(name, _call)
@@ -220,7 +222,8 @@ def _of_integers(found: int, operands: list[int]) -> int:
 
 
 def _anything(operands: list[int]) -> int:
-    """What a function of which nothing is known makes of its operands."""
+    """Return what is known of the results of a function of which nothing is known, given its
+    operands."""
     if all(o & ~_CONSTANT for o in operands):
         return _ANYTHING
     return _any_of(operands) & _NAN
@@ -277,14 +280,16 @@ def _numbers(shape: Any) -> list[int]:
 
 
 def _run(item: Any, operands: list[int]) -> tuple[list[int], Any]:
-    """Results of, and guards in, a jaxpr with or without constants."""
+    """Return what is known of the results of a jaxpr with or without constants, and the jaxpr with
+    guards."""
     if hasattr(item, "consts"):
         return _closed(item, operands)
     return _open(item, [_ANYTHING] * len(item.constvars), operands)
 
 
 def _call(eqn: Any, operands: list[int]) -> tuple[list[int] | None, Any]:
-    """An equation that calls one jaxpr with its operands (or something that nobody here knows)."""
+    """Follow an equation that calls one jaxpr with its operands; where it calls otherwise, None is
+    known of its results. Return them, and its parameters with guards."""
     params = eqn.params
     results: list[int] | None = None
     changed = {}
@@ -318,7 +323,8 @@ def _cond(eqn: Any, operands: list[int]) -> tuple[list[int], Any]:
 
 
 def _until_the_same(step: Callable[[list[int]], list[int]], carried: list[int]) -> list[int]:
-    """What may be known of the values that a loop carries, at the start of any turn."""
+    """Repeat ``step`` until it changes nothing, and return what may be known of the values that a
+    loop carries, at the start of any turn."""
     while True:
         after = [a | b & ~_CONSTANT for a, b in zip(carried, step(carried), strict=True)]
         if after == carried:

@@ -22,8 +22,8 @@ class _Stderr(logging.StreamHandler[Any]):
 
 
 def logger(channel: str) -> logging.Logger:
-    """The logger ``torchlike.<channel>``. Where ``TORCHLIKE_LOGS`` names the channel, what it is
-    told at level INFO is written to standard error."""
+    """Return the logger ``torchlike.<channel>``. Where ``TORCHLIKE_LOGS`` names the channel, what
+    it is told at level INFO is written to standard error."""
     found = logging.getLogger(f"torchlike.{channel}")
     if channel in LOGS.said() and not found.handlers:
         found.addHandler(_Stderr())

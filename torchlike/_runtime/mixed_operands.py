@@ -31,7 +31,7 @@ _allowed = _Allowed()
 
 @contextlib.contextmanager
 def replicating() -> Iterator[None]:
-    """Inside, such an operand is taken for one that is the same in all processes."""
+    """Take such an operand, within a `with` block, for one that is the same in all processes."""
     _allowed.depth += 1
     try:
         yield
@@ -40,7 +40,7 @@ def replicating() -> Iterator[None]:
 
 
 def is_replicating() -> bool:
-    """Whether this thread is inside `replicating`."""
+    """Return whether this thread is inside `replicating`."""
     return _allowed.depth > 0
 
 
@@ -94,28 +94,28 @@ def install(**functions: Callable[..., Any]) -> None:
 
 
 def spans_processes(x: Any) -> bool:
-    """Whether an operand is an array that other processes hold parts of."""
+    """Return whether an operand is an array that other processes hold parts of."""
     return (
         isinstance(x, jax.Array) and not isinstance(x, core.Tracer) and not x.is_fully_addressable
     )
 
 
 def is_own(x: Any) -> bool:
-    """Whether an operand is an array of several elements that this process alone knows."""
+    """Return whether an operand is an array of several elements that this process alone knows."""
     size = getattr(x, "size", 1)
     return size != 1 and not isinstance(x, core.Tracer) and not spans_processes(x)
 
 
 def own_values(x: Any) -> np.ndarray:
-    """The values of an operand, for checks: of an array that spans processes those that this one
-    holds, in one dimension."""
+    """Return the values of an operand, for checks: of an array that spans processes those that this
+    one holds, in one dimension."""
     if installed.refuse is None or not spans_processes(x):
         return np.asarray(x)
     return np.concatenate([np.asarray(s.data).reshape(-1) for s in x.addressable_shards])
 
 
 def met(op: str, operands: Sequence[Any]) -> bool:
-    """Whether an op has both, where that is allowed; where it is not, the error."""
+    """Return whether an op has both, where that is allowed; raise the error where it is not."""
     if installed.refuse is None or not any(map(spans_processes, operands)):
         return False
     if not any(map(is_own, operands)):
@@ -126,7 +126,8 @@ def met(op: str, operands: Sequence[Any]) -> bool:
 
 
 def met_in_program(program: Any, operands: Sequence[Any], drawn: frozenset[int]) -> bool:
-    """The same for a whole program (a jaxpr): whether one of its steps has both.
+    """Return whether one of the steps of a whole program (a jaxpr) has both; raise the error where
+    that is not allowed.
 
     ``operands`` are those behind the program's constants. Those at ``drawn`` are torchlike's own,
     such as the masks of dropout.
@@ -152,7 +153,7 @@ _TUPLES = ("optimization_barrier",)
 
 
 def _first_mixed(program: Any, given: list[str | None]) -> tuple[list[str | None], str | None]:
-    """(of whom each result is, the name of the first step that mixes or None)."""
+    """Return (whose each result is, the name of the first step that mixes or None)."""
     kinds: dict[Any, str | None] = dict(zip(program.invars, given, strict=True))
 
     def kind(v: Any) -> str | None:
@@ -180,7 +181,7 @@ def _first_mixed(program: Any, given: list[str | None]) -> tuple[list[str | None
 
 
 def _inner(eqn: Any) -> Any:
-    """The program that a step calls with its own operands, if it does."""
+    """Return the program that a step calls with its own operands, if it does."""
     for value in eqn.params.values():
         inner = getattr(value, "jaxpr", value)
         if (

@@ -29,7 +29,7 @@ INDEXING = frozenset(("index", "index_put", "index_put_", "_unsafe_index", "_ind
 
 
 def refused(error: Exception) -> bool:
-    """Whether JAX refused operands for their devices."""
+    """Return whether JAX refused operands for their devices."""
     return "incompatible devices" in str(error)
 
 
@@ -41,7 +41,8 @@ def call(
     op: str | None = None,
     is_program: bool = False,
 ) -> tuple[Any, ...]:
-    """What JAX's ``cache_miss`` gives for arguments, some of which may be the CPU's beside others.
+    """Return the result of JAX's ``cache_miss`` for arguments, some of which may be the CPU's
+    beside others.
 
     ``op`` names what is called; ``is_program`` says that it is a whole captured function, whose
     operands may all be moved. ValueError where JAX still refuses.
@@ -60,8 +61,8 @@ def call(
 
 
 def _target_of(operands: Any) -> AbstractContextManager[Any]:
-    """What is traced for operands on the CPU is for the CPU, though JAX's default is another: an
-    accelerator's kernels are in no program for it."""
+    """Trace for the CPU, within a `with` block, what has operands on the CPU, though JAX's default
+    is another: an accelerator's kernels are in no program for it."""
     arrays = [x for x in jax.tree.leaves(operands) if isinstance(x, jax.Array)]
     if arrays and not platforms.cpu_is_default() and all(map(_is_on_cpu, arrays)):
         return targets.platform("cpu")

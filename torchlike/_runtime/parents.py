@@ -11,7 +11,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def ends_with_parent(parent: int | None = None, by: signal.Signals = signal.SIGKILL) -> None:
-    """From now on the kernel sends this process a signal when its parent ends (on Linux; elsewhere
+    """Have the kernel send this process a signal when its parent ends (on Linux; elsewhere
     nothing). One whose ``parent`` has ended already gets it now."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by, 0, 0, 0)

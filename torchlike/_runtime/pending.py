@@ -27,15 +27,16 @@ from torchlike._runtime import late_checks, platforms
 
 @functools.cache
 def _fence_of(device: Any) -> Any:
-    """What asks a device for a tiny program and gives its result. It is compiled beforehand: a
-    function of ``jax.jit`` would become part of a trace that is under way."""
+    """Compile a tiny program for a device and return a function that runs it and returns its
+    result. It is compiled beforehand: a function of ``jax.jit`` would become part of a trace that
+    is under way."""
     zero = jax.device_put(np.zeros((), np.float32), device)
     compiled = jax.jit(lambda x: x + 1).lower(zero).compile()
     return functools.partial(compiled, zero)
 
 
 def _devices() -> list[Any]:
-    """The devices that tensors can be on: those of JAX's default backend, and the CPU."""
+    """Return the devices that tensors can be on: those of JAX's default backend, and the CPU."""
     found = jax.local_devices()
     return found if platforms.cpu_is_default() else [*found, platforms.cpu_device()]
 
@@ -65,7 +66,7 @@ def wait() -> None:
 
 
 def time_when_done() -> float:
-    """``time.perf_counter()`` once all work is done.
+    """Wait until all work is done and return ``time.perf_counter()``.
 
     Looking through the arrays that are alive takes time itself. Where it finds them all computed,
     and no other thread could have asked for any, the time is that before it.

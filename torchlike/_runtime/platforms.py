@@ -24,31 +24,33 @@ from jax._src import hardware_utils, xla_bridge
 
 
 def started() -> bool:
-    """Whether a backend runs in this process, with threads that a fork of it would not have."""
+    """Return whether a backend runs in this process, with threads that a fork of it would not
+    have."""
     return bool(xla_bridge._backends)
 
 
 def only_cpu() -> bool:
-    """Whether JAX can find no platform but the CPU; False also where only starting would tell."""
+    """Return whether JAX can find no platform but the CPU; False also where only starting would
+    tell."""
     config: Any = jax.config  # gets its fields one by one
     said = config.jax_platforms
     return said == "cpu" if said else not _has_plugins()
 
 
 def cpu_is_default() -> bool:
-    """Whether arrays that say nothing of a device are made on the CPU; starts a backend where that
-    is the only way to know."""
+    """Return whether arrays that name no device are made on the CPU; starts a backend where that is
+    the only way to know."""
     return only_cpu() or is_cpu(jax.local_devices()[0])
 
 
 @functools.cache
 def cpu_device() -> Any:
-    """The CPU, as JAX's device of this process; starts its backend."""
+    """Return the CPU, as JAX's device of this process; starts its backend."""
     return jax.local_devices(backend="cpu")[0]
 
 
 def is_cpu(device: Any) -> bool:
-    """Whether a JAX device is the CPU."""
+    """Return whether a JAX device is the CPU."""
     return device.platform == "cpu"
 
 
@@ -66,7 +68,7 @@ def _is_installed() -> bool:
 
 @functools.cache
 def _has_plugins() -> bool:
-    """Whether JAX would start something besides the CPU."""
+    """Return whether JAX would start something besides the CPU."""
     names = {p.name for p in metadata.entry_points(group="jax_plugins")}
     found = importlib.util.find_spec("jax_plugins")
     if found is not None:
@@ -78,7 +80,7 @@ def _has_plugins() -> bool:
 
 
 def _has_device(plugin: str) -> bool:
-    """Whether a plugin's device may be here; True also where only starting it would tell."""
+    """Return whether a plugin's device may be here; True also where only starting it would tell."""
     if plugin == "libtpu":
         chips, _ = hardware_utils.num_available_tpu_chips_and_device_id()
         return (

@@ -65,13 +65,14 @@ class Block:
         return self
 
     def array(self, dtype: Any, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
-        """The elements from byte ``offset`` on."""
+        """Return the elements from byte ``offset`` on, as an array on the block."""
         count = math.prod(shape) * np.dtype(dtype).itemsize
         return np.asarray(self)[offset : offset + count].view(dtype).reshape(shape)
 
 
 def allocate(nbytes: int) -> Block:
-    """A new block, zeros. RuntimeError where there is no memory for it, or no file left to open."""
+    """Allocate a new block, zeros. RuntimeError where there is no memory for it, or no file left to
+    open."""
     descriptor = -1
     try:
         descriptor = _unnamed_file()
@@ -85,8 +86,8 @@ def allocate(nbytes: int) -> Block:
 
 
 def attach(descriptor: int) -> Block:
-    """The block of a descriptor that another process sent, which is taken over: the same object for
-    the same block, as long as one is in use."""
+    """Map the block of a descriptor that another process sent, which is taken over: the same object
+    for the same block, as long as one is in use."""
     found = known(_identity(descriptor))
     if found is not None:
         os.close(descriptor)
@@ -95,12 +96,12 @@ def attach(descriptor: int) -> Block:
 
 
 def known(identity: tuple[int, int]) -> Block | None:
-    """A block that this process has mapped and can hand on, by its ``identity``."""
+    """Return a block that this process has mapped and can hand on, by its ``identity``."""
     return _known.get(identity)
 
 
 def block_of(array: np.ndarray) -> Block | None:
-    """The block that an array is on, if it is."""
+    """Return the block that an array is on, if it is."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -108,12 +109,12 @@ def block_of(array: np.ndarray) -> Block | None:
 
 
 def offset_in(block: Block, array: np.ndarray) -> int:
-    """Where in its block an array begins, in bytes."""
+    """Return the offset, in bytes, at which an array begins in its block."""
     return array.__array_interface__["data"][0] - block.__array_interface__["data"][0]
 
 
 def aligned(nbytes: int) -> int:
-    """The bytes that an array takes in a block where another one follows."""
+    """Return the number of bytes that an array takes in a block where another one follows."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
@@ -143,7 +144,7 @@ def _reserve(descriptor: int, nbytes: int) -> None:
 
 
 def _refusal(code: int, nbytes: int) -> RuntimeError:
-    """What PyTorch raises for a block that cannot be had."""
+    """Return the error that PyTorch raises for a block that cannot be had."""
     advice = ""
     if code in (errno.EMFILE, errno.ENFILE):
         advice = (

@@ -89,38 +89,39 @@ class platform:
 
 
 def name() -> str:
-    """The platform that what is being traced is for: "cpu", "gpu", "tpu" or `PORTABLE`."""
+    """Return the platform that what is being traced is for: "cpu", "gpu", "tpu" or `PORTABLE`."""
     return _current.platform or jax.default_backend()
 
 
 def partitions() -> int:
-    """Over how many devices XLA may partition what is being traced."""
+    """Return the number of devices over which XLA may partition what is being traced."""
     return _current.partitions or jax.device_count()
 
 
 def is_numpy() -> bool:
-    """Whether what is being traced is evaluated by NumPy."""
+    """Return whether what is being traced is evaluated by NumPy."""
     return _current.is_numpy
 
 
 def is_cpu() -> bool:
-    """Whether what is being traced runs on the CPU, by XLA or by NumPy."""
+    """Return whether what is being traced runs on the CPU, by XLA or by NumPy."""
     return name() == "cpu"
 
 
 def is_xla_cpu() -> bool:
-    """Whether what is being traced is compiled by XLA for the CPU."""
+    """Return whether what is being traced is compiled by XLA for the CPU."""
     return not _current.is_numpy and is_cpu()
 
 
 def is_accelerator() -> bool:
-    """Whether what is being traced is compiled by XLA for a GPU or a TPU, and for nothing else."""
+    """Return whether what is being traced is compiled by XLA for a GPU or a TPU, and for nothing
+    else."""
     return not _current.is_numpy and name() in ("gpu", "tpu")
 
 
 def runs_on_cpu() -> bool:
-    """Whether the programs that this process runs by itself are for the CPU, whatever is being
-    traced."""
+    """Return whether the programs that this process runs by itself are for the CPU, whatever is
+    being traced."""
     return jax.default_backend() == "cpu"
 
 
@@ -164,8 +165,8 @@ def _says_precision() -> bool:
 
 
 def precise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, which JAX traces, with the precision that PyTorch's switches ask for in each of
-    its products, in programs for accelerators."""
+    """Decorate ``function``, which JAX traces, with the precision that PyTorch's switches ask for
+    in each of its products, in programs for accelerators."""
 
     @functools.wraps(function)
     def traced(*args: Any) -> object:
@@ -178,7 +179,7 @@ def precise(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def convolving(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, with the precision of convolutions in its products."""
+    """Decorate ``function`` with the precision of convolutions in its products."""
 
     @functools.wraps(function)
     def traced(*args: Any, **kwargs: Any) -> object:

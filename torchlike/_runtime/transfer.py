@@ -29,7 +29,8 @@ def _aval(shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 @functools.cache
 def _direct() -> Any:
-    """``put(values)``, or None where this jaxlib has no such function or another meaning of it."""
+    """Return the function ``put(values)``, or None where this jaxlib has no such function or
+    another meaning of it."""
     try:
         from_host = internals.put
         device = platforms.cpu_device()
@@ -51,13 +52,14 @@ def _direct() -> Any:
 
 
 def _place() -> Any:
-    """What `jax.device_put` is to be told, so that an array is the CPU's: nothing where that goes
-    without saying."""
+    """Return the device argument for `jax.device_put`, so that an array is the CPU's: None where
+    that goes without saying."""
     return None if platforms.cpu_is_default() else platforms.cpu_device()
 
 
 def to_device(values: Any) -> jax.Array:
-    """NumPy's values as an array on the CPU, or where the user's ``jax.default_device`` says."""
+    """Make an array of NumPy's values on the CPU, or where the user's ``jax.default_device``
+    says."""
     put = _direct()
     config: Any = jax.config  # gets its fields one by one
     if (

@@ -148,7 +148,7 @@ class _Stream(io.FileIO):
     the kernel says that they can be sought in, and gives positions that mean nothing."""
 
     def seekable(self) -> bool:
-        """False."""
+        """Return False."""
         return False
 
     def seek(self, *position: int) -> int:
@@ -166,7 +166,7 @@ def _in_place(path: str) -> IO[bytes]:
 
 
 def _stem(name: str) -> str:
-    """What the names of a file's drafts begin with."""
+    """Return the beginning of the names of a file's drafts."""
     encoded = os.fsencode(name)
     if len(encoded) > _LONGEST:
         name = f"{os.fsdecode(encoded[:100])}-{hashlib.sha256(encoded).hexdigest()[:16]}"

@@ -42,7 +42,7 @@ def enable() -> None:
 
 
 def require() -> None:
-    """RuntimeError where 64-bit types are off: JAX would give 32 bits instead."""
+    """Raise RuntimeError where 64-bit types are off: JAX would give 32 bits instead."""
     if not _config.jax_enable_x64:
         raise RuntimeError(
             "torchlike needs JAX's 64-bit types, which are off here (jax.enable_x64(False), or "
@@ -52,7 +52,7 @@ def require() -> None:
 
 
 def requiring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, for ``jax.jit``: ``require`` when it is traced."""
+    """Decorate ``function``, for ``jax.jit``, to ``require`` 64-bit types when it is traced."""
 
     @functools.wraps(function)
     def traced(*args: Any) -> Any:
@@ -63,16 +63,16 @@ def requiring(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _has_started() -> bool:
-    """Whether JAX has a backend. It has no public name for that: asking for its devices or arrays
-    starts one."""
+    """Return whether JAX has a backend. It has no public name for that: asking for its devices or
+    arrays starts one."""
     bridge = sys.modules.get("jax._src.xla_bridge")
     asked = getattr(bridge, "backends_are_initialized", None)
     return asked is not None and asked()
 
 
 def _importer() -> int:
-    """The ``stacklevel``, for our caller's warning, of the innermost line outside this package.
-    Frames of the import system do not count."""
+    """Return the ``stacklevel``, for our caller's warning, of the innermost line outside this
+    package. Frames of the import system do not count."""
     frame: Any = sys._getframe(1)
     for level in itertools.count(1):
         if frame is None or not frame.f_globals.get("__name__", "").startswith("torchlike"):

@@ -78,7 +78,7 @@ MEASURED = ("0.10.2", "0.12.0")
 
 
 def cpu_threads() -> int:
-    """How many threads XLA's CPU backend starts, and splits its loops for.
+    """Return the number of threads that XLA's CPU backend starts, and splits its loops for.
 
     One for each core that this process may run on, or what ``PJRT_NPROC`` or ``NPROC`` says.
     """
@@ -91,14 +91,14 @@ def cpu_threads() -> int:
 
 
 def set_cpu_threads(number: int) -> None:
-    """How many threads XLA's CPU backend is to start, here and in processes that this one starts.
-    Call it before XLA starts."""
+    """Set the number of threads that XLA's CPU backend is to start, here and in processes that this
+    one starts. Call it before XLA starts."""
     os.environ["PJRT_NPROC"] = str(number)
     enable()  # some flags depend on it
 
 
 def _ours() -> list[tuple[str, str]]:
-    """Our flags for this machine: names and values."""
+    """Return our flags for this machine: names and values."""
     version = jaxlib.version.__version__
     if not platforms.only_cpu():
         return [(_EXTRA, _TILES)]
@@ -110,7 +110,7 @@ def _ours() -> list[tuple[str, str]]:
 
 
 def extended(flags: str) -> str:
-    """``flags`` with ours behind them, but for those that they set themselves.
+    """Return ``flags`` with ours behind them, but for those that they set themselves.
 
     What does not begin with a dash is the name of a file with flags.
     """
@@ -121,24 +121,24 @@ def extended(flags: str) -> str:
 
 
 def _value(name: str) -> str:
-    """What XLA starts with, or did, for a flag."""
+    """Return the value of a flag with which XLA starts, or did."""
     said = os.environ.get("XLA_FLAGS", "").split()
     return next((flag.partition("=")[2] for flag in said if flag.startswith(f"{name}=")), "")
 
 
 def has_tiles() -> bool:
-    """Whether XLA starts, or did, with its tiled emitter."""
+    """Return whether XLA starts, or did, with its tiled emitter."""
     return _TILES not in _value(_EXTRA).split(",")
 
 
 def convolves_by_eigen() -> bool:
-    """Whether XLA starts, or did, with the flag for Eigen's convolutions."""
+    """Return whether XLA starts, or did, with the flag for Eigen's convolutions."""
     name, value = _EIGEN
     return _value(name) == value
 
 
 def cpu_devices() -> int:
-    """How many devices XLA's CPU backend is told to have."""
+    """Return the number of devices that XLA's CPU backend is told to have."""
     said = re.findall(r"--xla_force_host_platform_device_count=(\d+)", FOUND)
     said += re.findall(r"^\d+$", os.environ.get("JAX_NUM_CPU_DEVICES", ""))
     return max(map(int, said), default=1)

@@ -50,19 +50,19 @@ class detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on in this thread."""
+    """Return whether anomaly detection is on in this thread."""
     modes.setting_seen("torch.autograd.set_detect_anomaly()", _told, _tell)
     return modes.current.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether it looks for NaN when it is on."""
+    """Return whether anomaly detection looks for NaN when it is on."""
     modes.setting_seen("torch.autograd.set_detect_anomaly()", _told, _tell)
     return modes.current.anomaly_nan
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
-    """``set_detect_anomaly`` as a statement."""
+    """Switch anomaly detection on or off, as ``set_detect_anomaly`` does as a statement."""
     set_detect_anomaly(mode, check_nan)
 
 

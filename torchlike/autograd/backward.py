@@ -40,13 +40,14 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 
 
 def _with_values(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tensors, of those that are made of parts the values: they have the history."""
+    """Return the tensors, and for those that are made of parts their values, which have the
+    history."""
     return tuple(t._held if isinstance(t, TensorOfParts) else t for t in tensors)
 
 
 def _starts(asked: tuple[Any, ...], gradients: Any) -> tuple[list[Any], list[Any]]:
-    """The tensors that backward starts at, of those made of parts what has the history, and with
-    what; None where nothing is given."""
+    """Return the tensors at which backward starts (of those made of parts the one with the history)
+    and the gradients to start with; None where nothing is given."""
     given = (None,) * len(asked) if gradients is None else _as_tuple(gradients)
     if len(given) != len(asked):
         raise RuntimeError(f"got {len(asked)} tensors and {len(given)} gradients")
@@ -96,7 +97,7 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
 
 
 def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
-    """Cotangents as the engine wants them: tensors when recording, else arrays."""
+    """Convert cotangents to what the engine takes: tensors when recording, else arrays."""
     if create_graph:
         return [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
     if protocol.dispatch is not None:
@@ -167,7 +168,8 @@ def _edge_of_input(t: Any) -> Edge:
 
 
 def _elsewheres(inputs: Sequence[Any]) -> dict[int, Tensor]:
-    """What takes gradients of sparse ones among the inputs beside their values, by position."""
+    """Return, by position, the tensors that take gradients of sparse inputs beside those of their
+    values."""
     return {
         i: t._elsewhere
         for i, t in enumerate(inputs)
@@ -194,7 +196,8 @@ def grad(
     is_grads_batched: Any = False,
     materialize_grads: Any = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; leaves are untouched.
+    """Compute the gradients of ``outputs`` with respect to ``inputs`` and return them as a tuple;
+    leaves are untouched.
 
     RuntimeError when an input was not used, unless ``allow_unused`` (then None) or
     ``materialize_grads`` (then zeros).
@@ -252,8 +255,8 @@ def grad(
 def gradients(
     outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: Any, create_graph: Any
 ) -> list[Any]:
-    """What ``grad`` finds: arrays, or tensors with ``create_graph``; None for inputs that were not
-    used, `Partial` for those that a value decides of."""
+    """Compute the gradients of ``grad``: arrays, or tensors with ``create_graph``; None for inputs
+    that were not used, `Partial` for those that a value decides of."""
     asked, wanted = _as_tuple(outputs), _with_values(_as_tuple(inputs))
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -281,7 +284,8 @@ def _batched(
     allow_unused: Any,
     materialize_grads: Any,
 ) -> tuple[Tensor | None, ...]:
-    """``grad`` for each row of the gradients, stacked: one pass, inside a vmap over the rows."""
+    """Compute ``grad`` for each row of the gradients, stacked: one pass, inside a vmap over the
+    rows."""
     given = _as_tuple(grad_outputs)
     for i, (g, t) in enumerate(zip(given, _as_tuple(outputs), strict=True)):
         if isinstance(g, Tensor) and isinstance(t, Tensor) and g.shape[1:] != t.shape:
@@ -352,7 +356,7 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
 
 
 def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
-    """The hooks of `register_hook`, by number; None where there never was one."""
+    """Return the hooks of `register_hook`, by number; None where there never was one."""
     if self.grad_fn is None:
         return None if self._hooks is None else self._hooks[0][0] or None
     return (self.grad_fn.pre_hooks or {}).get(self._output_nr)
@@ -368,7 +372,8 @@ def _check_own(node: Any, asked: str) -> None:
 
 
 def _leaf_hooks(leaf: Tensor) -> None:
-    """Hooks of a leaf live on the leaf; its accumulator node of the moment refers to them."""
+    """Give a leaf its tables of hooks, where it has none, and have its accumulator node of the
+    moment refer to them: hooks of a leaf live on the leaf."""
     if modes.current.capture is not None:
         modes.current.capture.hook_write(leaf)
     if leaf._hooks is None:
@@ -423,7 +428,8 @@ _backward_method.__name__ = "backward"
 
 
 def stop_boundary() -> int:
-    """The sequence number below which nodes lie outside the running capture (-1 without one)."""
+    """Return the sequence number below which nodes lie outside the running capture (-1 without
+    one)."""
     capture = modes.current.capture
     return -1 if capture is None else capture.first_sequence
 

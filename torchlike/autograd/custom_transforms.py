@@ -31,14 +31,14 @@ class VmapInfo(NamedTuple):
 
 
 def level_of(args: Sequence[Any]) -> boxes.Level | None:
-    """The innermost level whose boxes are among the arguments of a Function."""
+    """Return the innermost level whose boxes are among the arguments of a Function."""
     if not modes.current.levels:
         return None
     return boxes.top([a._value_now() for a in flatten(list(args))[0] if isinstance(a, Tensor)])
 
 
 def run_at(level: boxes.Level, base: Any, function: Any, args: Sequence[Any], ctx: Any) -> Any:
-    """``function.apply(*args)`` one level down, its result as tensors of the level.
+    """Run ``function.apply(*args)`` one level down and return its result as tensors of the level.
 
     ``base`` is autograd.Function, ``ctx`` a fresh one. RuntimeError in PyTorch's words where the
     Function lacks what the transform needs.
@@ -91,7 +91,7 @@ def run_at(level: boxes.Level, base: Any, function: Any, args: Sequence[Any], ct
 
 @contextlib.contextmanager
 def _below(level: boxes.Level) -> Iterator[None]:
-    """Outside a level, and outside those within it."""
+    """Leave a level, and those within it, for the length of a `with` block."""
     previous = modes.current.levels
     modes.current.levels = previous[: previous.index(level)] if level in previous else previous
     try:
@@ -114,7 +114,8 @@ def _boxed(level: VmapLevel, output: Any, dim: int | None) -> Any:
 def _mapped(
     level: VmapLevel, base: Any, function: Any, axes: list[Any], inside: list[Any]
 ) -> tuple[Any, Any]:
-    """The outputs for all examples, and where their dimension is: an int, None, or one for each."""
+    """Return the outputs for all examples, and the position of their dimension: an int, None, or
+    one for each."""
     name = function.__name__
     has_rule = function.vmap is not None
     if function.generate_vmap_rule:
@@ -148,7 +149,8 @@ def _mapped(
 def _generated(
     base: Any, function: Any, axes: tuple[int | None, ...], size: int, randomness: str
 ) -> type:
-    """A Function of all examples, whose forward and backward are those of one, mapped.
+    """Return a Function of all examples, made once, whose forward and backward are those of one,
+    mapped.
 
     It refers to ``function``, and is kept there: both live as long as the user's class.
     """
@@ -163,7 +165,7 @@ def _generated(
 
 
 def _entered(level: VmapLevel, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-    """Outer values as those of a level, mapped over their first dimension or shared."""
+    """Bring outer values into a level, mapped over their first dimension or shared."""
     return [
         wrap(Batched(level, still(v)))
         if d == 0 and isinstance(v, Tensor)
@@ -175,7 +177,7 @@ def _entered(level: VmapLevel, values: Sequence[Any], dims: Sequence[int | None]
 
 
 def _left(level: VmapLevel, t: Any) -> Any:
-    """A value of a level as an outer one, with a row for each example."""
+    """Bring a value of a level out of it, with a row for each example."""
     if not isinstance(t, Tensor):
         return t
     cell = t._read()
@@ -189,7 +191,8 @@ def _left(level: VmapLevel, t: Any) -> Any:
 def _generate(
     base: Any, function: Any, axes: tuple[int | None, ...], size: int, randomness: str
 ) -> type:
-    """The Function that runs ``function`` on the examples of a vmap level, forward and backward."""
+    """Make the Function that runs ``function`` on the examples of a vmap level, forward and
+    backward."""
 
     backward_of_one = function.vjp if function.backward is base.backward else function.backward
 
@@ -282,7 +285,7 @@ def _check_tangents(
     given: Sequence[_Direction | None],
     ctx: Any,
 ) -> None:
-    """RuntimeError in PyTorch's words where a jvp gives what is no tangent of its output."""
+    """Raise RuntimeError in PyTorch's words where a jvp gives what is no tangent of its output."""
     for i, (output, tangent) in enumerate(zip(outputs, tangents, strict=True)):
         differentiable = (
             isinstance(output, Tensor)
@@ -306,8 +309,8 @@ def _check_tangent(
     given: Sequence[_Direction | None],
     ctx: Any,
 ) -> None:
-    """RuntimeError where it is no tensor, has another shape, or has memory of its own while the
-    output has an input's."""
+    """Raise RuntimeError where a tangent is no tensor, has another shape, or has memory of its own
+    while the output has an input's."""
     if tangent is not None and not isinstance(tangent, Tensor):
         raise RuntimeError(
             f"expected Variable or None (got {type(tangent).__name__}) for grad output 0."
@@ -332,7 +335,7 @@ def _check_tangent(
 
 
 def _check_view(tangent: Tensor, direction: Tensor) -> None:
-    """RuntimeError unless the tangent is a view of the direction."""
+    """Raise RuntimeError unless the tangent is a view of the direction."""
     if tangent._base is None:
         raise RuntimeError(
             "A custom Function's forward is returning a view (or an input as-is) but the jvp "
@@ -348,8 +351,8 @@ def _check_view(tangent: Tensor, direction: Tensor) -> None:
 def _pushed(
     level: JvpLevel, function: Any, duals: list[Dual | None], inside: list[Any], ctx: Any
 ) -> tuple[Any, list[Any]]:
-    """What forward gives for the values inside the duals (None for other arguments), and that as
-    duals, with the tangents that the Function's jvp gives."""
+    """Run forward on the values inside the duals (None for other arguments) and return its result,
+    and that as duals, with the tangents that the Function's jvp gives."""
     tangents_in = [None if d is None or d.tangent is None else still(d.tangent) for d in duals]
     with _below(level):
         # A forward that takes ctx runs once, and its jvp reads that very ctx.

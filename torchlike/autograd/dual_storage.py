@@ -68,5 +68,5 @@ class DualStorage(Storage):
         return self.primal.data_ptr()
 
     def alike(self, array: Any) -> Storage:
-        """A storage of its own memory."""
+        """Return a storage of its own memory."""
         return Storage(array)

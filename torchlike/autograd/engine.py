@@ -61,7 +61,7 @@ def _sum_of_tensors(present: Any, gradient: Any) -> Any:
 
 
 def _dependencies(roots: Sequence[Node], stop_before: int, create_graph: Any) -> dict[Node, int]:
-    """How many edges lead to each reachable node."""
+    """Return how many edges lead to each reachable node."""
     if create_graph:
         _replay(roots, stop_before)
     count: dict[Node, int] = dict.fromkeys(roots, 0)
@@ -99,7 +99,7 @@ def _replay(roots: Sequence[Node], stop_before: int) -> None:
 
 
 def _towards(nodes: Sequence[Node], targets: set[Node]) -> tuple[set[Node], set[Node]]:
-    """The nodes to run, because a target lies behind them; these and the targets."""
+    """Return the nodes to run, because a target lies behind them, and these with the targets."""
     run: set[Node] = set()
     touched = set(targets)
     # AccumulateGrad nodes have no edges; all others lead to smaller sequence numbers.
@@ -150,11 +150,11 @@ class Pass:
         self._touched = touched
 
     def is_whole(self) -> bool:
-        """Whether gradients go to all leaves, rather than to chosen tensors."""
+        """Return whether gradients go to all leaves, rather than to chosen tensors."""
         return self._touched is None
 
     def reaches(self, edge: Edge | None) -> bool:
-        """Whether a gradient may arrive at this edge."""
+        """Return whether a gradient may arrive at this edge."""
         return (
             edge is not None
             and edge[0] in self._nodes
@@ -165,9 +165,9 @@ class Pass:
 def _as_nodes_want(
     nodes: dict[Node, int], cotangents: Sequence[Any], create_graph: Any
 ) -> tuple[Any, Sequence[Any]]:
-    """Whether gradients travel as tensors, and the first ones so: where the pass is recorded, or a
-    node calls operators that classes and modes are to see. NotImplementedError where a mode makes a
-    graph of operators (``make_fx``) and a node calls none."""
+    """Return whether gradients travel as tensors, and the first ones in that form: where the pass
+    is recorded, or a node calls operators that classes and modes are to see. NotImplementedError
+    where a mode makes a graph of operators (``make_fx``) and a node calls none."""
     if protocol.dispatch is None:
         return create_graph, cotangents
     if any(getattr(mode, "makes_graph", False) for mode in protocol.state.dispatch_modes):
@@ -287,7 +287,8 @@ def run(
 
 
 def _first_ready(roots: Sequence[Edge], dependencies: dict[Node, int]) -> list[Any]:
-    """The nodes that wait for nothing, as a heap: (minus sequence, order of coming, node)."""
+    """Return the nodes that wait for nothing, as a heap: (minus sequence, order of coming,
+    node)."""
     ready: list[tuple[int, int, Node]] = []
     for node in dict.fromkeys(edge[0] for edge in roots):
         if dependencies[node] == 0:
@@ -296,7 +297,8 @@ def _first_ready(roots: Sequence[Edge], dependencies: dict[Node, int]) -> list[A
 
 
 def _is_deep(around: Pass) -> bool:
-    """Whether the stack is used up by passes within each other. (A capture stays in its thread.)"""
+    """Return whether passes within each other have used up the stack. (A capture stays in its
+    thread.)"""
     return (around.depth + 1) % fresh_stack.PASSES == 0 and modes.current.capture is None
 
 
@@ -333,7 +335,8 @@ def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[An
 
 
 def _run_watched(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
-    """Under anomaly detection: a warning with the stack of the forward call before any error."""
+    """Run a node under anomaly detection: warn with the stack of the forward call before any
+    error."""
     capture = modes.current.capture
     if capture is not None and modes.current.anomaly_nan:
         capture.refuse_value("anomaly detection's look for NaN", "check_nan=False")
@@ -357,7 +360,7 @@ def _run_watched(node: Node, incoming: list[Any], create_graph: Any) -> Sequence
 
 
 def _recorded_at(node: Node, effect: str, name: str) -> str:
-    """The stack of the call that recorded a node, for a warning."""
+    """Return the stack of the call that recorded a node, for a warning."""
     stack = "".join(node.metadata.get("traceback_", ()))
     if stack:
         return f"Traceback of forward call that {effect}:\n{stack}"
@@ -380,8 +383,9 @@ def _refuse_nan(node: Node, outgoing: Sequence[Any]) -> None:
 def _before(
     node: Node, incoming: list[Any], create_graph: Any, runs: Any, whens: Any = None
 ) -> list[Any]:
-    """Tensor hooks, then tensors retaining their gradient, then the node's pre-hooks if it runs.
-    ``whens``: the conditions under which there are gradients, if they are conditional."""
+    """Run the tensor hooks on the gradients that arrive at a node, accumulate them in the tensors
+    that retain theirs, run the node's pre-hooks if it runs, and return the gradients. ``whens``:
+    the conditions under which there are gradients, if they are conditional."""
     if partial.any_partial(incoming):
         whens = [partial.when_of(g) for g in incoming]
         return partial.on_arrays(lambda a: _before(node, a, create_graph, runs, whens), incoming)
@@ -417,7 +421,8 @@ def _before(
 
 
 def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
-    """Node hooks: ``hook(grad_inputs, grad_outputs)``, which may replace the inputs' gradients."""
+    """Run a node's hooks, ``hook(grad_inputs, grad_outputs)``, which may replace the inputs'
+    gradients, and return those."""
     if partial.any_partial((*outgoing, *incoming)):
         arrived = [partial.array_of(g) for g in incoming]
         return partial.on_arrays(lambda a: _after(node, a, arrived, create_graph), outgoing)
@@ -445,7 +450,8 @@ def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) ->
 
 
 def _checked_all(changed: Any, were: Sequence[Any], hook: Any) -> list[Any]:
-    """The gradients that a node's hook gave in place of those that there ``were``."""
+    """Check the gradients that a node's hook gave in place of those that there ``were``, and return
+    them."""
     if not isinstance(changed, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
     if len(changed) != len(were):
@@ -564,7 +570,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
 
 
 def _lay_out_like(gradient: Tensor, leaf: Tensor) -> None:
-    """A leaf that fills its memory has a gradient with the same strides, others a row-major one."""
+    """Give a gradient the strides of its leaf where the leaf fills its memory; others have a
+    row-major one."""
     geometry = leaf._geometry
     if views.is_dense(geometry) and not views.is_contiguous(geometry.size, geometry.stride):
         gradient._storage.strides = geometry.stride
@@ -573,8 +580,8 @@ def _lay_out_like(gradient: Tensor, leaf: Tensor) -> None:
 def gradient_like(
     shape: tuple[int, ...], dtype: Any, given: Any, index: int = 0, on_host: bool = False
 ) -> Any:
-    """The cotangent to start from, for an output of that shape and dtype: ``given`` checked, or
-    ones for a scalar (a host value where the output is one)."""
+    """Return the cotangent to start from, for an output of that shape and dtype: ``given``,
+    checked, or ones for a scalar (a host value where the output is one)."""
     if given is None:
         if math.prod(shape) != 1:
             raise RuntimeError(errors.IMPLICIT_GRADIENT)
@@ -603,7 +610,8 @@ _ones: dict[Any, Any] = {}
 
 
 def ones(shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """An array of ones; scalars are kept (each backward of a loss starts from one)."""
+    """Return an array of ones; those of scalars are cached (each backward of a loss starts from
+    one)."""
     if shape == () and modes.current.capture is None:
         found = _ones.get(dtype)
         if found is None:

@@ -35,8 +35,8 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def make_level_dual(level: JvpLevel, primal: Tensor, tangent: Tensor) -> Tensor:
-    """A tensor of a level. RuntimeError where shapes or dtypes do not agree, ValueError for a
-    primal that is not floating."""
+    """Make a dual tensor of a level. RuntimeError where shapes or dtypes do not agree, ValueError
+    for a primal that is not floating."""
     if primal.dtype.category < 2:
         raise ValueError(
             f"Expected primal to be floating point or complex, but got: {primal.dtype}"
@@ -57,7 +57,8 @@ def make_level_dual(level: JvpLevel, primal: Tensor, tangent: Tensor) -> Tensor:
 
 
 def parts_at(level: JvpLevel, t: Tensor) -> tuple[Tensor, Tensor | None]:
-    """The primal and the tangent of a tensor at a level; None where it does not depend on it."""
+    """Return the primal and the tangent of a tensor at a level; no tangent (None) where it does not
+    depend on it."""
     cell = t._read()
     if type(cell) is Dual and cell.level is level:
         return cell.value, cell.tangent
@@ -65,7 +66,7 @@ def parts_at(level: JvpLevel, t: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 def _running() -> JvpLevel | None:
-    """The level that the user entered and has not left."""
+    """Return the level that the user entered and has not left."""
     for level in modes.current.levels:
         if level.transform == _NAME:
             return level
@@ -130,8 +131,8 @@ class dual_level:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A dual tensor with this tangent. RuntimeError outside a level, or for a tensor that has a
-    tangent already."""
+    """Make a dual tensor with this tangent. RuntimeError outside a level, or for a tensor that has
+    a tangent already."""
     running = _running()
     if running is None:
         raise RuntimeError(
@@ -167,7 +168,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal and the tangent (None for a tensor that has none)."""
+    """Return the primal and the tangent (None for a tensor that has none)."""
     running = _running()
     storage = tensor._storage
     if type(storage) is DualStorage and storage.level is running and tensor._view is None:

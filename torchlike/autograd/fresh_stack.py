@@ -26,8 +26,8 @@ _OF_THREAD: tuple[threading.local, ...] = (
 
 
 def call(function: Callable[[], Any]) -> Any:
-    """What the function gives, or raises, run in another thread under the modes of this one. The
-    modes that it leaves are this thread's afterwards."""
+    """Run a function in another thread under the modes of this one, and return its result or raise
+    its error. The modes that it leaves are this thread's afterwards."""
     given = [dict(vars(state)) for state in _OF_THREAD]
     left: list[Any] = []
     ended: dict[str, Any] = {}

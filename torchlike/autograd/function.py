@@ -44,7 +44,8 @@ class FunctionCtx:
         self._is_tensor: tuple[bool, ...] = ()
 
     def _take(self, inner: FunctionCtx) -> None:
-        """What forward left in the ctx of the level below, with the tensors of this one."""
+        """Take over what forward left in the ctx of the level below, with the tensors of this
+        one."""
         saved, pairs = inner._below
         here = {id(below): t for below, t in pairs}
         ours = vars(FunctionCtx())
@@ -86,7 +87,7 @@ class FunctionCtx:
         self._non_differentiable = frozenset(id(t) for t in tensors)
 
     def set_materialize_grads(self, value: Any) -> None:
-        """Whether ``backward`` gets zeros (default) or None for outputs without gradient. (For
+        """Set whether ``backward`` gets zeros (default) or None for outputs without gradient. (For
         outputs that are no tensors it always gets None.)"""
         self._materialize = value
 
@@ -119,7 +120,7 @@ class _Kept:
         self.watches: list[saved.Watch] = []
 
     def tensors(self) -> tuple[Any, ...]:
-        """The tensors again. RuntimeError once they were freed."""
+        """Return the saved tensors again. RuntimeError once they were freed."""
         if self.saved is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
         for watch in self.watches:
@@ -236,7 +237,8 @@ class FunctionNode(Node):
 
 
 def _backward_of(function: Any) -> Callable[..., Any]:
-    """``backward``, or ``vjp`` as it may be called. RuntimeError when there are both."""
+    """Return ``backward``, or ``vjp`` as it may be called instead; raise RuntimeError when there
+    are both."""
     if function.vjp is Function.vjp:
         return function.backward
     if function.backward is not Function.backward:
@@ -317,7 +319,7 @@ class Function:
 
     @classmethod
     def _applied(cls, args: Sequence[Any], ctx: FunctionCtx, pushes: bool = False) -> Any:
-        """`apply` with a given ctx, which keeps what was saved if a jvp is still to read it."""
+        """Run `apply` with a given ctx, which keeps what was saved if a jvp is still to read it."""
         ctx._is_tensor = tuple([isinstance(a, Tensor) for a in args])
         # forward may set any attribute; user code reads it as an instance of its own class.
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
@@ -390,8 +392,8 @@ class Function:
 def _place(
     t: Tensor, args: Sequence[Any], edges: dict[int, Edge | None], node: FunctionNode
 ) -> tuple[Any, Any]:
-    """The edge and requires_grad of a saved tensor: an input keeps the edge it came in with; the
-    node's own outputs have none, which would be a cycle."""
+    """Return the edge and requires_grad of a saved tensor: an input keeps the edge it came in with;
+    the node's own outputs have none, which would be a cycle."""
     for i, a in enumerate(args):
         if a is t:
             return edges.get(i), t.requires_grad
@@ -400,8 +402,8 @@ def _place(
 
 
 def _positional(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments of forward by position; with a setup_context, which is shown all inputs, also
-    those that have their default. TypeError for a keyword-only one."""
+    """Return all arguments of forward by position; with a setup_context, which is shown all inputs,
+    also those that have their default. TypeError for a keyword-only one."""
     with_ctx = function.setup_context is None
     bound = inspect.signature(function.forward).bind(
         *((None,) if with_ctx else ()), *args, **kwargs
@@ -416,7 +418,8 @@ def _positional(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> t
 
 
 def _apart(output: Any, args: Sequence[Any], ctx: FunctionCtx) -> Any:
-    """An output without gradient: an input that is returned as it is becomes another tensor."""
+    """Return an output without gradient, as another tensor where it is an input that is returned as
+    it is."""
     if not isinstance(output, Tensor) or any(d is output for d in ctx._dirty):
         return output
     return output._alias() if any(a is output for a in args) else output
@@ -425,7 +428,7 @@ def _apart(output: Any, args: Sequence[Any], ctx: FunctionCtx) -> Any:
 def _joined(
     output: Any, i: int, node: FunctionNode, args: Sequence[Any], ctx: FunctionCtx, several: bool
 ) -> Any:
-    """An output of forward with its place in the graph."""
+    """Give an output of forward its place in the graph, and return it."""
     if not isinstance(output, Tensor):
         return output
     if id(output) in ctx._non_differentiable or output.dtype.category < 2:

@@ -23,7 +23,7 @@ _INPUT = "the input to the user-provided function is"
 
 
 def _as_tensors(values: Any, name: str, what: str) -> tuple[bool, tuple[Tensor, ...]]:
-    """Whether a tuple was given, and the tensors. TypeError for anything else."""
+    """Return whether a tuple was given, and the tensors. TypeError for anything else."""
     many = isinstance(values, tuple)
     found = values if many else (values,)
     for i, t in enumerate(found):
@@ -37,8 +37,8 @@ def _as_tensors(values: Any, name: str, what: str) -> tuple[bool, tuple[Tensor, 
 
 
 def _inputs(inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple[Tensor, ...]]:
-    """Fresh tensors with the inputs' values, which require grad: part of the outer graph only with
-    ``create_graph``, and where that needs gradients."""
+    """Return whether a tuple was given, and fresh tensors with the inputs' values, which require
+    grad: part of the outer graph only with ``create_graph``, and where that needs gradients."""
     many, given = _as_tensors(inputs, name, "inputs")
     return many, tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_()
@@ -49,7 +49,7 @@ def _inputs(inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple[Ten
 def _vector(
     v: Any, like: tuple[Tensor, ...], many: bool, name: str, of: str
 ) -> tuple[Any, ...] | None:
-    """The given vector checked against what it multiplies, or ones for a single element."""
+    """Return the given vector checked against what it multiplies, or ones for a single element."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
@@ -71,7 +71,7 @@ def _vector(
 
 
 def _require_grad(tensors: Sequence[Tensor], refusal: str, advice: str) -> None:
-    """RuntimeError for the first that does not require grad: strict mode's question."""
+    """Raise RuntimeError for the first tensor that does not require grad, as strict mode asks."""
     for i, t in enumerate(tensors):
         if not t.requires_grad:
             raise RuntimeError(f"{refusal.format(i)} {advice}")
@@ -110,7 +110,7 @@ def _gradients(
     retain_graph: bool | None = None,
     recorded: bool | None = None,
 ) -> tuple[Tensor, ...]:
-    """``grad``, with zeros for what does not depend; RuntimeError for that if ``strict``.
+    """Compute ``grad``, with zeros for what does not depend; RuntimeError for that if ``strict``.
 
     ``what`` names the outputs in that error, ``of`` the derivatives that have to depend on the
     inputs in turn where the caller asked for their graph (``recorded``: by default create_graph).
@@ -156,7 +156,7 @@ def vjp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
-    """``(func(*inputs), vᵀ J)``: the outputs, and ``v`` times the Jacobian.
+    """Compute ``(func(*inputs), vᵀ J)``: the outputs, and ``v`` times the Jacobian.
 
     ``v`` has the outputs' shapes, and may be left out for one element. With ``create_graph`` the
     results can be differentiated; with ``strict`` an output that does not depend on an input is a
@@ -178,7 +178,8 @@ def jvp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
-    """``(func(*inputs), J v)``: the outputs, and the Jacobian times ``v`` (of the inputs' shapes).
+    """Compute ``(func(*inputs), J v)``: the outputs, and the Jacobian times ``v`` (of the inputs'
+    shapes).
 
     By the double backward trick; ``torchlike.func.jvp`` costs one forward pass.
     """
@@ -200,7 +201,7 @@ def _pushed(
     what: str,
     of: str,
 ) -> tuple[Tensor, ...]:
-    """The derivative of ``y`` along ``v``, by the double backward trick."""
+    """Compute the derivative of ``y`` along ``v``, by the double backward trick."""
     cotangents = tuple(t.detach().clone().zero_().requires_grad_() for t in y)
     pulled = _gradients(y, x, cotangents, True, strict, what=what, recorded=False)
     found = _gradients(pulled, cotangents, v, create_graph, False)
@@ -218,7 +219,8 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian: for each output and input, a tensor of shape ``output.shape + input.shape``.
+    """Compute the Jacobian: for each output and input, a tensor of shape ``output.shape +
+    input.shape``.
 
     Nested tuples where outputs or inputs are tuples. A backward pass for each output element; with
     ``vectorize`` one pass, mapped over them. ``strategy`` makes no difference here.
@@ -256,7 +258,7 @@ def jacobian(
 def _jacobian_of(
     y: Tensor, i: int, x: tuple[Tensor, ...], create_graph: bool, strict: bool
 ) -> tuple[Tensor, ...]:
-    """The blocks of output number ``i``, one for each input."""
+    """Compute the blocks of output number ``i``, one for each input."""
     rows = [
         _gradients((element,), x, None, create_graph, strict, what=f"Output {i}", retain_graph=True)
         for element in y.reshape(-1).unbind(0)
@@ -292,7 +294,7 @@ def _mapped_jacobian_of(
 
 
 def _scalar(func: Callable[..., Any], name: str) -> Callable[..., Tensor]:
-    """``func`` with its result checked: one tensor with one element."""
+    """Decorate ``func`` to check its result: one tensor with one element."""
 
     def checked(*x: Any) -> Tensor:
         y = func(*x)
@@ -317,8 +319,8 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The Hessian of a function with one element as its result: for each pair of inputs a tensor of
-    shape ``input.shape + other.shape``."""
+    """Compute the Hessian of a function with one element as its result: for each pair of inputs a
+    tensor of shape ``input.shape + other.shape``."""
     many, _ = _as_tensors(inputs, "hessian", "inputs")
     checked = _scalar(func, "hessian")
 
@@ -341,7 +343,7 @@ def vhp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
-    """``(func(*inputs), vᵀ H)`` for a function with one element as its result."""
+    """Compute ``(func(*inputs), vᵀ H)`` for a function with one element as its result."""
     with enable_grad():
         many, x = _inputs(inputs, "vhp", create_graph)
         v = _vector(v, x, many, "vhp", _INPUT)
@@ -360,7 +362,7 @@ def hvp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
-    """``(func(*inputs), H v)`` for a function with one element as its result.
+    """Compute ``(func(*inputs), H v)`` for a function with one element as its result.
 
     Equals ``vhp``, as Hessians are symmetric, at twice the cost; kept for functions whose second
     derivatives are not.

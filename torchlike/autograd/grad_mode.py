@@ -58,7 +58,7 @@ class DecoratingContext:
         return decorated  # type: ignore[return-value]
 
     def _again(self) -> Self:
-        """A fresh instance for each call, so that recursion restores the right mode."""
+        """Return a fresh instance for each call, so that recursion restores the right mode."""
         return type(self)()
 
     def __enter__(self) -> Self:
@@ -163,18 +163,18 @@ class inference_mode(DecoratingContext):
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops are recorded in this thread. What was said counts in inference mode, where none
-    are."""
+    """Return whether ops are recorded in this thread. In inference mode, where none are, the answer
+    is the mode that was set last."""
     return modes.current.grad_mode
 
 
 def is_multithreading_enabled() -> bool:
-    """What ``set_multithreading_enabled`` said in this thread; True at first."""
+    """Return the mode that ``set_multithreading_enabled`` set in this thread; True at first."""
     return modes.current.multithreading
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference mode is on in this thread."""
+    """Return whether inference mode is on in this thread."""
     return modes.current.inference > 0
 
 

@@ -47,7 +47,7 @@ of_values: list[Callable[..., tuple[Callable[..., Any], tuple[Any, ...]]]] = []
 def _with_memory(
     func: Callable[..., Any], inputs: Any, masked: Any
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The function and its inputs, as what can be varied one number after another."""
+    """Return the function and its inputs in a form that can be varied one number after another."""
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     for convert in of_values:
         func, given = convert(func, given, bool(masked))
@@ -55,7 +55,8 @@ def _with_memory(
 
 
 def _checked_inputs(inputs: tuple[Any, ...]) -> list[int]:
-    """Which inputs are differentiated. ValueError when there are none."""
+    """Return the positions of the inputs that are differentiated; raise ValueError when there are
+    none."""
     found = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad]
     if not found:
         raise ValueError(
@@ -80,7 +81,7 @@ def _checked_inputs(inputs: tuple[Any, ...]) -> list[int]:
 
 
 def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """The differentiable outputs: floating point or complex tensors. AttributeError, as in
+    """Return the differentiable outputs: floating point or complex tensors. AttributeError, as in
     PyTorch, for one that is no tensor."""
     result = func(*inputs)
     many = result if isinstance(result, (tuple, list)) else (result,)
@@ -93,7 +94,7 @@ def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Tensor,
 
 
 def _parts(values: Any) -> np.ndarray:
-    """Values as a flat vector of real numbers: the real parts, then any imaginary ones."""
+    """Return values as a flat vector of real numbers: the real parts, then any imaginary ones."""
     flat: Any = np.asarray(values).reshape(-1)
     return np.concatenate([flat.real, flat.imag]) if np.iscomplexobj(flat) else flat
 
@@ -105,8 +106,8 @@ def _numerical(
     eps: float,
     directions: Sequence[np.ndarray] | None = None,
 ) -> list[np.ndarray]:
-    """Central differences: per output, an array of (input parts, output parts); with ``directions``
-    along those, in the place of one part after another."""
+    """Compute central differences: per output, an array of (input parts, output parts); with
+    ``directions`` along those, in the place of one part after another."""
     x = inputs[which]
     start = np.array(x.detach().resolve_conj().tolist(), dtype=x.dtype.numpy).reshape(x.shape)
     rows = []
@@ -139,7 +140,8 @@ def _numerical(
 
 
 def _checked_alike(outputs: Sequence[Tensor], seen: list[Any]) -> list[Any]:
-    """Shapes and dtypes of outputs. AssertionError where they are not those seen before."""
+    """Return the shapes and dtypes of outputs; raise AssertionError where they are not those seen
+    before."""
     now = [(o.shape, o.dtype) for o in outputs]
     for was, is_now in zip(seen, now, strict=bool(seen)):
         for what, a, b in zip(("shape", "dtype"), was, is_now, strict=True):
@@ -154,8 +156,8 @@ def _checked_alike(outputs: Sequence[Tensor], seen: list[Any]) -> list[Any]:
 def _analytical(
     output: Tensor, inputs: Sequence[Tensor], starts: Sequence[np.ndarray] | None = None
 ) -> list[np.ndarray]:
-    """By backward passes: per input, an array of (input parts, output parts); with ``starts`` from
-    those, in the place of one part after another."""
+    """Compute Jacobians by backward passes: per input, an array of (input parts, output parts);
+    with ``starts`` from those, in the place of one part after another."""
     columns: list[list[np.ndarray]] = [[] for _ in inputs]
     if starts is None:
         units = (1.0, 1j) if output.dtype.is_complex else (1.0,)
@@ -178,7 +180,7 @@ def _analytical(
 
 
 def _forward(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) -> list[np.ndarray]:
-    """By forward mode: per output, an array of (input parts, output parts)."""
+    """Compute Jacobians by forward mode: per output, an array of (input parts, output parts)."""
     plain, wanted = detached(inputs)
     x = plain[which]
     rows: list[list[np.ndarray]] = []
@@ -211,8 +213,9 @@ def _mismatch(
     numerical: np.ndarray,
     forward: bool,
 ) -> str:
-    """What is said of the Jacobians of output ``k`` by input ``i``: of one part of a complex
-    output, the imaginary one first as in PyTorch, and by complex inputs as complex numbers."""
+    """Return the message for differing Jacobians of output ``k`` by input ``i``: of one part of
+    a complex output, the imaginary one first as in PyTorch, and by complex inputs as complex
+    numbers."""
     halves: list[tuple[str, np.ndarray, np.ndarray]] = [("", found, numerical)]
     if output.dtype.is_complex:
         n = output.numel()
@@ -275,8 +278,8 @@ class _Checked:
         rows: bool,
         fast: bool,
     ) -> None:
-        """GradcheckError where something is wrong. ``batched``, ``rows``: whether gradients, and
-        those of forward mode, are computed for several rows at once, too. ``fast``: whether one
+        """Raise GradcheckError where something is wrong. ``batched``, ``rows``: whether gradients,
+        and those of forward mode, are computed for several rows at once, too. ``fast``: whether one
         number of each Jacobian is compared, where that can be."""
         fast = (
             fast
@@ -305,7 +308,7 @@ class _Checked:
                     check_batched_forward(self.func, self.inputs, i, _outputs)
 
     def _moving_outputs(self) -> list[Tensor]:
-        """The outputs that require grad, computed again."""
+        """Compute the outputs again and return those that require grad."""
         outputs = _outputs(self.func, self.inputs)
         return [outputs[k] for k in self.moving]
 
@@ -315,7 +318,8 @@ class _Checked:
                 self._compare(k, j, found)
 
     def _reentrant(self, k: int, starts: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
-        """The analytical Jacobians of an output. GradcheckError where they differ a second time."""
+        """Compute the analytical Jacobians of an output twice and return them; raise GradcheckError
+        where they differ the second time."""
         analytical, again = (
             _analytical(_outputs(self.func, self.inputs)[k], self.xs, starts) for _ in range(2)
         )
@@ -330,8 +334,9 @@ class _Checked:
         return analytical
 
     def _check_one_number(self) -> None:
-        """Of each Jacobian J the number v·J·u, for vectors of positive random numbers: one backward
-        pass for each output and two runs for each input. Whole Jacobians are for the message."""
+        """Compare of each Jacobian J the number v·J·u, for vectors of positive random numbers: one
+        backward pass for each output and two runs for each input. Whole Jacobians are for the
+        message."""
         generator = Generator()
         us = [_direction(x.numel(), generator) for x in self.xs]
         vs = {k: _direction(self.outputs[k].numel(), generator) for k in self.moving}
@@ -366,7 +371,7 @@ class _Checked:
 
 
 def _direction(n: int, generator: Generator) -> np.ndarray:
-    """A vector of length 1 of positive random numbers."""
+    """Return a vector of length 1 of positive random numbers."""
     values = np.asarray(_torch["rand"](n, generator=generator).tolist(), np.float64)
     return values / np.linalg.norm(values) if n else values
 
@@ -389,7 +394,7 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Whether the gradients of ``func`` at ``inputs`` agree with central differences.
+    """Return whether the gradients of ``func`` at ``inputs`` agree with central differences.
 
     The inputs that require grad are perturbed in place and put back; they should be float64 or
     complex128 (a warning says so otherwise). ``check_forward_ad`` compares forward mode with them
@@ -460,7 +465,8 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """``gradcheck`` of the gradients: second derivatives against differences of first ones.
+    """Return whether ``gradcheck`` holds of the gradients: second derivatives against differences
+    of first ones.
 
     ``grad_outputs`` are what the first backward pass starts from, random unless given.
     """
@@ -516,12 +522,12 @@ def gradgradcheck(
 
 
 def _leaf(t: Tensor) -> Tensor:
-    """The value as a leaf that requires grad; a dual tensor keeps its tangent."""
+    """Return a leaf that requires grad with the tensor's value; a dual tensor keeps its tangent."""
     return (t if isinstance(t._read(), Dual) else t.detach()).requires_grad_()
 
 
 def _random_like(output: Tensor, seed: int) -> Tensor:
-    """Normal numbers from a generator of their own, so that the user's stays where it is."""
+    """Draw normal numbers from a generator of their own, so that the user's stays where it is."""
     random = np.random.default_rng(seed)
     values = random.standard_normal(output.shape)
     if output.dtype.is_complex:

@@ -39,8 +39,8 @@ _COMPATIBILITY = (
 
 
 def check_undefined(outputs: Sequence[Tensor]) -> None:
-    """GradcheckError where a custom Function makes something of gradients that are all absent (or
-    one absent and the others zero). Operators' own nodes are not run then."""
+    """Raise GradcheckError where a custom Function makes something of gradients that are all absent
+    (or one absent and the others zero). Operators' own nodes are not run then."""
     for node in _functions(outputs):
         if not node.ctx._materialize:
             _check_backward(node, [None] * node.n_outputs)
@@ -51,7 +51,7 @@ def check_undefined(outputs: Sequence[Tensor]) -> None:
 
 
 def _functions(outputs: Sequence[Tensor]) -> list[FunctionNode]:
-    """The nodes of custom Functions behind the outputs."""
+    """Return the nodes of custom Functions behind the outputs."""
     found: list[FunctionNode] = []
     seen: set[Node] = set()
     stack: list[Any] = [o._node for o in outputs]
@@ -82,7 +82,7 @@ def _check_backward(node: FunctionNode, given: list[Any]) -> None:
 
 
 def _rows(t: Tensor) -> Tensor:
-    """Two random rows of a tensor's shape and dtype, from a generator of their own."""
+    """Draw two random rows of a tensor's shape and dtype, from a generator of their own."""
     random = np.random.default_rng(3)
     values = random.standard_normal((2, *t.shape))
     if t.dtype.is_complex:
@@ -92,7 +92,7 @@ def _rows(t: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def _telling(what: str) -> Iterator[None]:
-    """GradcheckError, which says what failed, for what vmap refuses."""
+    """Turn what vmap refuses in a `with` block into a GradcheckError, which says what failed."""
     try:
         yield
     except RuntimeError as error:
@@ -102,7 +102,8 @@ def _telling(what: str) -> Iterator[None]:
 
 
 def check_batched(outputs: Sequence[Tensor], xs: Sequence[Tensor]) -> None:
-    """GradcheckError where gradients of two rows at once are not those of one after the other."""
+    """Raise GradcheckError where gradients of two rows at once are not those of one after the
+    other."""
     for k, output in enumerate(outputs):
         rows = _rows(output)
         singly = [grad(output, xs, row, retain_graph=True, allow_unused=True) for row in rows]
@@ -118,7 +119,7 @@ def check_batched(outputs: Sequence[Tensor], xs: Sequence[Tensor]) -> None:
 
 
 def detached(inputs: Sequence[Any]) -> tuple[list[Any], list[int]]:
-    """The inputs without history, and which of them are differentiated."""
+    """Return the inputs without history, and the positions of those that are differentiated."""
     wanted = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad]
     return [t.detach() if isinstance(t, Tensor) else t for t in inputs], wanted
 
@@ -126,7 +127,8 @@ def detached(inputs: Sequence[Any]) -> tuple[list[Any], list[int]]:
 def with_tangent(
     plain: Sequence[Any], wanted: Sequence[int], which: int, tangent: Tensor
 ) -> tuple[Any, ...]:
-    """The inputs as duals: one with this tangent, the others that are differentiated with zeros."""
+    """Return the inputs as duals: one with this tangent, the others that are differentiated with
+    zeros."""
     duals = list(plain)
     for i in wanted:
         x = plain[i]
@@ -141,7 +143,8 @@ def check_batched_forward(
     which: int,
     outputs: Callable[..., Sequence[Tensor]],
 ) -> None:
-    """The same of forward mode, by the input at ``which``. ``outputs(func, inputs)`` runs it."""
+    """Check forward mode as ``check_batched`` checks gradients, by the input at ``which``.
+    ``outputs(func, inputs)`` runs it."""
     plain, wanted = detached(inputs)
     rows = _rows(plain[which])
 

@@ -82,7 +82,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Inside, ``saved_tensors_hooks`` raises RuntimeError with this message.
+    """Have ``saved_tensors_hooks`` raise RuntimeError with this message inside a `with` block.
 
     RuntimeError, too, when hooks are active already.
     """
@@ -111,8 +111,8 @@ _mutation_allowed = _Allowed()
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutation]:
-    """Tensors that backward needs may be written to in place: the gradient is that of the values
-    as they were.
+    """Let tensors that backward needs be written to in place: the gradient is that of the values as
+    they were.
 
     So it is always: nodes keep immutable arrays. The context only lifts strict mode
     (``autograd.set_strict_in_place``). RuntimeError when nested.
@@ -130,7 +130,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutation]:
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge of a tensor that requires grad. RuntimeError for others."""
+    """Return the edge of a tensor that requires grad; raise RuntimeError for others."""
     if not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require "

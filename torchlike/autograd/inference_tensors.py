@@ -39,7 +39,7 @@ def _node(
 
 
 def refuse(exe: Executable, operands: Sequence[Any], saved: Sequence[Any], avals: Any) -> None:
-    """RuntimeError for an inference tensor among the operands that backward reads."""
+    """Raise RuntimeError for an inference tensor among the operands that backward reads."""
     if exe.rule is not None:
         return  # it keeps its result alone
     for place, i in enumerate(exe.kept):
@@ -49,13 +49,14 @@ def refuse(exe: Executable, operands: Sequence[Any], saved: Sequence[Any], avals
 
 
 def refuse_all(tensors: Iterable[Tensor | None]) -> None:
-    """RuntimeError for an inference tensor among those that a custom Function saves."""
+    """Raise RuntimeError for an inference tensor among those that a custom Function saves."""
     if not modes.current.inference and any(t is not None and t._inference for t in tensors):
         raise RuntimeError(errors.INFERENCE_SAVED)
 
 
 def _is_read(exe: Executable, saved: Sequence[Any], avals: Any, place: int) -> bool:
-    """Whether a gradient of the op is computed from the values of what it keeps at ``place``."""
+    """Return whether a gradient of the op is computed from the values of what it keeps at
+    ``place``."""
     like = [jax.ShapeDtypeStruct(s.shape, s.dtype) if hasattr(s, "shape") else s for s in saved]
     key = ("is read", place, avals, *(repr(s) for s in like))
     known: dict[Any, Any] = exe.transformed

@@ -12,8 +12,9 @@ from torchlike.tensor import Tensor
 
 
 def call(self: Node, *gradients: Tensor | None, **named: Any) -> Any:
-    """The gradients for each of ``next_functions``, from one for each output of the node (or None):
-    a tuple of them, or the only one. They are recorded in grad mode. No hook is called.
+    """Run a node on one gradient for each of its outputs (or None) and return the gradients for
+    each of ``next_functions``: a tuple of them, or the only one. They are recorded in grad mode. No
+    hook is called.
 
     TypeError for another number of gradients, or what is no tensor.
     """

@@ -33,19 +33,20 @@ class Partial:
 
 
 def conditional(array: Any, when: When) -> Any:
-    """The gradient under this condition: the array itself where that always holds, None never."""
+    """Return the gradient under this condition: the array itself where that always holds, None
+    where it never does."""
     if when.get(GIVEN) is True:
         return array
     return Partial(array, when) if when else None
 
 
 def array_of(gradient: Any) -> Any:
-    """The array of a gradient, which is zeros where there is none."""
+    """Return the array of a gradient, which is zeros where there is none."""
     return gradient.array if type(gradient) is Partial else gradient
 
 
 def when_of(gradient: Any) -> When:
-    """When this gradient arrives: a plain one always, None never."""
+    """Return the condition under which this gradient arrives: a plain one always, None never."""
     if type(gradient) is Partial:
         return gradient.when
     return {} if gradient is None else {GIVEN: True}
@@ -60,7 +61,7 @@ def both(a: Any, b: Any) -> Any:
 
 
 def union(conditions: Sequence[When]) -> When:
-    """When any of these holds."""
+    """Return the condition that any of these holds."""
     found: When = {}
     for when in conditions:
         for root, condition in when.items():
@@ -69,12 +70,13 @@ def union(conditions: Sequence[When]) -> When:
 
 
 def under(when: When, condition: Any) -> When:
-    """When this holds and a condition of the program does."""
+    """Return the condition that this one holds and a condition of the program does."""
     return {root: both(c, condition) for root, c in when.items()}
 
 
 def numbered(when: When, flags: list[Any]) -> When:
-    """The same with arrays given by their places in ``flags``, where they are put."""
+    """Return the same condition with arrays replaced by their places in ``flags``, to which they
+    are appended."""
     found: When = {}
     for root, condition in when.items():
         if condition is not True:
@@ -84,12 +86,13 @@ def numbered(when: When, flags: list[Any]) -> When:
 
 
 def with_flags(when: When, flags: Sequence[Any]) -> When:
-    """What ``numbered`` took apart."""
+    """Rebuild the condition that ``numbered`` took apart."""
     return {root: True if c is True else flags[c] for root, c in when.items()}
 
 
 def placed(gradients: Sequence[Any], arrive: Sequence[Any]) -> list[Any]:
-    """One for each edge: a gradient where ``arrive`` (a bool, or when it does) is true, or None."""
+    """Return one entry for each edge: a gradient where ``arrive`` (a bool, or when it does) is
+    true, or None."""
     found = iter(gradients)
     return [next(found) if any_arrives else None for any_arrives in arrive]
 
@@ -97,8 +100,8 @@ def placed(gradients: Sequence[Any], arrive: Sequence[Any]) -> list[Any]:
 def arriving(
     gradients: Sequence[Any], conditions: Sequence[When | None], cotangents: Sequence[Any]
 ) -> list[Any]:
-    """Gradients that depend on some of the cotangents, each under a condition (``conditions``, by
-    cotangent; None: on any of them, under none), where these are there or not themselves.
+    """Put gradients that depend on some of the cotangents each under a condition (``conditions``,
+    by cotangent; None: on any of them, under none), where these are there or not themselves.
 
     In a capture they are `Partial`; outside, None where there is no gradient, for which Python
     waits for the conditions. A transform of JAX's own cannot leave one out: there are zeros.
@@ -118,7 +121,7 @@ def arriving(
 
 
 def total(present: Partial | Any, gradient: Partial | Any, add: Callable[..., Any]) -> Any:
-    """The sum of two gradients: there where any of them is."""
+    """Add two gradients: the sum is there where any of them is."""
     array = add(array_of(present), array_of(gradient))
     return conditional(array, union([when_of(present), when_of(gradient)]))
 
@@ -128,7 +131,8 @@ def any_partial(gradients: Sequence[Any]) -> bool:
 
 
 def on_arrays(run: Callable[[list[Any]], Sequence[Any]], gradients: Sequence[Any]) -> list[Any]:
-    """What ``run`` makes of the arrays, one for each, under the conditions that they had."""
+    """Run ``run`` on the arrays of the gradients and put its results, one for each, under the
+    conditions that they had."""
     found = run([array_of(g) for g in gradients])
     return [
         new if type(old) is not Partial or new is None else Partial(new, old.when)
@@ -137,7 +141,8 @@ def on_arrays(run: Callable[[list[Any]], Sequence[Any]], gradients: Sequence[Any
 
 
 def through(run: Callable[[list[Any]], Sequence[Any]], incoming: Sequence[Any]) -> list[Any]:
-    """What a node gives for gradients that arrive or not: it runs if any does."""
+    """Run a node on gradients that arrive or not, and return its results: it runs if any
+    arrives."""
     when = union([when_of(g) for g in incoming])
     found = run([array_of(g) for g in incoming])
     return [None if g is None else conditional(g, when) for g in found]

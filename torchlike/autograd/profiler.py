@@ -40,11 +40,11 @@ class profile(profiler.profile):
         return self.events().self_cpu_time_total
 
     def table(self, *args: Any, **kwargs: Any) -> str:
-        """`events()` in lines; the arguments are those of `EventList.table`."""
+        """Show `events()` in lines; the arguments are those of `EventList.table`."""
         return self.events().table(*args, **kwargs)
 
     def total_average(self) -> FunctionEventAvg:
-        """All events in one, named "Total"."""
+        """Return all events as one, named "Total"."""
         return self.events().total_average()
 
     def __str__(self) -> str:

@@ -58,7 +58,8 @@ def _is_leaf(x: Any) -> bool:
 
 
 def pack(t: Tensor, hook: Hook | None = None) -> Any:
-    """What a pack hook (the innermost unless given) makes of a tensor, without recording.
+    """Run a pack hook (the innermost unless given) on a tensor, without recording, and return its
+    result.
 
     RuntimeError when the hook writes to its argument.
     """
@@ -83,7 +84,7 @@ def pack(t: Tensor, hook: Hook | None = None) -> Any:
 
 
 def unpack(hook: Callable[[Any], Any], packed: Any, shape: Any = None) -> Tensor:
-    """The tensor back from what `pack` gave.
+    """Run the unpack hook on the result of `pack` and return the tensor.
 
     TypeError when the hook gives something else, RuntimeError when it has another shape.
     """
@@ -110,7 +111,8 @@ def unpack(hook: Callable[[Any], Any], packed: Any, shape: Any = None) -> Tensor
 
 
 def _shown(array: Any, operand: Any) -> Tensor:
-    """What a pack hook sees of a saved array: the tensor's value of now, its flags and history."""
+    """Make the tensor that a pack hook sees of a saved array: the tensor's value of now, its flags
+    and history."""
     t = wrap(array)
     if isinstance(operand, Tensor):
         if operand._view is None and operand._storage.shape == array.shape:
@@ -144,7 +146,7 @@ class Hooked:
         self._packed, self._unpack = pack(t, pack_hook), unpack_hook
 
     def tensor(self) -> Tensor:
-        """What the unpack hook gives."""
+        """Run the unpack hook and return its tensor."""
         return unpack(self._unpack, self._packed)
 
 
@@ -182,7 +184,7 @@ class PackedNode(SavedNames, OpNode):
             self._slots += [Slot(a, None) for a in residuals.arrays]
 
     def _fetch(self, cotangents: Any) -> None:
-        """Unpack: the node is an ordinary one until `_put_back`."""
+        """Unpack what was saved: the node is an ordinary one until `_put_back`."""
         outer = saving.arriving
         saving.arriving = cotangents
         try:
@@ -246,7 +248,8 @@ class Watch:
         self._t = weakref.ref(t)
 
     def check(self) -> None:
-        """RuntimeError in PyTorch's words when it was written to since."""
+        """Raise RuntimeError in PyTorch's words when the tensor was written to since it was
+        saved."""
         version = self._storage.version
         if version == self._version:
             return
@@ -361,5 +364,5 @@ class set_strict_in_place:
 
 
 def is_strict_in_place() -> bool:
-    """Whether strict mode is on in this thread."""
+    """Return whether strict mode is on in this thread."""
     return saving.strict

@@ -66,7 +66,8 @@ class HookedNode(SavedNames, OpNode):
     __slots__ = ()
 
     def _fetch(self) -> Any:
-        """Unpack: the node is an ordinary one until ``saved`` is put back."""
+        """Unpack what was saved, and return it packed: the node is an ordinary one until ``saved``
+        is put back."""
         self._check_alive()
         packed = self.saved
         self.saved = tuple(
@@ -97,7 +98,8 @@ record.shown_kinds[HookedNode] = HookedNode
 
 
 def _of_operand(node: Any, name: str, place: int | None) -> SavedTensor:
-    """What an operator's node saved under ``name``, in one of its places (None: not saved)."""
+    """Return the SavedTensor of what an operator's node saved under ``name``, in one of its places
+    (None: not saved)."""
 
     def hook(pack_hook: Hook, unpack_hook: Hook) -> None:
         if node.is_released():
@@ -121,7 +123,7 @@ record.raw_saved.append(_of_operand)
 
 
 def of_function(kept: Any, place: int) -> SavedTensor:
-    """What a custom Function's node saved in one of its places."""
+    """Return the SavedTensor of what a custom Function's node saved in one of its places."""
 
     def hook(pack_hook: Hook, unpack_hook: Hook) -> None:
         if kept.saved is None:

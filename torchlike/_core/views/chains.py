@@ -43,7 +43,7 @@ def split_dynamic(steps: Steps, dynamic: tuple[Any, ...]) -> list[tuple[Any, ...
 
 
 def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Steps:
-    """The steps that lead back from a chain of permutations and reshapes to ``start``."""
+    """Return the steps that lead back from a chain of permutations and reshapes to ``start``."""
     undone: list[Step] = []
     for s, dynamic in chain:
         if isinstance(s, Permute):
@@ -60,14 +60,15 @@ def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Step
 
 
 def read_chain(steps: Steps, x: Any, *dynamic: Any) -> jax.Array:
-    """The value of the view at the end of ``steps`` on base array ``x`` (pure)."""
+    """Return the value of the view at the end of ``steps`` on base array ``x`` (pure)."""
     for s, d in zip(steps, split_dynamic(steps, dynamic), strict=True):
         x = s.read(x, *d)
     return x
 
 
 def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> jax.Array:
-    """Base array ``x`` with the view at the end of ``steps`` replaced by ``value`` (pure)."""
+    """Return base array ``x`` with the view at the end of ``steps`` replaced by ``value``
+    (pure)."""
     parts = split_dynamic(steps, dynamic)
     first = next((i for i, s in enumerate(steps) if not s.injective), len(steps))
     stages = [x]
@@ -87,7 +88,8 @@ def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> jax.Array:
 def _write_by_index(
     steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, value: Any
 ) -> jax.Array:
-    """``write_chain`` where elements may be reached twice: by where each one lies in ``x``."""
+    """Write a chain as ``write_chain`` does where elements may be reached twice: by where each one
+    lies in ``x``."""
     if all(s.rearranges or type(s) is Conj for s in steps):
         if sum(type(s) is Conj for s in steps) % 2:
             value = jnp.conj(value)
@@ -111,7 +113,7 @@ def _write_by_index(
 
 
 def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
-    """Whether a step from an array of this shape reaches no element twice."""
+    """Return whether a step from an array of this shape reaches no element twice."""
     if s.injective:
         return True
     if type(s) is Expand:
@@ -124,13 +126,13 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
 
 @functools.cache
 def reader(steps: Steps) -> Callable[..., Any]:
-    """Compiled ``read_chain``: ``reader(steps)(x, *dynamic)``."""
+    """Return ``read_chain`` compiled: ``reader(steps)(x, *dynamic)``."""
     return _of_steps(lambda steps: functools.partial(read_chain, steps), steps, "view")
 
 
 @functools.cache
 def reader_alone(steps: Steps) -> Callable[..., Any]:
-    """``reader`` as a program of its own rather than a part of one."""
+    """Return ``reader`` as a program of its own rather than a part of one."""
     is_transposition = [type(s) for s in steps] == [Permute] and steps[0].params[0] == (1, 0)
     if is_transposition and not xla_flags.has_tiles() and targets.runs_on_cpu():
         return first_calls.jit(_transposed, name="transposition")
@@ -138,7 +140,7 @@ def reader_alone(steps: Steps) -> Callable[..., Any]:
 
 
 def _transposed(x: Any) -> jax.Array:
-    """A matrix transposed, where XLA's loops have no tiles (see xla_flags).
+    """Transpose a matrix, where XLA's loops have no tiles (see xla_flags).
 
     Such a loop strides through memory, at its worst where rows are a multiple of 512 bytes. Copied
     into the other memory order first, which read by rows is the transposed matrix, 512×512 float32
@@ -154,7 +156,8 @@ def _transposed(x: Any) -> jax.Array:
 
 @functools.cache
 def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
-    """Compiled ``write_chain`` of a value broadcast and cast to the view: ``(x, value, *dynamic)``.
+    """Return ``write_chain`` compiled, of a value broadcast and cast to the view: ``(x, value,
+    *dynamic)``.
 
     With ``donate`` the base array is given up and the write happens in its memory.
     """
@@ -183,7 +186,7 @@ _families: dict[Any, dict[Any, Any]] = {}
 def _of_steps(
     function: Callable[[Steps], Callable[..., Any]], steps: Steps, name: str, **options: Any
 ) -> Callable[..., Any]:
-    """Compiled ``function(steps)``, of one family with chains of the same kinds of steps."""
+    """Return ``function(steps)`` compiled, of one family with chains of the same kinds of steps."""
     numbers: list[int] = []
     pattern = tuple([(type(s), _taken_out(s.params, numbers)) for s in steps])
 
@@ -209,7 +212,7 @@ _NUMBER = object()
 
 
 def _taken_out(params: Any, numbers: list[int]) -> Any:
-    """Parameters of a step without their integers, which are appended to ``numbers``."""
+    """Return the parameters of a step without their integers, which are appended to ``numbers``."""
     if type(params) is tuple:
         return tuple([_taken_out(p, numbers) for p in params])
     if type(params) is int:
@@ -226,8 +229,8 @@ def _put_back(params: Any, numbers: Iterator[Any]) -> Any:
 
 @functools.lru_cache(maxsize=1 << 13)
 def _geometry_after(s: Step, geometry: Geometry, dynamic: tuple[int, ...]) -> Geometry:
-    """The geometry one step further: loops make the same views again, and to compute one takes 0.8
-    to 1.7 µs, to find it 0.14."""
+    """Return the geometry one step further, from a cache: loops make the same views again, and to
+    compute one takes 0.8 to 1.7 µs, to find it 0.14."""
     return s.geometry(geometry, *dynamic)
 
 
@@ -275,7 +278,7 @@ class View:
         return conjugated, negated
 
     def pending_of(self, other: View | None) -> View:
-        """This chain, conjugated and negated as another one is."""
+        """Return this chain, conjugated and negated as another one is."""
         found = self
         if other is not None and other.is_conjugated:
             found = found.then(step(Conj), ())
@@ -284,11 +287,11 @@ class View:
         return found
 
     def links(self) -> list[tuple[Step, tuple[int, ...]]]:
-        """The steps, each with its own dynamic integers."""
+        """Return the steps, each with its own dynamic integers."""
         return list(zip(self.steps, split_dynamic(self.steps, self.dynamic), strict=True))
 
     def then(self, s: Step, dynamic: tuple[int, ...]) -> View:
-        """The chain with one more step.
+        """Return the chain with one more step.
 
         Reshapes in a row become one, and permutations too: chains stay short (20,000 views of
         views would copy 20,000-step tuples), and more of them are compiled alike.

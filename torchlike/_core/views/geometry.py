@@ -41,12 +41,12 @@ class SizeAlone:
 
 @functools.lru_cache(maxsize=4096)
 def contiguous(size: tuple[int, ...]) -> Geometry:
-    """That of an array of its own in row-major order."""
+    """Return the geometry of an array of its own in row-major order."""
     return Geometry(size, contiguous_strides(size), 0)
 
 
 def contiguous_strides(size: tuple[int, ...]) -> tuple[int, ...]:
-    """Row-major strides; a dimension of size 0 counts as 1, as in PyTorch."""
+    """Return row-major strides, in which a dimension of size 0 counts as 1, as in PyTorch."""
     strides = []
     step = 1
     for n in reversed(size):
@@ -56,7 +56,7 @@ def contiguous_strides(size: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_contiguous(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    """Whether memory order is row-major (dimensions of size 1 do not matter)."""
+    """Return whether memory order is row-major (dimensions of size 1 do not matter)."""
     if 0 in size:
         return True
     expected = 1
@@ -69,7 +69,7 @@ def is_contiguous(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
 
 
 def may_overlap(geometry: Geometry) -> bool:
-    """Whether two indices reach one element (so that writing would be ambiguous)."""
+    """Return whether two indices reach one element (so that writing would be ambiguous)."""
     if 0 in geometry.size:
         return False
     reach = 1
@@ -84,7 +84,7 @@ def may_overlap(geometry: Geometry) -> bool:
 
 
 def memory_index(geometry: Geometry) -> np.ndarray:
-    """Where each element lies in memory: an int64 array of the view's size."""
+    """Return where each element lies in memory: an int64 array of the view's size."""
     index = np.full(geometry.size, geometry.offset)
     for d, (n, s) in enumerate(zip(geometry.size, geometry.stride, strict=True)):
         index += (np.arange(n) * s).reshape((-1,) + (1,) * (len(geometry.size) - d - 1))
@@ -97,12 +97,13 @@ def _all_distinct(geometry: Geometry) -> bool:
 
 
 def dense_order(size: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, ...]:
-    """The dimensions from slowest to fastest in memory (stable for equal strides)."""
+    """Return the dimensions from slowest to fastest in memory (stable for equal strides)."""
     return tuple(sorted(range(len(size)), key=lambda d: (-stride[d], d)))
 
 
 def dense_strides(size: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a gap-free tensor whose dimensions run from slowest to fastest as ``order``."""
+    """Return strides of a gap-free tensor whose dimensions run from slowest to fastest as
+    ``order``."""
     strides = [0] * len(size)
     step = 1
     for d in reversed(order):
@@ -114,7 +115,7 @@ def dense_strides(size: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, .
 def view_strides(
     size: tuple[int, ...], stride: tuple[int, ...], new: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Strides of ``view(new)``, or None where the memory does not allow a view.
+    """Return strides of ``view(new)``, or None where the memory does not allow a view.
 
     Old dimensions are joined into chunks that are evenly spaced in memory; each chunk must be
     filled exactly by consecutive new dimensions.
@@ -145,13 +146,13 @@ def view_strides(
 
 
 def check_writable(geometry: Geometry) -> None:
-    """RuntimeError in PyTorch's words when a write would reach one element twice."""
+    """Raise RuntimeError in PyTorch's words when a write would reach one element twice."""
     if may_overlap(geometry):
         raise RuntimeError(errors.OVERLAPPING_WRITE)
 
 
 def is_dense(g: Geometry) -> bool:
-    """Whether the elements fill a stretch of memory without gap or overlap."""
+    """Return whether the elements fill a stretch of memory without gap or overlap."""
     expected = 1
     for stride, n in sorted(zip(g.stride, g.size, strict=True)):
         if n == 0:
@@ -166,10 +167,10 @@ def is_dense(g: Geometry) -> bool:
 def check_partial_overlap(
     written: Geometry, read: Geometry, *, whole: bool = False, widths: tuple[int, int] = (1, 1)
 ) -> None:
-    """RuntimeError in PyTorch's words when an op would read memory that it is writing to in another
-    order (``whole``: in any order). As in PyTorch, only dense tensors are looked at: for others
-    the question is too hard, and the value read before the write counts. ``widths`` are the bytes
-    of an element of each, where their dtypes may differ.
+    """Raise RuntimeError in PyTorch's words when an op would read memory that it is writing to in
+    another order (``whole``: in any order). As in PyTorch, only dense tensors are looked at: for
+    others the question is too hard, and the value read before the write counts. ``widths`` are the
+    bytes of an element of each, where their dtypes may differ.
     """
     wide, narrow = widths
     if written == read and wide == narrow and not whole:
@@ -186,8 +187,8 @@ def check_partial_overlap(
 
 
 def host_view(host: np.ndarray, geometry: Geometry, dtype: np.dtype) -> np.ndarray:
-    """The NumPy view of a host buffer with this geometry (in elements of ``dtype``), writable
-    where the buffer is. ``host`` begins at offset 0 and may itself be strided."""
+    """Return the NumPy view of a host buffer with this geometry (in elements of ``dtype``),
+    writable where the buffer is. ``host`` begins at offset 0 and may itself be strided."""
     if math.prod(geometry.size) == 0:
         return np.empty(geometry.size, dtype)
     strides = tuple([s * dtype.itemsize for s in geometry.stride])

@@ -44,7 +44,7 @@ class Step:
 
 @functools.cache
 def step(kind: type[Step], *params: Any) -> Step:
-    """The interned step of this kind with these static parameters."""
+    """Return the interned step of this kind with these static parameters."""
     return kind(*params)
 
 
@@ -292,7 +292,7 @@ class AsStridedAgain(Step):
 
 
 def _real_pairs(z: Any) -> jax.Array:
-    """Real and imaginary parts along a new last dimension.
+    """Return the real and imaginary parts along a new last dimension.
 
     A select, as XLA for the CPU (jaxlib 0.10.2) fails to compile a concatenation of the two parts
     where it fuses them with two dynamic slices.

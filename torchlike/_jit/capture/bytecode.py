@@ -69,7 +69,7 @@ def _strings(constants: tuple[object, ...]) -> set[str]:
 
 @functools.lru_cache(maxsize=8192)
 def reads_of(code: types.CodeType) -> Reads:
-    """What ``code`` names. Cached: code objects are immutable."""
+    """Return the names that ``code`` reads and stores. Cached: code objects are immutable."""
     names: dict[str, None] = {}
     attributes: set[str] = set()
     methods: set[str] = set()
@@ -128,7 +128,8 @@ def reads_of(code: types.CodeType) -> Reads:
 
 @functools.lru_cache(maxsize=256)
 def given_to(code: types.CodeType, offset: int) -> str | None:
-    """The local variable that the call at ``offset`` has as its last argument, where it is one."""
+    """Return the local variable that is the last argument of the call at ``offset``; None where
+    that is none."""
     before: object = None
     for i in dis.get_instructions(code):
         if i.offset == offset:
@@ -141,8 +142,8 @@ def given_to(code: types.CodeType, offset: int) -> str | None:
 
 
 def _compares(code: types.CodeType) -> Iterator[bool]:
-    """For each ``is`` and ``in`` whether both sides may be tensors or hold some: neither is a
-    constant."""
+    """Yield, for each ``is`` and ``in``, whether both sides may be tensors or hold some: neither is
+    a constant."""
     steps = instructions(code)
     for k, i in enumerate(steps):
         if i.opname in ("IS_OP", "CONTAINS_OP"):
@@ -152,8 +153,8 @@ def _compares(code: types.CodeType) -> Iterator[bool]:
 
 
 def _noted(code: types.CodeType) -> Iterator[str]:
-    """Attributes that ``code`` stores in, deletes from, or asks by a literal name of something else
-    than ``self``."""
+    """Yield the attributes that ``code`` stores in, deletes from, or asks by a literal name of
+    something else than ``self``."""
     steps = instructions(code)
     own = "self", ()
     for k, i in enumerate(steps):
@@ -177,8 +178,8 @@ _Path = tuple[str, tuple[str, ...]]
 
 
 def _owners_asked(code: types.CodeType) -> Iterator[_Path | None]:
-    """Whose attributes each ``super().__getattribute__(…)`` and ``object.__getattribute__(x, …)``
-    gives; None where that cannot be told."""
+    """Yield whose attributes each ``super().__getattribute__(…)`` and ``object.__getattribute__(x,
+    …)`` gives; None where that cannot be told."""
     steps = instructions(code)
     for k, i in enumerate(steps):
         if i.argval not in _WHOLE_METHODS or not i.opname.startswith("LOAD_"):
@@ -196,8 +197,8 @@ def _owners_asked(code: types.CodeType) -> Iterator[_Path | None]:
 
 
 def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
-    """The first arguments of each ``getattr(…)`` given a name that is not a literal, and of each
-    ``vars(…)`` and its kin; None for one that is no variable or attribute of one."""
+    """Yield the first argument of each ``getattr(…)`` given a name that is not a literal, and of
+    each ``vars(…)`` and its kin; None for one that is no variable or attribute of one."""
     steps = instructions(code)
     for k, i in enumerate(steps):
         whole = i.argval in _WHOLE
@@ -227,8 +228,8 @@ def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
 
 
 def _path(steps: tuple[Instruction, ...], at: int) -> tuple[_Path | None, int]:
-    """The variable and attributes that the steps from ``at`` load, and what follows them.
-    None where something is called first: a NULL stands before it."""
+    """Return the variable and attributes that the steps from ``at`` load, and the place behind
+    them. None where something is called first: a NULL stands before it."""
     if at >= len(steps) or steps[at].opname not in _VARIABLE or (steps[at].called):
         return None, at
     root, names = steps[at].argval, []
@@ -240,8 +241,8 @@ def _path(steps: tuple[Instruction, ...], at: int) -> tuple[_Path | None, int]:
 
 
 def _goes_on(steps: tuple[Instruction, ...], at: int, end: int) -> bool:
-    """Whether the expression that was loaded goes on behind ``at`` (a method's call, an attribute
-    of an element). Elements themselves are followed with their container."""
+    """Return whether the expression that was loaded goes on behind ``at`` (a method's call, an
+    attribute of an element). Elements themselves are followed with their container."""
     if steps[at].opname == "LOAD_METHOD" or steps[at].called:
         return True
     between = steps[at : end + 1]
@@ -263,7 +264,7 @@ def _goes_on(steps: tuple[Instruction, ...], at: int, end: int) -> bool:
 
 
 def _path_before(steps: tuple[Instruction, ...], at: int) -> _Path | None:
-    """The variable and attributes that the steps before ``at`` load."""
+    """Return the variable and attributes that the steps before ``at`` load."""
     first = at - 1
     while first >= 0 and steps[first].opname == "LOAD_ATTR":
         first -= 1
@@ -275,7 +276,7 @@ def _path_before(steps: tuple[Instruction, ...], at: int) -> _Path | None:
 
 @functools.lru_cache(maxsize=8192)
 def rebinds(code: types.CodeType) -> frozenset[str]:
-    """Variables shared with other functions that ``code`` assigns or deletes."""
+    """Return the variables shared with other functions that ``code`` assigns or deletes."""
     return frozenset(
         i.argval for i in instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")
     )
@@ -283,7 +284,7 @@ def rebinds(code: types.CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def lines_that_store(code: types.CodeType) -> tuple[int, ...]:
-    """Lines of ``x[k] = …``, ``del x[k]`` and ``x += …``, in order."""
+    """Return the lines of ``x[k] = …``, ``del x[k]`` and ``x += …``, in order."""
     found: dict[int, None] = {}
     for i in dis.get_instructions(code):
         adds = i.opname == "BINARY_OP" and "=" in i.argrepr
@@ -294,7 +295,7 @@ def lines_that_store(code: types.CodeType) -> tuple[int, ...]:
 
 
 def mentions(code: types.CodeType, name: str) -> bool:
-    """Whether ``code`` names something so."""
+    """Return whether ``code`` mentions a name."""
     return name in (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
 
 
@@ -304,7 +305,7 @@ _RECORDING = frozenset(("append", "add", "extend", "update", "appendleft"))
 
 @functools.lru_cache(maxsize=8192)
 def only_records(code: types.CodeType, name: str) -> bool:
-    """Whether ``code`` uses a name for nothing but ``name += constant`` and, as a statement,
+    """Return whether ``code`` uses a name for nothing but ``name += constant`` and, as a statement,
     ``name.append(…)``: then no value that is computed can depend on it."""
     steps = [i for i in instructions(code) if i.opname != "PUSH_NULL"]
     counted = set()
@@ -324,7 +325,7 @@ def only_records(code: types.CodeType, name: str) -> bool:
 
 @functools.lru_cache(maxsize=8192)
 def only_adds(code: types.CodeType, name: str) -> bool:
-    """Whether of what ``only_records`` finds, each ``name op= constant`` is an addition or a
+    """Return whether each ``name op= constant`` that ``only_records`` finds is an addition or a
     subtraction."""
     steps = [i for i in instructions(code) if i.opname != "PUSH_NULL"]
     return all(
@@ -335,7 +336,8 @@ def only_adds(code: types.CodeType, name: str) -> bool:
 
 
 def _counter_store(steps: list[Instruction], k: int, name: str) -> int | None:
-    """Where ``name += constant``, of a variable or an attribute loaded at ``k``, stores it."""
+    """Return the place at which ``name += constant``, of a variable or an attribute loaded at
+    ``k``, stores it; None where it does not."""
     following = steps[k + 1 : k + 5]
     names = [i.opname for i in following]
     if names[:2] != ["LOAD_CONST", "BINARY_OP"] or "=" not in following[1].argrepr:
@@ -347,7 +349,7 @@ def _counter_store(steps: list[Instruction], k: int, name: str) -> int | None:
 
 
 def _is_entry(steps: list[Instruction], k: int) -> bool:
-    """``name.append(…)`` or ``object.name.append(…)`` as a whole statement."""
+    """Return whether ``name.append(…)`` or ``object.name.append(…)`` is a whole statement."""
     first = k
     while first and steps[first].opname in ("LOAD_ATTR", "LOAD_METHOD"):
         first -= 1

@@ -48,7 +48,7 @@ _AROUND = "torchlike._jit.capture.tracing"
 
 
 def _registered(module: Any) -> set[str]:
-    """The names of a module's parameters and buffers, whose look-ups are seen."""
+    """Return the names of a module's parameters and buffers, whose look-ups are seen."""
     own = module.__dict__
     return {*own.get("_parameters", ()), *own.get("_buffers", ())}
 
@@ -138,17 +138,18 @@ class Capture:
     # -- out of sight ------------------------------------------------------------------------------
 
     def paused(self) -> contextlib.AbstractContextManager[None]:
-        """Inside, library code runs that no one watches; see `FrameObserver.paused`."""
+        """Hide library code that runs within a `with` block from the observer; see
+        `FrameObserver.paused`."""
         return self.observer.paused()
 
     def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)`` while `paused`."""
+        """Return ``function(*args)`` while `paused`."""
         return self.observer.unseen(function, *args)
 
     # -- cells -------------------------------------------------------------------------------------
 
     def adopt(self, storage: Storage) -> None:
-        """A storage was made during the capture."""
+        """Record a storage as made during the capture."""
         self._created[id(storage)] = weakref.ref(storage)
 
     def is_created(self, storage: Storage) -> bool:
@@ -156,11 +157,12 @@ class Capture:
         return reference is not None and reference() is storage
 
     def created_alive(self) -> list[Storage]:
-        """Storages made during the capture that something still holds."""
+        """Return the storages made during the capture that something still holds."""
         return [s for s in (r() for r in self._created.values()) if s is not None]
 
     def read(self, storage: Storage) -> Any:
-        """The value of a cell; the first read of one that existed before makes it an input."""
+        """Return the value of a cell and make one that existed before an input, at its first
+        read."""
         if storage in self.values:
             return self.values[storage]
         if self.is_created(storage):
@@ -168,7 +170,8 @@ class Capture:
         return self._input(storage)
 
     def _input(self, storage: Storage) -> Any:
-        """What a cell that existed before held when the capture began."""
+        """Return the array that a cell that existed before held when the capture began, as an input
+        of the program."""
         found = self.inputs.get(storage)
         if found is None:
             with self.outside():
@@ -181,21 +184,23 @@ class Capture:
         return found
 
     def results(self) -> list[Any]:
-        """What the cells written are to hold: what they held, where a check of values fails."""
+        """Return the arrays that the cells written are to hold: what they held, where a check of
+        values fails."""
         if not self.has_checks:
             return [self.values[storage] for storage in self.written]
         return [self.or_before(self.values[storage], storage) for storage in self.written]
 
     def or_before(self, new: Any, storage: Storage) -> Any:
-        """A value; where a check of values fails, what a cell from outside held before."""
+        """Return a value for a cell from outside, bound to what the cell held before, which counts
+        where a check of values fails."""
         old = self._input(storage)
         if not isinstance(new, jax.Array) or (new.shape, new.dtype) != (old.shape, old.dtype):
             return new
         return value_check.kept.bind(new, old)
 
     def traced(self, storage: Storage, array: Any) -> Any:
-        """An array as JAX's own functions and the user's may have it: one of a cell from outside
-        traced, so that nobody can freeze its value (``float(t.jax())``)."""
+        """Return an array as JAX's own functions and the user's may have it: one of a cell from
+        outside traced, so that nobody can freeze its value (``float(t.jax())``)."""
         known = self.is_created(storage) or isinstance(array, core.Tracer)
         if known or not isinstance(array, jax.Array):
             return array
@@ -205,7 +210,7 @@ class Capture:
         )
 
     def write(self, storage: Storage, array: Any) -> None:
-        """A cell was written: an output, if it existed before."""
+        """Record a write to a cell, which is an output if it existed before."""
         if not self.is_created(storage):
             if storage not in self.written:
                 self.written[storage] = (storage.cell, storage.host, storage.version)
@@ -220,8 +225,8 @@ class Capture:
 
     @contextlib.contextmanager
     def unless(self, condition: Any) -> Iterator[None]:
-        """Cells from outside that are written inside keep what they held where ``condition`` (a
-        0-dim bool array) is True: a step that a program takes or not."""
+        """Have the cells from outside that are written in a `with` block keep what they held where
+        ``condition`` (a 0-dim bool array) is True: a step that a program takes or not."""
         before = dict(self.values)
         yield
         for storage, value in list(self.values.items()):
@@ -236,14 +241,14 @@ class Capture:
     # -- gradients that there are or not -----------------------------------------------------------
 
     def condition_of(self, gradient: Tensor | None) -> When:
-        """When a leaf has the gradient that it holds."""
+        """Return the condition under which a leaf has the gradient that it holds."""
         if gradient is None:
             return {}
         _, condition = self.conditions.get(id(gradient), (None, True))
         return {GIVEN: condition}
 
     def hold_gradient(self, t: Tensor, when: When) -> None:
-        """``t.grad`` is a gradient on this condition, and else None."""
+        """Record that ``t.grad`` is a gradient on this condition, and else None."""
         gradient: Any = t._grad
         if when[GIVEN] is True:
             self.conditions.pop(id(gradient), None)
@@ -261,8 +266,8 @@ class Capture:
     # -- ranks -------------------------------------------------------------------------------------
 
     def join_ranks(self, make: Callable[[], Any]) -> Any:
-        """The ranks over which the program runs: those of the first collective, which ``make``
-        gives."""
+        """Return the ranks over which the program runs: those of the first collective, which
+        ``make`` gives."""
         if self.ranks is None:
             self.ranks = make()
         return self.ranks
@@ -289,26 +294,27 @@ class Capture:
         return slot
 
     def slot_read(self, owner: Any, name: str) -> None:
-        """A tensor-holding attribute is being looked up."""
+        """Record that a tensor-holding attribute is being looked up."""
         slot = self._slot(owner, name)
         if slot is not None and (id(owner), name) not in self.slots_written:
             slot.is_read = True
 
     def slot_write(self, owner: Any, name: str) -> None:
-        """A tensor-holding attribute is about to be bound."""
+        """Record that a tensor-holding attribute is about to be bound."""
         slot = self._slot(owner, name)
         if slot is not None:
             self.slots_written[(id(owner), name)] = slot
 
     def data_write(self, t: Tensor, value: Tensor) -> None:
-        """``t.data = value``: of what is made here alone, or each call would have to swap cells."""
+        """Refuse ``t.data = value`` but for tensors that are made here alone: each call would have
+        to swap cells."""
         own = self.is_created(t._storage) or self.is_adopted(t)
         if not (own and self.is_created(value._storage)):
             self.refuse("`tensor.data = value`", "tensor.data.copy_(value)")
 
     def see_plain_slots(self) -> None:
-        """Slots among the plain attributes of modules, which are looked up unseen: those that some
-        program binds, and that code here loads."""
+        """Record the slots among the plain attributes of modules, which are looked up unseen: those
+        that some program binds, and that code here loads."""
         for module in {**self.observer.modules, **self.modules}.values():
             for name in rebound_slots.of(module):
                 if (id(module), name) not in self.slots and name not in _registered(module):
@@ -325,9 +331,9 @@ class Capture:
                 slot.is_read = all(x.rpartition(".")[2] == slot.name for x in ways)
 
     def is_rebound(self, slot: Slot) -> bool:
-        """Whether a slot may hold another tensor at each call: one that this function or another
-        jitted one binds, or a tensor's own (``.grad``). A module's other slots change only when
-        ``modes.epoch`` moves."""
+        """Return whether a slot may hold another tensor at each call: one that this function or
+        another jitted one binds, or a tensor's own (``.grad``). A module's other slots change only
+        when ``modes.epoch`` moves."""
         if not (slot.is_missing or slot.is_there()):
             return False  # the body deleted it
         key = (id(slot.owner), slot.name)
@@ -336,27 +342,27 @@ class Capture:
         )
 
     def read_attribute(self, owner: Any, name: str) -> None:
-        """A plain attribute (a module's ``training``) is being looked up."""
+        """Record that a plain attribute (a module's ``training``) is being looked up."""
         key = (id(owner), name)
         if key not in self.attributes and key not in self.attributes_written:
             self.attributes[key] = (owner, name, owner.__dict__.get(name))
 
     def write_attribute(self, owner: Any, name: str) -> None:
-        """A plain attribute is about to be set."""
+        """Record that a plain attribute is about to be set."""
         self.attributes_written.setdefault(
             (id(owner), name), (owner, name, owner.__dict__.get(name, MISSING))
         )
 
     def table_write(self, owner: Any, table: Any, what: str) -> None:
-        """A table of parameters, children, hooks or groups is about to change."""
+        """Record that a table of parameters, children, hooks or groups is about to change."""
         self.tables.about_to_change(owner, table, what, users_line)
 
     def module_made(self, module: Any) -> None:
-        """A module is being made."""
+        """Record that a module is being made."""
         self.made_modules.add(id(module))
 
     def graph_asked(self) -> None:
-        """Somebody looks into the graph: JitCaptureError where it is the user's code, which may go
+        """Refuse a look into the graph (JitCaptureError) where it is the user's code, which may go
         on to do so outside of the module that is compiled by itself."""
         asking = str(sys._getframe(2).f_globals.get("__name__"))
         if asking.partition(".")[0] != "torchlike":
@@ -366,42 +372,46 @@ class Capture:
             )
 
     def retains_grad_seen(self, t: Tensor) -> None:
-        """A tensor is asked whether it keeps its gradient: a guard where it is from outside."""
+        """Record whether a tensor that is asked keeps its gradient: a guard where it is from
+        outside."""
         argument = self.placeholders.get(id(t))
         if argument is not None or self.observer.has_visited(t):
             self.retaining.setdefault(id(t), (t if argument is None else argument, retains(t)))
 
     def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
-        """A switch is about to be read or set: a guard."""
+        """Record, as a guard, a switch that is about to be read or set."""
         self.observer.see_setting(name, ask, tell)
 
     def enter_module(self, module: Any) -> None:
-        """A module is being called: its plain attributes become guards."""
+        """Record a module that is being called: its plain attributes become guards."""
         self.modules[id(module)] = module
 
     def enter_optimizer(self, optimizer: Any) -> None:
-        """An optimizer takes a step: its groups and state become guards."""
+        """Record an optimizer that takes a step: its groups and state become guards."""
         self.optimizers[id(optimizer)] = optimizer
 
     def history_write(self, t: Tensor) -> None:
-        """An in-place op is about to change a tensor's autograd history."""
+        """Record the autograd history of a tensor from outside that an in-place op is about to
+        change."""
         if not self.is_created(t._storage) and id(t) not in self._histories:
             self._histories[id(t)] = (t, (t._node, t._output_nr, t._requires_grad, t._history))
 
     def adopt_view(self, t: Tensor) -> None:
-        """A tensor on a storage that may be from outside was made during the capture."""
+        """Record a tensor that was made during the capture on a storage that may be from
+        outside."""
         self._views[id(t)] = weakref.ref(t)
 
     def place_asked(self, t: Tensor, sharding: Any) -> None:
-        """Code asked on which devices a tensor lies, and was told ``sharding``: a guard where it is
-        an argument. (Of other cells from outside the place does not change.)"""
+        """Record that code asked on which devices a tensor lies, and was told ``sharding``: a guard
+        where it is an argument. (Of other cells from outside the place does not change.)"""
         position = self.placeholders.get(id(t))
         if position is not None:
             self.places_asked[position] = sharding
 
     def numbers_asked(self, t: Tensor, read: Callable[[np.ndarray], Any]) -> Any:
-        """What ``read`` makes of an argument's values: a guard. None for a tensor that is no
-        argument, or that was written. (Ragged tensors ask how long their parts are.)"""
+        """Return the result of ``read`` for an argument's values and record it as a guard. None for
+        a tensor that is no argument, or that was written. (Ragged tensors ask how long their parts
+        are.)"""
         position = self.placeholders.get(id(t))
         if position is None or t._storage in self.values:
             return None
@@ -413,12 +423,12 @@ class Capture:
         return self.numbers[position, read]
 
     def is_adopted(self, t: Tensor) -> bool:
-        """Whether `adopt_view` was told of this very tensor."""
+        """Return whether `adopt_view` was told of this very tensor."""
         made_here = self._views.get(id(t))
         return made_here is not None and made_here() is t
 
     def field_write(self, t: Tensor, asked: str) -> None:
-        """A tensor's own geometry or ``requires_grad`` is about to change."""
+        """Record a tensor's own geometry and ``requires_grad``, which are about to change."""
         if self.is_created(t._storage) or self.is_adopted(t):
             return
         if id(t) not in self._fields:
@@ -426,12 +436,13 @@ class Capture:
             self._fields[id(t)] = t, before, asked
 
     def hook_write(self, leaf: Tensor) -> None:
-        """A hook is about to be registered on a leaf."""
+        """Record the hooks of a leaf on which one is about to be registered."""
         if not (self.is_created(leaf._storage) or self.is_adopted(leaf)):
             self._hooked.setdefault(id(leaf), (leaf, hooks_of(leaf)))
 
     def check_hooks(self) -> None:
-        """What hooks on leaves from outside come to that the body leaves there."""
+        """Refuse hooks that the body leaves on arguments, and record as a reason against a program
+        those on other leaves from outside."""
         for leaf, before in self._hooked.values():
             if hooks_of(leaf) == before:
                 continue
@@ -443,7 +454,7 @@ class Capture:
             )
 
     def flags_written(self) -> list[tuple[Tensor, Any]]:
-        """Leaves from outside whose ``requires_grad`` changed, each with what it was.
+        """Return the leaves from outside whose ``requires_grad`` changed, each with what it was.
 
         JitCaptureError for other changes to a tensor from outside: the compiled function would
         make them only once.
@@ -468,7 +479,8 @@ class Capture:
     # -- host values -------------------------------------------------------------------------------
 
     def host_value(self, getter: Callable[[], Any]) -> Any:
-        """A value that ``getter`` provides at each call, in the order asked for; now its first."""
+        """Return the first value of ``getter``, which provides one at each call, in the order asked
+        for, and record it as an input of the program."""
         place = getattr(getter, "place", None)
         if place is not None:
             self.host_places.add((id(place[0]), place[1]))
@@ -495,7 +507,7 @@ class Capture:
             undo()
 
     def generators(self) -> list[Generator]:
-        """The random generators that the body draws from."""
+        """Return the random generators that the body draws from."""
         return [owner for owner, _ in self._undo.values() if isinstance(owner, Generator)]
 
     @contextlib.contextmanager
@@ -505,8 +517,8 @@ class Capture:
             yield
 
     def note_check(self) -> str:
-        """The program is about to check values, at the user's line that this gives:
-        `` (train.py:41)``."""
+        """Record that the program is about to check values, and return the user's line, which
+        begins with a space: `` (train.py:41)``."""
         self.has_checks = True
         return users_line() or self.defined_at
 
@@ -538,8 +550,8 @@ class Capture:
         raise error
 
     def remember_refusal(self, error: JitCaptureError) -> None:
-        """The capture is to end with this error. Its traceback will begin where user code catches
-        it: the code that runs now is kept for the conversion."""
+        """Record the error with which the capture is to end. Its traceback will begin where user
+        code catches it: the code that runs now is kept for the conversion."""
         vars(error)["codes"] = _users_code()
         self.refusals.append(error)
 
@@ -550,8 +562,8 @@ class Capture:
             raise self.refusals[0]
 
     def reason_to_end(self, error: BaseException) -> BaseException:
-        """What the capture ends with that an exception left: the first refusal, of which this may
-        be all that user code let out."""
+        """Return the error with which the capture ends that an exception left: the first refusal,
+        of which this may be all that user code let out."""
         self._take_refusals_of_jax(error)
         if not self.refusals or isinstance(error, KeyboardInterrupt):
             return error
@@ -612,14 +624,15 @@ class Capture:
 
 
 def _another_handle(array: Any) -> Any:
-    """A second jax.Array object on the same buffers."""
+    """Make a second jax.Array object on the same buffers."""
     return jax.make_array_from_single_device_arrays(
         array.shape, array.sharding, [shard.data for shard in array.addressable_shards]
     )
 
 
 def _users_code() -> list[types.CodeType]:
-    """Code of the user's functions that runs below the innermost capture, outermost first."""
+    """Return the code of the user's functions that runs below the innermost capture, outermost
+    first."""
     found: dict[types.CodeType, None] = {}
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") != _AROUND:
@@ -630,7 +643,8 @@ def _users_code() -> list[types.CodeType]:
 
 
 def users_line() -> str:
-    """`` (train.py:41)``: the user's innermost line; nothing once the captured body has ended."""
+    """Return the user's innermost line, which begins with a space: `` (train.py:41)``; nothing once
+    the captured body has ended."""
     frame = errors.users_frame(_AROUND)
     if frame is None:
         return ""

@@ -84,7 +84,8 @@ class DeferredPrints:
                 builtins.print = _print
 
     def take(self, *values: Any, file: Any = None, **how: Any) -> None:
-        """``print(*values, file=file, **how)`` by the body."""
+        """Take over a ``print(*values, file=file, **how)`` of the body: hold its text back, or
+        print at once what cannot be held."""
         self._say("print")
         redirected = file is None and sys.stdout is not self._out
         if not self.held or redirected or not (file is None or file is sys.stderr):
@@ -110,7 +111,7 @@ class DeferredPrints:
             prints()
 
     def effect(self) -> Effect | None:
-        """What prints it all (again); None where nothing was held back."""
+        """Return a function that prints it all (again); None where nothing was held back."""
         if not self._texts:
             return None
         texts = tuple(self._texts)

@@ -157,8 +157,9 @@ class FrameObserver(GuardCollector):
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Out of sight: library code that JAX traces, whose calls are most of a capture's. Seeing
-        them too took half of a convolutional step's capture (0.29 s, 0.15 without)."""
+        """Stop watching within a `with` block: library code that JAX traces makes most of a
+        capture's calls. Seeing them too took half of a convolutional step's capture (0.29 s, 0.15
+        without)."""
         seeing = sys.getprofile()
         if seeing not in (self._event, self._chained):
             yield
@@ -170,7 +171,7 @@ class FrameObserver(GuardCollector):
             sys.setprofile(seeing)
 
     def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)`` while `paused`."""
+        """Return ``function(*args)`` while `paused`."""
         seeing = sys.getprofile()
         if seeing not in (self._event, self._chained):
             return function(*args)
@@ -217,8 +218,8 @@ class FrameObserver(GuardCollector):
             self._see_builtin(frame, arg)
 
     def say(self, by: str) -> None:
-        """The code is about to tell the outside something: JitCaptureError where a tensor's value
-        decides whether it would."""
+        """Record that the code is about to tell the outside something; raise JitCaptureError where
+        a tensor's value decides whether it would."""
         self.said.append(by)
         if self.within:
             raise JitCaptureError(
@@ -228,7 +229,7 @@ class FrameObserver(GuardCollector):
 
     @contextlib.contextmanager
     def tracing(self, what: str) -> Iterator[None]:
-        """While a branch or loop on a value is being traced."""
+        """Note within a `with` block that a branch or loop on a value is being traced."""
         self.within.append(what)
         try:
             yield
@@ -236,12 +237,12 @@ class FrameObserver(GuardCollector):
             self.within.pop()
 
     def has_entered(self, frame: Any) -> bool:
-        """Whether a frame is of user code."""
+        """Return whether a frame is of user code."""
         return id(frame.f_code) in self._entered
 
     def is_called_by_user(self, frame: Any) -> bool:
-        """Whether an installed package runs for the user rather than for JAX: whether, past the
-        standard library, user code or torchlike's (a module's forward, a hook) called it."""
+        """Return whether an installed package runs for the user rather than for JAX: whether, past
+        the standard library, user code or torchlike's (a module's forward, a hook) called it."""
         at = frame.f_back
         while at is not None:
             if id(at.f_code) in self._entered:
@@ -288,7 +289,7 @@ class FrameObserver(GuardCollector):
             self.follow_all_whole()
 
     def _see_locals(self, frame: Any, entered: Entered) -> None:
-        """Objects that a frame holds. They may be the capture's own; see ``settle``."""
+        """Visit the objects that a frame holds. They may be the capture's own; see ``settle``."""
         for name, value in frame.f_locals.items():
             kind = type(value)
             if kind in ATOMS or issubclass(kind, (Tensor, list, tuple, dict, set)):
@@ -319,7 +320,8 @@ class FrameObserver(GuardCollector):
         self._rooted = True
 
     def _see_builtin(self, frame: Any, function: Any) -> None:
-        """A user's frame calls a function written in C."""
+        """Look at a call of a function written in C by a user's frame: record what it changes or
+        tells the outside, guard what it asks for, and refuse ``id`` and ``hash`` of an argument."""
         owner = id(getattr(function, "__self__", None))
         if owner in self.containers and function.__name__ in _CHANGES:
             self._changed_at.setdefault(owner, line_of(frame.f_code, frame.f_lineno))
@@ -340,7 +342,8 @@ class FrameObserver(GuardCollector):
         outside.see(self, frame, function)
 
     def _see_method(self, frame: Any, function: Any) -> None:
-        """A method written in C may tell the state of its object."""
+        """Guard the state of an object that a method written in C may tell, where it is from
+        outside."""
         owner, name = getattr(function, "__self__", None), function.__name__
         kind = type(owner)
         if owner is None or kind is types.ModuleType:
@@ -356,15 +359,16 @@ class FrameObserver(GuardCollector):
             self._add((id(owner), getter), ComparedGuard(owner, what, getter))
 
     def _may_be_from_outside(self, value: Any) -> bool:
-        """Whether an object was there before the capture, or nobody knows."""
+        """Return whether an object was there before the capture, or nobody knows."""
         key = id(value)
         if key in self._visited and key not in self._unrooted:
             return True
         return gc.is_tracked(value) and self.is_from_outside(value)
 
     def lines_that_change(self, container: Any) -> str:
-        """`` (model.py:12)``: where the code changes a container that is an argument, or may: by a
-        method, or by a statement like ``d[k] = …``. The first lines of its functions at worst."""
+        """Return the lines, `` (model.py:12)``, where the code changes a container that is an
+        argument, or may: by a method, or by a statement like ``d[k] = …``. The first lines of its
+        functions at worst."""
         found = self._changed_at.get(id(container))
         codes = [e.code for e in self._entered.values()]
         stores = [line_of(code, line) for code in codes for line in lines_that_store(code)]
@@ -377,7 +381,8 @@ class FrameObserver(GuardCollector):
         return f" ({' or '.join(lines[:3])})" if lines else ""
 
     def see_setting(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
-        """A switch of torchlike's own, or of the process, before the body reads or sets it."""
+        """Guard a switch of torchlike's own, or of the process, before the body reads or sets
+        it."""
         if ask not in self.guards:
             self.guards[ask] = StateGuard(ask, name, _answer, lambda _, value: tell(value))
 
@@ -453,7 +458,8 @@ class FrameObserver(GuardCollector):
         self._unrooted -= own
 
     def is_from_outside(self, value: Any) -> bool:
-        """Whether an object was there before the capture, or can be no other at each call."""
+        """Return whether an object was there before the capture, or can be no other at each
+        call."""
         key = id(value)
         if isinstance(value, (type, types.ModuleType, enum.Enum, *_ALWAYS_THE_SAME)):
             return True
@@ -464,7 +470,8 @@ class FrameObserver(GuardCollector):
         return not any(o is value for o in gc.get_objects(generation=0))
 
     def own_objects(self) -> Callable[[Any], bool]:
-        """Whether an object was made during the capture, asked of many; see `is_from_outside`."""
+        """Return a function that says whether an object was made during the capture, for many; see
+        `is_from_outside`."""
         young: frozenset[int] | None = None  # most captures ask for none
 
         def is_own(value: Any) -> bool:
@@ -479,12 +486,13 @@ class FrameObserver(GuardCollector):
         return is_own
 
     def changes(self) -> list[ValueGuard]:
-        """The guards on values that are no longer what they were at first sight."""
+        """Return the guards on values that are no longer what they were at first sight."""
         return [p for p in self.guards.values() if not p.check()]
 
     def take_records(self) -> list[ValueGuard]:
-        """Those of `changes` that the code only recorded something in (a counter, a log): what it
-        computes cannot depend on them, so they are compared no more."""
+        """Take out of the guards, and return, those of `changes` that the code only recorded
+        something in (a counter, a log): what it computes cannot depend on them, so they are
+        compared no more."""
         records = [p for p in self.changes() if self._is_record(p)]
         for key in [k for k, p in self.guards.items() if p in records]:
             del self.guards[key]
@@ -509,7 +517,7 @@ class FrameObserver(GuardCollector):
         return bool(names) and all(self.only_records(name) for name in names)
 
     def _holders(self) -> list[tuple[ValueGuard, str]]:
-        """The guards on variables and attributes, with their names."""
+        """Return the guards on variables and attributes, with their names."""
         found: list[tuple[ValueGuard, str]] = []
         for p in self.guards.values():
             if isinstance(p, (NameGuard, CellGuard)):
@@ -517,19 +525,20 @@ class FrameObserver(GuardCollector):
         return found
 
     def only_records(self, name: str) -> bool:
-        """Whether all code that ran uses a name only to record something (and some does: what no
-        code names was changed by a library's)."""
+        """Return whether all code that ran uses a name only to record something (and some does:
+        what no code names was changed by a library's)."""
         codes = [e.code for e in self._entered.values()]
         return any(mentions(code, name) for code in codes) and all(
             only_records(code, name) for code in codes
         )
 
     def only_adds(self, name: str) -> bool:
-        """Of a name that is only recorded in: whether numbers are added to it, and nothing else."""
+        """Return whether numbers are added to a name that is only recorded in, and nothing else."""
         return all(only_adds(e.code, name) for e in self._entered.values())
 
     def effect_of(self, guard: ValueGuard) -> Effect | None:
-        """What does at a later call what the body did to a value of ``take_records``."""
+        """Return a function that does at a later call what the body did to a value of
+        ``take_records``; None where there is none."""
         if isinstance(guard, ItemsGuard):
             if any(mentions(e.code, "appendleft") for e in self._entered.values()):
                 return None  # to one that was empty, which end it was cannot be told
@@ -539,21 +548,22 @@ class FrameObserver(GuardCollector):
         return None
 
     def loads(self, name: str) -> bool:
-        """Whether code that ran may look up an attribute of this name."""
+        """Return whether code that ran may look up an attribute of this name."""
         return any(
             name in e.reads.loaded or e.reads.whole or e.reads.whole_of
             for e in self._entered.values()
         )
 
     def names_any(self, names: frozenset[str]) -> bool:
-        """Whether code that ran mentions an attribute or method of these names."""
+        """Return whether code that ran mentions an attribute or method of these names."""
         return any(
             not names.isdisjoint(e.reads.attributes | e.reads.methods)
             for e in self._entered.values()
         )
 
     def asks_for_types(self) -> bool:
-        """Whether code that ran names ``type`` or ``id``, which see what an object really is."""
+        """Return whether code that ran names ``type`` or ``id``, which see what an object really
+        is."""
         return any(not {"type", "id"}.isdisjoint(e.reads.globals) for e in self._entered.values())
 
     def restore(self) -> None:
@@ -567,20 +577,20 @@ class FrameObserver(GuardCollector):
             np.random.set_state((name, np.frombuffer(keys, np.uint32), *rest))
 
     def has_visited(self, value: Any) -> bool:
-        """Whether a value was reached from outside."""
+        """Return whether a value was reached from outside."""
         return id(value) in self._visited and self._visited[id(value)][0] is value
 
     def label_of(self, value: Any) -> str:
-        """How a visited value was reached."""
+        """Return the label of a visited value: how it was reached."""
         return self._visited[id(value)][1]
 
     def spaces(self) -> list[tuple[Any, dict[str, Any]]]:
-        """Instances and the attribute dictionaries they had."""
+        """Return the instances and the attribute dictionaries they had."""
         return list(self._spaces.values())
 
 
 def _look_up(value: Any, name: str) -> Any:
-    """An attribute, without running any code of the user's."""
+    """Look up an attribute, without running any code of the user's."""
     found = getattr(value, "__dict__", {}) if not isinstance(value, Tensor) else {}
     for table in (found, found.get("_modules", {})):
         if name in table:
@@ -589,12 +599,12 @@ def _look_up(value: Any, name: str) -> Any:
 
 
 def _name_of(guard: VariableGuard) -> str:
-    """The name that code has for a variable or attribute."""
+    """Return the name that code has for a variable or attribute."""
     return guard.name if isinstance(guard, NameGuard) else guard.label.rpartition(".")[2]
 
 
 def _is_plain(value: Any) -> bool:
-    """A number, a string, or a tuple of such."""
+    """Return whether a value is a number, a string, or a tuple of such."""
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
     return isinstance(value, VALUES)
@@ -605,7 +615,7 @@ def _answer(ask: Callable[[], Any]) -> Any:
 
 
 def _closes_over(fn: types.FunctionType, values: dict[str, Any]) -> bool:
-    """Whether a function's closure holds these values."""
+    """Return whether a function's closure holds these values."""
     cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False)
     return all(CellGuard(c, n).value is values.get(n, MISSING) for n, c in cells)
 

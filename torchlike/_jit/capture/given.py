@@ -27,7 +27,7 @@ class CallValues:
         self.positions = () if numbers is None else numbers.positions
 
     def evaluate(self, leaves: Sequence[Any], call: Any) -> list[Any] | None:
-        """All of them at a call; None where the program does not fit."""
+        """Return all these values at a call; None where the program does not fit."""
         values = [] if self._numbers is None else self._numbers.evaluate(leaves, call)
         return None if values is None else [*values, *trees.containers(call)]
 
@@ -36,7 +36,8 @@ class Copies:
     """The containers that one capture's function sees, and what was in them."""
 
     def __init__(self, made: trees.Made, refuse: Callable[[str, str, Any], None]) -> None:
-        """``refuse(asked, instead, container)`` raises."""
+        """Keep the containers that were made, and their contents now. ``refuse(asked, instead,
+        container)`` raises."""
         self._copies = made.containers
         self._registered = made.registered
         self._before = [_contents(c) for c in self._copies]
@@ -49,11 +50,11 @@ class Copies:
         return bool(self._copies or self._registered)
 
     def copy(self, index: int) -> Any:
-        """The container that stands for one of the call's, by its place from the end."""
+        """Return the container that stands for one of the call's, by its place from the end."""
         return self._copies[index]
 
     def changed(self) -> list[int]:
-        """The numbers of those that hold something else now."""
+        """Return the numbers of the containers that hold something else now."""
         return [
             i
             for i, (c, before) in enumerate(zip(self._copies, self._before, strict=True))
@@ -61,8 +62,8 @@ class Copies:
         ]
 
     def contents(self, changed: Iterable[int]) -> list[Any]:
-        """What these hold now, in containers that are nobody's. JitCaptureError for a key that only
-        this capture knows."""
+        """Return the present contents of these containers, in containers that are nobody's.
+        JitCaptureError for a key that only this capture knows."""
         found: list[Any] = []
         for i in changed:
             copy = self._copies[i]
@@ -82,7 +83,7 @@ class Copies:
         return found
 
     def check_registered(self) -> None:
-        """JitCaptureError where an instance of a registered class was changed."""
+        """Raise JitCaptureError where an instance of a registered class was changed."""
         for made, children, context in self._registered:
             now, context_now = trees.registered[type(made)][0](made)
             alike = len(now) == len(children) and all(map(_is, now, children))
@@ -94,7 +95,8 @@ class Copies:
                 )
 
     def check_kept(self, value: Any, label: str) -> None:
-        """JitCaptureError where a place outside holds one of them: it would not be the caller's."""
+        """Raise JitCaptureError where a place outside holds one of the containers: it would not be
+        the caller's."""
         held = value.values() if isinstance(value, dict) else value
         for x in (value, *held) if isinstance(value, (list, tuple, dict)) else (value,):
             if id(x) in self.leaves:
@@ -137,7 +139,7 @@ def _holds(container: Any, before: list[Any]) -> bool:
 
 
 def _is_own(key: Any) -> bool:
-    """Whether a dictionary's key is, or holds, an object that is of the capture alone."""
+    """Return whether a dictionary's key is, or holds, an object that is of the capture alone."""
     if isinstance(key, tuple):
         return any(map(_is_own, key))
     return isinstance(key, Tensor) or type(key) is Number

@@ -194,15 +194,16 @@ class GuardCollector(Reached):
             ) from error
 
     def comparable_tensors(self) -> list[Tensor]:
-        """Tensors from outside that the code may find an argument to be one of: it compares
-        objects, or looks them up in what is keyed by tensors."""
+        """Return the tensors from outside that the code may find an argument to be one of: it
+        compares objects, or looks them up in what is keyed by tensors."""
         if not self.compares:
             return []
         found = self.tensors | {key: t for key, (t, _) in self._noted_on.items()}
         return [t for key, t in found.items() if key not in self._unrooted]
 
     def labels_of_storages(self) -> dict[int, set[str]]:
-        """How the storages of reached tensors are reached: {id(storage): labels}."""
+        """Return the labels by which the storages of reached tensors are reached: {id(storage):
+        labels}."""
         found: dict[int, set[str]] = {}
         for key, t in self.tensors.items():
             found.setdefault(id(t._storage), set()).update(self._tensor_labels[key])
@@ -220,7 +221,8 @@ class GuardCollector(Reached):
             self._look_for_notes(t, label, self._noted)
 
     def note(self, names: frozenset[str]) -> None:
-        """Code stores or asks for attributes of these names, which a tensor may have or not."""
+        """Look on tensors for attributes of these names, which code stores or asks for: a tensor
+        may have them or not."""
         new = {name for name in names - self._noted if not hasattr(Tensor, name)}
         self._noted |= new
         if new:
@@ -264,18 +266,19 @@ class GuardCollector(Reached):
         self._rooted, self._weakly = before
 
     def follow_all_whole(self) -> None:
-        """Code takes attributes by computed names of objects that cannot be told."""
+        """Follow every attribute of all objects, as code takes attributes by computed names of
+        objects that cannot be told."""
         if not self._all_whole:
             self._all_whole = True
             for value, label, _ in list(self._objects.values()):
                 self.follow_whole(value, label)
 
     def is_whole(self, value: Any) -> bool:
-        """Whether every attribute of an object counts."""
+        """Return whether every attribute of an object counts."""
         return id(value) in self._whole
 
     def learn(self, new: set[str] | frozenset[str]) -> None:
-        """Code mentions more names: look them up in the objects that are followed."""
+        """Look up the further names that code mentions in the objects that are followed."""
         before = self._rooted, self._weakly
         for at in list(self._objects.values()):
             self._reach_as(at[0])
@@ -362,7 +365,7 @@ class GuardCollector(Reached):
         return False
 
     def _function_entered(self, fn: types.FunctionType, entered: Entered) -> None:
-        """A function whose code runs: its closure is read."""
+        """Guard a function whose code runs, and read its closure."""
         entered.resolved = True
         label = fn.__qualname__
         # What a function made by the capture itself closes over may be the capture's own, too.
@@ -382,7 +385,7 @@ class GuardCollector(Reached):
         self._rooted, self._weakly = before
 
     def _is_rebound(self, name: str) -> bool:
-        """Whether code that ran assigns a variable of this name that functions share."""
+        """Return whether code that ran assigns a variable of this name that functions share."""
         return any(name in rebinds(e.code) for e in self._entered.values())
 
     # -- kinds of values ---------------------------------------------------------------------------
@@ -429,7 +432,8 @@ class GuardCollector(Reached):
                 self.visit(held, label, depth + 1)
 
     def _cached(self, value: Any, label: str, depth: int) -> None:
-        """A functools.lru_cache: what it remembers is handed out without entering the function."""
+        """Guard the results of a functools.lru_cache: what it remembers is handed out without
+        entering the function."""
         if is_library_module(str(value.__module__)):
             return
         self.visit(value.__wrapped__, label, depth + 1)
@@ -514,7 +518,7 @@ class GuardCollector(Reached):
             self.visit(held, label, depth + 1)
 
     def _getter(self, value: Any, label: str, depth: int) -> None:
-        """``operator.attrgetter`` and kin: the names that it looks up."""
+        """Learn the names that an ``operator.attrgetter`` or one of its kin looks up."""
         spelled = {
             part for x in value.__reduce__()[1] if isinstance(x, str) for part in x.split(".")
         }
@@ -528,7 +532,8 @@ class GuardCollector(Reached):
         self.visit(value.get(None), label, depth + 1)
 
     def _state(self, value: Any, label: str, depth: int) -> None:
-        """An object written in C, whose state is seen by a getter, or not at all."""
+        """Guard the state of an object written in C by its getter; where none sees it, record that
+        as a reason against a program."""
         getter, kind = state_of(type(value)), type(value).__name__
         if not self._rooted or getter is None:
             return
@@ -541,7 +546,7 @@ class GuardCollector(Reached):
             self._add((id(value), getter), ComparedGuard(value, label, getter))
 
     def _decimal(self, value: Any, label: str, depth: int) -> None:
-        """What is computed of decimal numbers depends on a setting of the thread."""
+        """Guard the thread's setting on which what is computed of decimal numbers depends."""
         key = id(_precision), ComparedGuard
         self._add(key, ComparedGuard(_precision, "decimal.getcontext()", _answer))
 
@@ -600,7 +605,7 @@ class GuardCollector(Reached):
 
 
 def line_of_user() -> str:
-    """`` (train.py:41)``: where the user's code is."""
+    """Return the line where the user's code is, which begins with a space: `` (train.py:41)``."""
     frame = users_frame()
     return "" if frame is None else f" ({line_of(frame.f_code, frame.f_lineno)})"
 
@@ -700,7 +705,8 @@ _FUNCTIONS = (GuardCollector._function, GuardCollector._wrapping, GuardCollector
 
 @functools.lru_cache(maxsize=4096)
 def _visitor(kind: type) -> Callable[..., None] | None:
-    """How values of a type are followed; None for those that nothing can be read from."""
+    """Return the method that follows values of a type; None for those that nothing can be read
+    from."""
     for kinds, visitor in _KINDS:
         if issubclass(kind, kinds):
             return visitor

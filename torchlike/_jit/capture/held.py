@@ -20,8 +20,8 @@ _PASSED_OVER = (type, types.ModuleType, types.CodeType)
 
 
 def tensors_held(roots: Iterable[Any], is_own: Callable[[Any], bool]) -> list[Tensor]:
-    """Tensors reached from ``roots`` through objects that the body made. What was there before was
-    not changed, or it would be a root."""
+    """Return the tensors reached from ``roots`` through objects that the body made. What was there
+    before was not changed, or it would be a root."""
     found: list[Tensor] = []
     seen: dict[int, Any] = {}
     stack: list[Any] = []

@@ -44,7 +44,7 @@ class Instruction(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def instructions(code: types.CodeType) -> tuple[Instruction, ...]:
-    """The instructions of ``code``, without those that do nothing to a value."""
+    """Return the instructions of ``code``, without those that do nothing to a value."""
     found: list[Instruction] = []
     for given in dis.get_instructions(code):
         if given.opname == "PUSH_NULL" and _NULL_FOLLOWS and found:

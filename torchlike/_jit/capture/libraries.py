@@ -44,7 +44,7 @@ _stdlib = tuple(
 
 
 def is_library(module: Any, filename: str) -> bool:
-    """Whether code of this module and file is a library's that is not looked into."""
+    """Return whether code of this module and file is a library's that is not looked into."""
     if isinstance(module, str) and module.partition(".")[0] in LIBRARIES:
         return True
     if filename.startswith("<frozen") or str(module).startswith("namedtuple_"):
@@ -53,8 +53,8 @@ def is_library(module: Any, filename: str) -> bool:
 
 
 def trace_counts() -> dict[Any, int]:
-    """How often ``chex.assert_max_traces`` saw each function being traced; chex's own dictionary,
-    where it is in use."""
+    """Return how often ``chex.assert_max_traces`` saw each function being traced: chex's own
+    dictionary, where it is in use."""
     chex = sys.modules.get("chex._src.asserts_internal")
     return {} if chex is None else getattr(chex, "TRACE_COUNTER", {})
 
@@ -75,5 +75,5 @@ def is_library_file(module: types.ModuleType) -> bool:
 
 
 def line_of(code: types.CodeType, line: int) -> str:
-    """``model.py:12``: a line, for messages."""
+    """Return the text of a line for messages: ``model.py:12``."""
     return f"{code.co_filename.rpartition('/')[2]}:{line}"

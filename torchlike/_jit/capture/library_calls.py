@@ -63,8 +63,8 @@ _GENERATORS = {
 
 
 def handler_of(module: Any, code: types.CodeType) -> Handler | None:
-    """What is to be done where a library's code, of a module, is entered or left or calls what is
-    written in C; mostly nothing."""
+    """Return the handler for when a library's code, of a module, is entered or left or calls what
+    is written in C; mostly None."""
     handler = _HANDLERS.get(_key(code))
     if handler is None and outside.is_watched(module, code):
         return _call_into_c
@@ -76,13 +76,13 @@ def _key(code: types.CodeType) -> tuple[str, str]:
 
 
 def _log(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """All that loggers take goes through this function."""
+    """Record that user code logs: all that loggers take goes through this function."""
     if event == "call" and _logs_for_user(observer, frame):
         observer.say("logging")
 
 
 def _logs_for_user(observer: Observer, frame: Any) -> bool:
-    """Whether what the standard library's logging writes comes from user code."""
+    """Return whether what the standard library's logging writes comes from user code."""
     at = frame
     while at is not None and at.f_globals.get("__name__") == "logging":
         at = at.f_back
@@ -90,7 +90,8 @@ def _logs_for_user(observer: Observer, frame: Any) -> bool:
 
 
 def _draw_entropy(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """Asks the system for entropy (``Random`` only without a seed)."""
+    """Record as a reason against a program that code asks the system for entropy (``Random`` only
+    without a seed)."""
     if event == "call" and frame.f_locals.get("x") is None:
         file = os.path.basename(frame.f_code.co_filename).removesuffix(".py")
         observer.reasons.append(
@@ -109,7 +110,7 @@ def _use_generator(observer: Observer, frame: Any, event: str, arg: Any) -> None
 
 
 def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """Work is about to be given to another thread, in which nothing is captured:
+    """Refuse work that is about to be given to another thread, in which nothing is captured:
     JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
     if event != "call":
         return
@@ -137,7 +138,7 @@ def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
 
 
 def _make_error(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """JAX refuses a traced array's value."""
+    """Record an error by which JAX refuses a traced array's value."""
     error = frame.f_locals.get("self")
     made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
     if made and error not in observer.errors_of_jax:
@@ -145,7 +146,7 @@ def _make_error(observer: Observer, frame: Any, event: str, arg: Any) -> None:
 
 
 def _use_variable(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """Reads, sets or deletes an environment variable."""
+    """Guard an environment variable that code reads, sets or deletes."""
     environment, name = frame.f_locals.get("self"), frame.f_locals.get("key")
     own = event == "call" and isinstance(environment, _Environment)
     if own and isinstance(name, (str, bytes)) and observer.is_called_by_user(frame):
@@ -157,7 +158,7 @@ def _use_variable(observer: Observer, frame: Any, event: str, arg: Any) -> None:
 
 
 def _use_environment(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """Asks which environment variables there are."""
+    """Guard which environment variables there are, where code asks for them."""
     environment = frame.f_locals.get("self")
     own = event == "call" and isinstance(environment, _Environment)
     if own and observer.is_called_by_user(frame) and "environ" not in observer.guards:
@@ -170,7 +171,8 @@ def _call_into_c(observer: Observer, frame: Any, event: str, arg: Any) -> None:
 
 
 def _give_object(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """Gives user code one of the standard library's objects: of which thread or process it is."""
+    """Visit an object of the standard library's that user code is given: of which thread or process
+    it is."""
     if event == "return" and arg is not None and observer.has_entered(frame.f_back):
         name = frame.f_code.co_name
         if name == "current_thread":
@@ -184,11 +186,11 @@ def _list_threads(observer: Observer, frame: Any, event: str, arg: Any) -> None:
 
 
 def _untold(value: Any) -> None:
-    """Nothing: it cannot be set."""
+    """Do nothing: it cannot be set."""
 
 
 def _ask_level(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """Asks a logger what it takes."""
+    """Guard the level of a logger, where user code asks what it takes."""
     logger = frame.f_locals.get("self")
     if event == "call" and observer.has_entered(frame.f_back):
         key = id(logger), _ask_level
@@ -202,13 +204,14 @@ def _level(logger: Any) -> tuple[int, int]:
 
 
 def _ask_random(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """Asks for the state of a generator of Python's random numbers."""
+    """Guard the state of a generator of Python's random numbers, where user code asks for it."""
     if event == "call" and observer.has_entered(frame.f_back):
         observer.visit(frame.f_locals.get("self"), "random.getstate()")
 
 
 def _ask_class(observer: Observer, frame: Any, event: str, arg: Any) -> None:
-    """Asks whether something is of an abstract class of the user's, which others may join."""
+    """Guard which classes have joined an abstract class of the user's, where code asks whether
+    something is of it."""
     cls = frame.f_locals.get("cls")
     if (
         event == "call"

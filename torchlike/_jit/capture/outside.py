@@ -45,7 +45,7 @@ class Setting(NamedTuple):
 
 
 def _untold(value: Any) -> None:
-    """Nothing: it cannot be set."""
+    """Do nothing: it cannot be set."""
 
 
 def _locale() -> str:
@@ -238,7 +238,7 @@ _READING = ("numpy.lib", "torchlike.serialization")
 
 
 def is_watched(module: Any, code: types.CodeType) -> bool:
-    """Whether a library's code may ask the system for the user's."""
+    """Return whether a library's code may ask the system for the user's."""
     name = str(module)
     if name.startswith(_READING):
         return True
@@ -247,7 +247,8 @@ def is_watched(module: Any, code: types.CodeType) -> bool:
 
 
 def see(observer: Observer, frame: Any, function: Any) -> None:
-    """A function of a module, written in C, is about to be called by a frame."""
+    """Guard a setting, refuse a hidden one, or record the reason against a program, where a frame
+    is about to call a function of a module that is written in C."""
     owner: Any = getattr(function, "__self__", None)
     if type(owner) is not types.ModuleType and not (
         getattr(owner, "__module__", None) == "datetime" and function.__name__ in _NOW
@@ -275,7 +276,7 @@ def see(observer: Observer, frame: Any, function: Any) -> None:
 
 
 def frozen(name: str, line: str) -> str:
-    """Why a program cannot be kept whose code called a function."""
+    """Return the reason why a program cannot be kept whose code called a function."""
     return (
         f"it calls {name}() ({line}), whose result would be frozen; call it outside and pass the "
         "value as a tensor"
@@ -283,8 +284,8 @@ def frozen(name: str, line: str) -> str:
 
 
 def asks(function: Any) -> bool:
-    """Whether a function of a module or class, written in C, asks for what is another at each
-    call."""
+    """Return whether a function of a module or class, written in C, asks for what is another at
+    each call."""
     owner, name = function.__self__, function.__name__
     if type(owner) is not types.ModuleType:
         return getattr(owner, "__module__", None) == "datetime" and name in _NOW
@@ -299,7 +300,7 @@ def _tell_locale(value: str) -> None:
 
 
 def _users_frame(observer: Observer, frame: Any) -> Any:
-    """The frame of the user's code that a call is made for; None where there is none."""
+    """Return the frame of the user's code for which a call is made; None where there is none."""
     at = frame
     while at is not None:
         if observer.has_entered(at):

@@ -17,7 +17,8 @@ Effect = Callable[[], None]
 
 
 def counting(before: Any, now: Any, read: Callable[[], Any], write: Any) -> Effect | None:
-    """For an integer that went from ``before`` to ``now`` by additions."""
+    """Return the effect that adds to an integer the difference of ``now`` and ``before``; None for
+    other numbers."""
     if type(before) is not int or type(now) is not int:
         return None  # sums of floats depend on where they begin
     step = now - before
@@ -31,7 +32,8 @@ def counting(before: Any, now: Any, read: Callable[[], Any], write: Any) -> Effe
 
 
 def logging(owner: Any, before: list[Any], now: list[Any]) -> Effect | None:
-    """For a list, set or deque that was ``before`` and is ``now``, by additions at its end."""
+    """Return the effect that adds to a list, set or deque what came behind ``before`` in ``now``;
+    None where it changed otherwise."""
     if type(owner) is set:
         new = set(now).difference(before)
         return lambda: owner.update(new)

@@ -52,7 +52,8 @@ class Table:
         return Number(type(self._values[i]), self, i, self._values[i])
 
     def step(self, fn: Callable[..., Any], *operands: Any) -> Any:
-        """What ``fn`` gives for host numbers and plain values, to be computed at each call."""
+        """Apply ``fn`` to host numbers and plain values, and record the step, which is computed at
+        each call."""
         given = [o.value if type(o) is Number else o for o in operands]
         try:
             value = fn(*given)
@@ -74,13 +75,13 @@ class Table:
         return value
 
     def needed(self, number: Number) -> Any:
-        """The plain value: the program holds for this value only."""
+        """Return the plain value and guard it: the program holds for this value only."""
         self._guards[number.index] = number.value
         self.static |= self._origins[number.index]
         return number.value
 
     def array(self, number: Number) -> Any:
-        """The number as an input of the program."""
+        """Return the number as an input of the program."""
         found = self.placeholders.get(number.index)
         if found is None:
             with modes.the_capture().outside():
@@ -88,7 +89,8 @@ class Table:
         return found
 
     def evaluate(self, leaves: Sequence[Any], call: Any = None) -> list[Any] | None:
-        """All numbers at a call with these leaves; None where the program does not fit."""
+        """Compute all numbers at a call with these leaves; return None where the program does not
+        fit."""
         values = [leaves[i] for i in self.positions]
         try:
             for fn, references in self._steps:
@@ -195,17 +197,17 @@ TENSOR_TYPES.add(Number)
 
 
 def device_number(kind: type, array: Any) -> Number:
-    """A number of the program: ``array`` is a 0-dim tracer."""
+    """Make a number of the program: ``array`` is a 0-dim tracer."""
     return Number(kind, None, -1, None, array)
 
 
 def is_device(x: Any) -> bool:
-    """Whether this is a number that only the program knows."""
+    """Return whether a value is a number that only the program knows."""
     return type(x) is Number and x.table is None
 
 
 def weak(kind: type, array: Any) -> Any:
-    """A 0-dim array as a Python number enters an op: float64 or int64, weakly typed."""
+    """Convert a 0-dim array as a Python number enters an op: float64 or int64, weakly typed."""
     if kind is bool:
         return array.astype(bool)
     dtype = np.dtype(np.float64 if kind is float else np.int64)
@@ -249,7 +251,7 @@ _HOST = {"and": operator.and_, "or": operator.or_}
 
 
 def _of_numbers(name: str, a: Any, b: Any) -> Any:
-    """A binary operator on numbers, at least one of them a Number."""
+    """Apply a binary operator to numbers, at least one of them a Number."""
     host = all(o.table is not None for o in (a, b) if type(o) is Number)
     if host:
         table: Any = (a if type(a) is Number else b).table

@@ -32,14 +32,14 @@ class Slot:
         self.is_read = False
 
     def value(self, arguments: Sequence[Any]) -> Any:
-        """What the slot holds at a call with these arguments."""
+        """Return the value that the slot holds at a call with these arguments."""
         owner = self.owner if self.argument < 0 else arguments[self.argument]
         if self.of_tensor:
             return owner.__dict__.get(self.name)
         return slot_value(owner, self.name)
 
     def is_there(self) -> bool:
-        """Whether the owner has an attribute of this name. A tensor always has its own."""
+        """Return whether the owner has an attribute of this name. A tensor always has its own."""
         return self.of_tensor or any(self.name in table for table in _tables(self.owner))
 
     def remove(self) -> None:
@@ -57,7 +57,7 @@ class Slot:
 
 
 def _tables(owner: Any) -> Iterator[dict[str, Any]]:
-    """The dictionaries in which an owner keeps attributes (a module has three)."""
+    """Yield the dictionaries in which an owner keeps attributes (a module has three)."""
     own = owner.__dict__
     for table in ("_parameters", "_buffers"):
         if table in own:
@@ -66,7 +66,7 @@ def _tables(owner: Any) -> Iterator[dict[str, Any]]:
 
 
 def slot_value(owner: Any, name: str) -> Any:
-    """The slot's present value, past any property or hook; None when there is none."""
+    """Return the slot's present value, past any property or hook; None when there is none."""
     for table in _tables(owner):
         if name in table:
             return table[name]
@@ -90,7 +90,7 @@ class _Rebound:
         self._names: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
 
     def add(self, owner: Any, name: str) -> None:
-        """Say so; programs that took the slot for fixed will look again."""
+        """Add a slot; programs that took it for fixed will look again."""
         if self.has(owner, name):
             return
         key = id(owner)
@@ -103,7 +103,7 @@ class _Rebound:
         return name in self.of(owner)
 
     def of(self, owner: Any) -> frozenset[str]:
-        """The names of an owner's."""
+        """Return the names of an owner's slots."""
         found = self._names.get(id(owner))
         return frozenset() if found is None else frozenset(found[1])
 
@@ -112,7 +112,7 @@ rebound_slots = _Rebound()
 
 
 def hooks_of(t: Tensor) -> Any:
-    """Which hooks a leaf has, by the ids of their handles."""
+    """Return the ids of the handles of a leaf's hooks."""
     if t._hooks is None:
         return (), ()
     before, after = t._hooks

@@ -20,7 +20,7 @@ class Tables:
     """The tables that one capture's body was about to change."""
 
     def __init__(self, slots: Iterable[Any]) -> None:
-        """``slots``: those that the body binds."""
+        """Begin without tables. ``slots``: those that the body binds."""
         self._slots = slots
         #: By the table's id: whose it is, what it held, and what is to be said of a change.
         self._seen: dict[int, tuple[Any, ValueGuard, str]] = {}
@@ -28,13 +28,14 @@ class Tables:
     def about_to_change(
         self, owner: Any, table: Any, what: str, where: Callable[[], str] = str
     ) -> None:
-        """``table`` of ``owner`` is about to change; the first one told of counts."""
+        """Record that ``table`` of ``owner`` is about to change; the first record counts."""
         if id(table) not in self._seen:
             kind = EntriesGuard if isinstance(table, dict) else ItemsGuard
             self._seen[id(table)] = owner, kind(table, what), what + where()
 
     def owners(self) -> Iterator[Any]:
-        """Those whose tables the body was about to change: it may have seen what they hold."""
+        """Yield the objects whose tables the body was about to change: it may have seen what they
+        hold."""
         for owner, *_ in self._seen.values():
             yield owner
 
@@ -43,11 +44,11 @@ class Tables:
         self._seen = {k: seen for k, seen in self._seen.items() if not is_own(seen[0])}
 
     def changes(self) -> list[str]:
-        """What was left changed, with the lines that began it."""
+        """Return descriptions of what was left changed, with the lines that began it."""
         return [said for _, _, said in self._left_changed()]
 
     def changed(self) -> list[Any]:
-        """What the tables hold now that were left changed."""
+        """Return the present contents of the tables that were left changed."""
         return [guard.now() for _, guard, _ in self._left_changed()]
 
     def _left_changed(self) -> list[tuple[Any, ValueGuard, str]]:
@@ -67,7 +68,8 @@ class Tables:
 
 
 def _is_changed(guard: ValueGuard, bound: set[str]) -> bool:
-    """Whether a table holds something else, but for the names ``bound``, where it has them yet."""
+    """Return whether a table holds something else, but for the names ``bound``, where it has them
+    yet."""
     if not bound or not isinstance(guard, EntriesGuard):
         return True
     before, now = guard.items, guard.now()

@@ -116,7 +116,7 @@ class Tracing:
         self.backward = JointBackward(self.capture, self.builder, self.outputs, self._seen)
 
     def record_backward(self) -> RecordedBackward:
-        """For create_graph (see ``double``): the backward is to be recorded."""
+        """Have the backward be recorded, for create_graph (see ``double``), and return it."""
         self.capture.is_retraced = True
         self.capture.checks_values = False  # the call itself has looked
         self.backward = recorded = RecordedBackward(
@@ -125,8 +125,9 @@ class Tracing:
         return recorded
 
     def _placeholders(self) -> list[Tensor]:
-        """What the function gets for its arguments: the same values in cells of their own, so that
-        an argument and the same tensor reached from outside can be told apart."""
+        """Make the tensors that the function gets for its arguments: the same values in cells of
+        their own, so that an argument and the same tensor reached from outside can be told
+        apart."""
         storages: dict[int, Storage] = {}
         seen: list[Tensor] = []
         objects: dict[int, Tensor] = {}
@@ -203,8 +204,9 @@ class Tracing:
             capture.roll_back()
 
     def arguments_that_are_state(self) -> frozenset[int]:
-        """Arguments whose own storage was used as well, reached past the placeholder, or compared
-        with it, and those whose placeholder, or a view of it, the body put somewhere outside."""
+        """Return the arguments whose own storage was used as well, reached past the placeholder, or
+        compared with it, and those whose placeholder, or a view of it, the body put somewhere
+        outside."""
         used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
         return (
             self.compared_arguments()
@@ -217,8 +219,8 @@ class Tracing:
         )
 
     def compared_arguments(self) -> frozenset[int]:
-        """Those that the code may have compared the placeholder with, or asked what they are views
-        of."""
+        """Return the arguments with which the code may have compared the placeholder, or of which
+        it may have asked what they are views of."""
         known = set(map(id, self.capture.observer.comparable_tensors()))
         asks = asks_for_bases(self.capture)
         return frozenset(
@@ -228,7 +230,8 @@ class Tracing:
         )
 
     def body(self) -> list[Any]:
-        """What is traced: the function, then its backward on placeholders if outputs need one."""
+        """Run what is traced: the function, then its backward on placeholders if outputs need one.
+        Return the arrays of the results."""
         observer, before = self.capture.observer, ThreadModes()
         self._trace_offsets()
         observer.start()
@@ -270,14 +273,15 @@ class Tracing:
             self._seen[i]._view = type(view)(view.steps, tuple(numbers), geometry)
 
     def _check_offsets(self, given: Iterable[Any]) -> None:
-        """OffsetNeeded where a tensor on the memory of a view whose offset is traced is given out:
-        which part of the memory it is cannot be told."""
+        """Raise OffsetNeeded where a tensor on the memory of a view whose offset is traced is given
+        out: which part of the memory it is cannot be told."""
         memory = {id(self._seen[i]._storage) for i in self.offsets}
         if any(isinstance(t, Tensor) and id(t._storage) in memory for t in given):
             raise OffsetNeeded
 
     def _flattened(self, result: Any) -> tuple[list[Any], Any]:
-        """Leaves and structure of the result, and of what is in containers that were changed."""
+        """Return the leaves and the structure of the result, and of what is in containers that were
+        changed."""
         changed = self.copies.changed()
         if changed:
             result = result, self.copies.contents(changed)
@@ -295,8 +299,8 @@ class Tracing:
         return leaves, structure
 
     def check_containers(self, own: list[Any]) -> None:
-        """JitCaptureError where a container that is changed was also reached past the argument: the
-        body saw another one there. ``own``: the caller's."""
+        """Raise JitCaptureError where a container that is changed was also reached past the
+        argument: the body saw another one there. ``own``: the caller's."""
         n = len(own)
         for index in self.builder.changes:
             if self.capture.observer.has_visited(own[n + index]):
@@ -314,11 +318,11 @@ class Tracing:
         self.capture.refuse(asked, instead, observer.lines_that_change(container))
 
     def _is_own(self, x: Any) -> bool:
-        """Whether the body made an object, so that each call has to make another."""
+        """Return whether the body made an object, so that each call has to make another."""
         return not self.capture.observer.is_from_outside(x)
 
     def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
-        """Arrays of the cells written, of what is returned, and of the gradients."""
+        """Return the arrays of the cells written, of what is returned, and of the gradients."""
         capture, builder, returned = self.capture, self.builder, self.outputs
         written = [slot_value(s.owner, s.name) for s in capture.slots_written.values()]
         self._check_offsets([*leaves, *written])
@@ -381,7 +385,7 @@ class Tracing:
         return outputs + gradients
 
     def sources(self) -> dict[int, Any]:
-        """What each constant of the jaxpr is."""
+        """Return the source of each constant of the jaxpr, by its id."""
         inputs = self.capture.inputs
         found = dict(zip(map(id, inputs.values()), self.outputs.places(inputs), strict=True))
         for i, (_, placeholder) in enumerate(self.capture.host_values):
@@ -394,8 +398,8 @@ class Tracing:
         return found
 
     def _find_held(self, leaves: list[Any]) -> None:
-        """Tensors that the body put into what it changed outside, or into an object of its own that
-        it returns."""
+        """Find the tensors that the body put into what it changed outside, or into an object of its
+        own that it returns, and keep them."""
         capture, observer = self.capture, self.capture.observer
         is_own = observer.own_objects()
         capture.tables.drop(is_own)
@@ -418,7 +422,8 @@ class Tracing:
         self._keep(tensors_held(capture.tables.changed(), is_own))
 
     def _keep(self, tensors: list[Tensor]) -> None:
-        """These are held outside: the first call gives them values, history and memory."""
+        """Record tensors that are held outside: the first call gives them values, history and
+        memory."""
         capture = self.capture
         for t in tensors:
             argument = capture.placeholders.get(id(t), self._position.get(id(t._storage), -1))
@@ -430,7 +435,8 @@ class Tracing:
                 self.builder.kept.append(self.outputs.tensor(t))
 
     def _check_kept(self) -> None:
-        """Tensors made inside and kept outside by other means than results and slots."""
+        """Find the tensors that were made inside and are kept outside by other means than results
+        and slots, and keep no program where there are some."""
         written = {id(owner): owner for owner, *_ in self.capture.attributes_written.values()}
         # A module that the body made (a loss) is made again by the next capture; asked before
         # anything collects garbage.
@@ -478,8 +484,9 @@ class Tracing:
             )
 
     def _check_sizes(self) -> None:
-        """Memory from outside that has another size now: the next call finds it so, and is another
-        program's. A placeholder has its memory to itself; the argument may share it."""
+        """Keep no program where memory from outside has another size now: the next call finds it
+        so, and is another program's. A placeholder has its memory to itself; the argument may share
+        it."""
         for storage, (cell, host, _) in self.capture.written.items():
             before = (cell if host is None else host).shape
             if self.capture.values[storage].shape == before:
@@ -493,8 +500,8 @@ class Tracing:
                     )
 
     def _check_arguments(self) -> None:
-        """Attributes of tensors, and registered classes, reach the function as copies: a change
-        would be lost."""
+        """Refuse changes to attributes of tensors and to registered classes, which reach the
+        function as copies: a change would be lost."""
         self.copies.check_registered()
         for t, argument in zip(self._seen, self.arguments, strict=True):
             now, before = (
@@ -507,7 +514,8 @@ class Tracing:
                     )
 
     def _check_python(self) -> None:
-        """Plain Python values that the body changed, and what it took from clocks and iterators."""
+        """Look at the plain Python values that the body changed, and at what it took from clocks
+        and iterators: record what each call can do again, and the reasons against a program."""
         observer, builder = self.capture.observer, self.builder
         for p in observer.take_records():
             self._record(p.label, observer.effect_of(p))
@@ -552,7 +560,7 @@ class Tracing:
             self.effects.append(effect)
 
     def _refuse_kept_number(self, value: Any, label: str) -> None:
-        """A number of the program has no value that Python could keep."""
+        """Refuse to keep a number of the program, which has no value that Python could keep."""
         held = value.values() if isinstance(value, dict) else value
         held = held if isinstance(held, (list, tuple, set)) else [held]
         if any(is_device(x) for x in held):
@@ -566,13 +574,14 @@ class OffsetNeeded(Exception):
 
 
 def offsets_among(leaves: Sequence[Any], traced: Sequence[int]) -> frozenset[int]:
-    """Which of the tensors among the leaves those of the traced leaves are that are tensors."""
+    """Return the positions, among the tensors of the leaves, of those traced leaves that are
+    tensors."""
     tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     return frozenset(n for n, i in enumerate(tensors) if i in traced)
 
 
 def cleaned(error: BaseException) -> BaseException:
-    """The user's error without JAX's note about its own frames."""
+    """Strip JAX's note about its own frames from the user's error, and return it."""
     error.__cause__ = None
     if hasattr(error, "__notes__"):
         error.__notes__ = [n for n in error.__notes__ if "JAX" not in n]

@@ -46,8 +46,8 @@ class Reached:
         raise NotImplementedError
 
     def _is_known(self, key: int) -> bool:
-        """Whether a value has been visited in as good a way as now. If not, it counts as reached in
-        this way from here on."""
+        """Return whether a value has been visited in as good a way as now. If not, it counts as
+        reached in this way from here on."""
         if key in self._visited:
             if not self._rooted or not (
                 key in self._unrooted or (key in self._weakly_reached and not self._weakly)
@@ -63,7 +63,7 @@ class Reached:
         return False
 
     def _reach_as(self, value: Any) -> None:
-        """What an object holds is reached in the way that the object is."""
+        """Have what an object holds be reached in the way that the object is."""
         self._rooted = id(value) not in self._unrooted
         self._weakly = id(value) in self._weakly_reached
 
@@ -90,8 +90,8 @@ class Reached:
         self._weakly = before
 
     def weak_referents(self) -> dict[int, weakref.ref[Any]]:
-        """What guards may not keep alive, by ids. A program holds modules and tensors that are
-        reached in other ways as well."""
+        """Return the weak references to what guards may not keep alive, by ids. A program holds
+        modules and tensors that are reached in other ways as well."""
         return {
             key: ref
             for key, (ref, _) in self.weak.items()
@@ -99,7 +99,8 @@ class Reached:
         }
 
     def why_held(self, key: int) -> str:
-        """Why a program cannot be kept that holds what is reached by a weak reference alone."""
+        """Return the reason why a program cannot be kept that holds what is reached by a weak
+        reference alone."""
         ref, label = self.weak[key]
         return (
             f"it can follow the weak reference `{label}` to a {type(ref()).__name__}, which a "
@@ -128,7 +129,8 @@ class Reached:
 
 
 def _is_held(value: Any) -> bool:
-    """Whether a program holds an object that its code uses: a tensor, a module, an optimizer."""
+    """Return whether a program holds an object that its code uses: a tensor, a module, an
+    optimizer."""
     if issubclass(type(value), Tensor):
         return True
     try:

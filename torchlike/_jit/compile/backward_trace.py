@@ -32,7 +32,8 @@ class JointBackward:
         outputs: CapturedOutputs,
         arguments: Sequence[Tensor],
     ) -> None:
-        """``arguments``: what the function saw for the tensors among its arguments."""
+        """Prepare the backward of one trace. ``arguments``: what the function saw for the tensors
+        among its arguments."""
         self._capture = capture
         self._builder = builder
         self._outputs = outputs
@@ -40,11 +41,12 @@ class JointBackward:
         self._cotangents: list[Any] = []
 
     def sources(self) -> dict[int, tuple[str, int]]:
-        """What each placeholder is, by its id."""
+        """Return the source of each placeholder, by its id."""
         return {id(c): ("cotangent", i) for i, c in enumerate(self._cotangents)}
 
     def trace(self) -> list[Any]:
-        """Gradients of everything outside that the outputs depend on, from placeholders."""
+        """Run the backward from placeholders, and return the gradients of everything outside that
+        the outputs depend on."""
         capture, roots = self._capture, self._outputs.roots
         edges = [edge for _, edge in roots]
         boundary = partitioner.boundary_of(edges, capture.first_sequence, self._ends_here)
@@ -72,13 +74,13 @@ class JointBackward:
         return [a._read() if isinstance(a, Tensor) else a for a in arrays] + flags
 
     def _ends_here(self, leaf: Tensor) -> bool:
-        """Whether a leaf was made inside, and no call gives it back."""
+        """Return whether a leaf was made inside, and no call gives it back."""
         created = self._capture.is_created(leaf._storage)
         return created and self._outputs.template_of_made(leaf) is None
 
     def _origin(self, edge: Edge) -> Any:
-        """How to find a boundary edge at the next call: an argument, a leaf (from outside, or by
-        the template of one that each call makes), or the edge itself."""
+        """Return how a boundary edge is found at the next call: an argument, a leaf (from outside,
+        or by the template of one that each call makes), or the edge itself."""
         node, nr = edge
         if isinstance(node, AccumulateGrad) and self._capture.is_created(node.variable._storage):
             self._builder.repeats = True  # the leaf that is given back is the one of the edge
@@ -124,7 +126,8 @@ class RecordedBackward(JointBackward):
         return {**super().sources(), **second}
 
     def trace(self) -> list[Any]:
-        """The gradients, recorded, and their own gradients from placeholders (see double)."""
+        """Run the backward, recorded, and return the gradients and their own gradients from
+        placeholders (see double)."""
         capture = self._capture
         edges = [edge for _, edge in self._outputs.roots]
         boundary = partitioner.boundary_of(edges, capture.first_sequence, self._ends_here)

@@ -69,7 +69,7 @@ class ProgramBuilder:
         self.when: list[When] = []
 
     def do_not_keep(self, why: str) -> None:
-        """The program is for this call alone."""
+        """Mark the program as one for this call alone."""
         self.cacheable, self.why_not = False, why
 
     def build(
@@ -219,7 +219,7 @@ class _Constants:
         return [variable for kind in kinds for _, variable in self.of[kind]]
 
     def drawn(self) -> frozenset[int]:
-        """Which inputs are random numbers."""
+        """Return the positions of the inputs that are random numbers."""
         kinds = [kind for kind, _ in self.sources(*_INPUTS)]
         return frozenset(i for i, kind in enumerate(kinds) if kind == "host")
 
@@ -267,7 +267,7 @@ def _checked(
 
 
 def source_key(source: tuple[str, Any]) -> tuple[str, int]:
-    """A source that can be looked up."""
+    """Return a key by which a source can be looked up."""
     kind, what = source
     return kind, what if kind == "argument" else id(what)
 

@@ -27,7 +27,7 @@ from torchlike.tensor import Tensor
 
 
 def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
-    """The storage that a written output goes to: a fixed one, a slot's, an argument's."""
+    """Return the storage that a written output goes to: a fixed one, a slot's, an argument's."""
     kind, what = where
     if kind == "fixed":
         return what

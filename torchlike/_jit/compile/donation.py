@@ -69,9 +69,9 @@ class _Order:
                 self._before[v], self._maker[v] = before, eqn
 
     def late_readers(self, old: Any, new: Any) -> list[Any]:
-        """Results, one of each equation that reads ``old`` and need not come before ``new``.
+        """Return results, one of each equation that reads ``old`` and need not come before ``new``.
 
-        None where there are no such equations, or ``old`` is needed after ``new`` anyway.
+        An empty list where there are no such equations, or ``old`` is needed after ``new`` anyway.
         """
         last = self._maker.get(new)
         if last is None or new in self._readers or self._returned[new] > 1:
@@ -108,7 +108,7 @@ def _can_tell(v: Any) -> bool:
 
 
 def each_in_its_memory(written: Sequence[Any], given_up: Sequence[Any]) -> list[int]:
-    """The order in which outputs are written to the memory of the inputs that they replace.
+    """Return the order in which outputs are written to the memory of the inputs that they replace.
 
     JAX gives the memory of an input to the first output of its shape and dtype. In the order of the
     writes it may be another parameter's, which XLA then has to copy (64 of the 184 cells of a
@@ -119,7 +119,7 @@ def each_in_its_memory(written: Sequence[Any], given_up: Sequence[Any]) -> list[
 
 
 def late_readers(jaxpr: Any, given_up: Sequence[Any]) -> dict[int, list[Any]]:
-    """For outputs of ``jaxpr`` what has to be computed before them.
+    """Return, for outputs of ``jaxpr``, what has to be computed before them.
 
     The first outputs are written into the memory of the inputs ``given_up``.
     """
@@ -142,7 +142,7 @@ def late_readers(jaxpr: Any, given_up: Sequence[Any]) -> dict[int, list[Any]]:
 def updates_last(
     jaxpr: Any, given_up: Sequence[Any], evaluator: Callable[[Any], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """``evaluator(jaxpr)``, but that updates depend on what reads the old values."""
+    """Return ``evaluator(jaxpr)``, changed so that updates depend on what reads the old values."""
     late = late_readers(jaxpr, given_up)
     if not late:
         return evaluator(jaxpr)
@@ -161,8 +161,8 @@ def updates_last(
 
 
 def _after(others: Sequence[Any], value: Any) -> Any:
-    """``value``, computed after ``others``: selected by a condition on an element of each that XLA
-    cannot know to hold always (for numbers that are none, ``x == x`` does not)."""
+    """Return ``value``, computed after ``others``: selected by a condition on an element of each
+    that XLA cannot know to hold always (for numbers that are none, ``x == x`` does not)."""
     holds = jnp.asarray(True)
     for other in others:
         x = lax.slice(other, (0,) * other.ndim, (1,) * other.ndim).reshape(())

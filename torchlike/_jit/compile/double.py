@@ -31,7 +31,8 @@ class Double:
     """The compiled gradient of one program, and its own gradient."""
 
     def __init__(self, run: Any, backward: Any, closed: Any) -> None:
-        """``backward``: the `RecordedBackward` of the trace ``run``."""
+        """Compile the gradient and its own gradient. ``backward``: the `RecordedBackward` of the
+        trace ``run``."""
         sources = run.sources()
         self.inputs: list[Any] = []
         variables, constants, bound = [], [], []
@@ -74,7 +75,7 @@ class Double:
     def __call__(
         self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        """Gradients as tensors on the tape. ``given``: the call's inputs by source."""
+        """Compute the gradients as tensors on the tape. ``given``: the call's inputs by source."""
         values = [t._read() for t in cotangents]
         arrays = [values[key[1]] if key[0] == "cotangent" else given[key] for key in self.inputs]
         # A Jacobian by vmap hands in boxes: a cotangent for each example.
@@ -120,8 +121,8 @@ class Double:
 def on_boxes(
     owner: Any, function: Callable[..., Any], arrays: Sequence[Any], which: str
 ) -> Sequence[Any]:
-    """A compiled function where some of the arrays are boxes; ``owner`` keeps it transformed, under
-    a name."""
+    """Run a compiled function where some of the arrays are boxes; ``owner`` keeps it transformed,
+    under a name."""
     if which not in owner.batched:
         owner.batched[which] = Executable(
             "CompiledBackward", lambda *a: tuple(function(*a)), 0, len(arrays)
@@ -133,7 +134,7 @@ def on_boxes(
 
 
 def source_key(source: tuple[str, Any]) -> tuple[Any, ...]:
-    """A source that two traces of one function can be matched by."""
+    """Return a key by which a source can be matched in two traces of one function."""
     kind, what = source
     if kind == "slot":
         return kind, id(what.owner) if what.argument < 0 else what.argument, what.name
@@ -141,7 +142,7 @@ def source_key(source: tuple[str, Any]) -> tuple[Any, ...]:
 
 
 def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
-    """``CompiledNode.run_graph``."""
+    """Run the backward of a node recorded: ``CompiledNode.run_graph``."""
     if node.residuals is None:
         raise RuntimeError(errors.BACKWARD_TWICE)
     program, call = node.program, node.call
@@ -169,8 +170,8 @@ def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
 
 
 def _comparable(boundary: Sequence[Any]) -> list[Any]:
-    """A boundary whose slots and templates, objects of their own in each trace, are told by what
-    they are."""
+    """Return a boundary in which slots and templates, objects of their own in each trace, are told
+    by what they are."""
     return [
         (id(b.owner), b.name) if isinstance(b, Slot) else b.output if isinstance(b, Template) else b
         for b in boundary

@@ -37,7 +37,7 @@ MOST = 500
 
 
 def _count_references() -> int:
-    """What getrefcount says of an array held by its cell and by a local variable."""
+    """Return the getrefcount of an array held by its cell and by a local variable."""
     probe = Storage(object(), None)
     array = probe.cell
     return getrefcount(array)
@@ -47,15 +47,16 @@ _SOLE = _count_references()
 
 
 def generate_guard(guards: GuardSet) -> Callable[..., Any]:
-    """``guard(arguments)``: True only if all guards hold, and where nothing has moved."""
+    """Generate ``guard(arguments)``: True only if all guards hold, and where nothing has moved."""
     source = Source()
     source.answer(guards.expressions(source.name), "True", "False")
     return source.function(f"guard({ARGUMENTS})")
 
 
 def generate_call(program: Any) -> Callable[..., Any]:
-    """``call(arguments, numbers)`` of a program; one that never fits where a call does more than
-    named above (joins the tape, changes flags, gives numbers, asks whether there is a gradient)."""
+    """Generate ``call(arguments, numbers)`` of a program; one that never fits where a call does
+    more than named above (joins the tape, changes flags, gives numbers, asks whether there is a
+    gradient)."""
     leaves, _ = program.outputs.result
     more = (
         program.gradient.cotangent_avals
@@ -163,7 +164,8 @@ class _Call(Source):
         return self.function("call(arguments, numbers)")
 
     def _bind_and_return(self) -> None:
-        """Everything is built before any slot is bound: one may hold what another one gets."""
+        """Write the lines that build everything, bind the slots and return. Everything is built
+        before any slot is bound: one may hold what another one gets."""
         bound = []
         for i, (slot, template) in enumerate(self._program.outputs.slots):
             self._build(f"b{i}", template)
@@ -187,13 +189,14 @@ class _Call(Source):
         self.line(f"return {result}")
 
     def _object(self, leaf: Any) -> str:
-        """What stands for a leaf, which is built where it was not."""
+        """Return the name that stands for a leaf, which is built where it was not."""
         if id(leaf) not in self._built:
             self._build(f"h{len(self._built)}", leaf)
         return self._built[id(leaf)]
 
     def _build(self, target: str, leaf: Any) -> None:
-        """``target`` is what a template stands for, or the leaf itself."""
+        """Write the line that binds ``target`` to what a template stands for, or to the leaf
+        itself."""
         first = self._built.setdefault(id(leaf), target)
         if type(leaf) is GivenContainer:
             self.line(f"{target} = numbers[{leaf.index}]")
@@ -208,7 +211,7 @@ class _Call(Source):
             self.line(f"{target} = build({self.name(leaf)}, arguments, [{made}], None)")
 
     def _storage(self, kind: str, what: Any) -> str:
-        """What stands for the storage at a place; the first mention looks it up."""
+        """Return the name that stands for the storage at a place; the first mention looks it up."""
         key = (kind, what if kind == "argument" else id(what))
         found = self._storages.get(key)
         if found is None:

@@ -43,13 +43,15 @@ def kinds() -> Kinds:
 
 
 def is_literal(x: Any) -> bool:
-    """Whether an operand or a result is a number written into the program, and no variable."""
+    """Return whether an operand or a result is a number written into the program, and no
+    variable."""
     return type(x) is kinds().Literal
 
 
 def make_jaxpr(function: Callable[..., Any], *avals: Any) -> Any:
-    """``jax.make_jaxpr(function)(*avals)``, but that errors keep their traceback: JAX shows where
-    each frame stood last (in a ``finally``), not the line that the error came through."""
+    """Trace as ``jax.make_jaxpr(function)(*avals)`` does, but let errors keep their traceback:
+    JAX shows where each frame stood last (in a ``finally``), not the line that the error came
+    through."""
     raised: list[tuple[BaseException, TracebackType | None]] = []
 
     def watched(*arrays: Any) -> Any:
@@ -70,7 +72,7 @@ def make_jaxpr(function: Callable[..., Any], *avals: Any) -> Any:
 
 
 def staged(jaxpr: Any) -> Callable[..., Any]:
-    """``jaxpr`` as a function, which a trace takes in as one call.
+    """Return ``jaxpr`` as a function, which a trace takes in as one call.
 
     By ``core.eval_jaxpr`` every equation is traced anew: of a GPT step with 3,100 that makes 0.53
     and not 0.40 s of tracing; taken over inline, as ``jax.jit(inline=True)`` does, 0.50.

@@ -113,8 +113,9 @@ class Gradient:
 
 
 def abstract(array: Any) -> Any:
-    """What stands for an array among the inputs of a program that is compiled before it is called:
-    its aval, and where it has to be. It does not hold the array, which may be given up meanwhile.
+    """Return the placeholder of an array among the inputs of a program that is compiled before it
+    is called: its aval, and where it has to be. It does not hold the array, which may be given up
+    meanwhile.
     """
     if not isinstance(array, jax.Array):
         return array  # a number, whose type is part of the signature

@@ -123,6 +123,6 @@ class PackedCompiledNode(CompiledNode):
 
 
 def node_of_call(program: Any, edges: list[Edge | None], residuals: Any, call: Any) -> CompiledNode:
-    """The node of a call, of the kind that the thread's hooks ask for."""
+    """Make the node of a call, of the kind that the thread's hooks ask for."""
     kind = PackedCompiledNode if saving.hooks else CompiledNode
     return kind(program, edges, residuals, call)

@@ -42,7 +42,7 @@ class Again(NamedTuple):
     is_differentiable: bool
 
     def build(self, arguments: Sequence[Tensor], made: Tensor) -> Tensor:
-        """The view, as a new tensor ``made``."""
+        """Turn ``made``, a new tensor, into the view, and return it."""
         at = self.parent
         parent: Tensor = arguments[at] if isinstance(at, int) else at
         made._storage = parent._storage
@@ -142,7 +142,7 @@ def build(
     node: Any,
     into: Tensor | None = None,
 ) -> Tensor:
-    """The tensor of a call; where it is a new one, ``into`` if that is given."""
+    """Build the tensor of a call; where it is a new one, ``into`` if that is given."""
     if template.argument >= 0:
         return arguments[template.argument]
     if template.existing is not None:
@@ -177,7 +177,7 @@ def build(
 
 
 def _emptied(t: Tensor) -> Tensor:
-    """A tensor without memory and history: what a user set on it stays."""
+    """Take memory and history from a tensor and return it: what a user set on it stays."""
     own = vars(t)
     for name in FIELDS & own.keys():
         if name != "_hooks":
@@ -188,7 +188,7 @@ def _emptied(t: Tensor) -> Tensor:
 def once_each(
     build: Callable[..., Tensor], known: dict[int, Tensor] | None = None
 ) -> Callable[..., Tensor]:
-    """``build``, which gives the same tensor for the same template; of those ``known`` by their
+    """Decorate ``build`` to give the same tensor for the same template; of those ``known`` by their
     ids, the one that is there."""
     made: dict[int, Tensor] = {}
     known = known or {}

@@ -51,7 +51,8 @@ class CapturedOutputs:
         return id(storage) in self._index
 
     def add(self, storage: Storage) -> int:
-        """The output on which the program gives out a storage made inside."""
+        """Return the number of the output on which the program gives out a storage made inside; add
+        one where there is none."""
         where = self._index.get(id(storage))
         if where is None:
             where = self._index[id(storage)] = len(self.made)
@@ -59,7 +60,7 @@ class CapturedOutputs:
         return where
 
     def leaf(self, x: Any) -> Any:
-        """How to give one leaf of the result back at each call."""
+        """Return a template by which each call gives one leaf of the result back."""
         if isinstance(x, Tensor):
             return self.tensor(x)
         if type(x) is GivenContainer:
@@ -71,8 +72,8 @@ class CapturedOutputs:
         return NumberTemplate(x.kind, -1, self.add(x._storage))
 
     def _made_anew(self, x: Any) -> Any:
-        """An object that is no tensor: itself where it was there before (or cannot change), else
-        one like it at each call."""
+        """Return an object that is no tensor as each call gives it: itself where it was there
+        before (or cannot change), else one like it at each call."""
         if isinstance(x, VALUES) or self._capture.observer.is_from_outside(x):
             return x
         if _is_plain(x):
@@ -85,8 +86,8 @@ class CapturedOutputs:
         return x
 
     def tensor(self, t: Tensor) -> Template:
-        """How to give a tensor back; the same template for the same tensor, which is one object at
-        each call, too."""
+        """Return the template by which each call gives a tensor back: the same one for the same
+        tensor, which is one object at each call, too."""
         known = self._templates.get(id(t))
         if known is None:
             known = self._templates[id(t)] = t, self._template_of(t)
@@ -126,7 +127,7 @@ class CapturedOutputs:
         return self._new_template(t, where)
 
     def _new_template(self, t: Tensor, where: int, recorded: bool = True) -> Template:
-        """That of a tensor made inside, on output ``where``."""
+        """Make the template of a tensor made inside, on output ``where``."""
         template = Template(t, where, None, -1)
         self._new.append(t)
         if not recorded:
@@ -158,14 +159,14 @@ class CapturedOutputs:
                 t._storage.cell = self._capture.or_before(t._storage.cell, before._storage)
 
     def template_of_made(self, t: Tensor) -> Template | None:
-        """By which each call makes a tensor like this one, which was made inside; None where none
-        does."""
+        """Return the template by which each call makes a tensor like this one, which was made
+        inside; None where none does."""
         known = self._templates.get(id(t))
         return known[1] if known is not None and known[1].output >= 0 else None
 
     def add_held(self) -> None:
-        """What tensors made inside and given back hold: a gradient, and attributes of the user's.
-        Each call's hold their own."""
+        """Record what tensors made inside and given back hold: a gradient, and attributes of the
+        user's. Each call's hold their own."""
         seen: set[int] = set()
         while found := [x for key, x in self._templates.items() if key not in seen]:
             for t, template in found:
@@ -185,9 +186,9 @@ class CapturedOutputs:
                 self._builder.repeats = True
 
     def join_views(self) -> None:
-        """Which results made inside are views of which, where that matters: of several that share
-        memory a write into one becomes the others' history, and those that may not be written to
-        say so. A base that is not returned is made as well; where nobody may write to its views,
+        """Record which results made inside are views of which, where that matters: of several that
+        share memory a write into one becomes the others' history, and those that may not be written
+        to say so. A base that is not returned is made as well; where nobody may write to its views,
         it is asked for no gradient."""
         sharing: dict[int, list[Tensor]] = {}
         for t in self._new:
@@ -206,8 +207,8 @@ class CapturedOutputs:
                 self._builder.repeats = True
 
     def _view_again(self, t: Tensor) -> Again | None:
-        """How to make a view of an argument or of a tensor from outside anew; None for what is more
-        than a view, or where its steps cannot be told from its parent's."""
+        """Return how each call makes a view of an argument or of a tensor from outside anew; None
+        for what is more than a view, or where its steps cannot be told from its parent's."""
         view, parent = t._view, t._base
         where: Any = -1 if parent is None else self._capture.placeholders.get(id(parent), -1)
         if where < 0:
@@ -231,7 +232,8 @@ class CapturedOutputs:
         return Again(where, tuple(nodes), view, t._made_by, is_view)
 
     def _views_behind(self, edge: tape.Edge, parent: Tensor | None) -> list[Any] | None:
-        """The nodes from an edge from outside to this one, if they are views and nothing else."""
+        """Return the nodes from an edge from outside to this one, if they are views and nothing
+        else."""
         end = None if parent is None else tape.gradient_edge(parent)
         if end is None or not (
             isinstance(end[0], AccumulateGrad) or end[0].sequence < self._capture.first_sequence
@@ -251,12 +253,12 @@ class CapturedOutputs:
         return None
 
     def where(self, storage: Storage) -> tuple[str, Any]:
-        """Where a storage from outside is found again at the next call."""
+        """Return where a storage from outside is found again at the next call."""
         (found,) = self.places([storage])
         return found
 
     def places(self, storages: Iterable[Storage]) -> list[tuple[str, Any]]:
-        """Where each of these storages is found again at the next call."""
+        """Return where each of these storages is found again at the next call."""
         slots: dict[int, Slot] = {}
         for slot in self._capture.slots.values():
             if slot.is_read and isinstance(slot.initial, Tensor) and self._capture.is_rebound(slot):
@@ -290,7 +292,7 @@ class CapturedOutputs:
 
 
 def without_unknown_place(x: Any) -> Any:
-    """A view at an index that only the compiled program knows, as a copy; the rest as it is."""
+    """Copy a view at an index that only the compiled program knows; return the rest as it is."""
     if isinstance(x, Tensor) and x._view is not None:
         offset = x._view.geometry.offset
         if offset != offset:  # views.UNKNOWN
@@ -299,7 +301,7 @@ def without_unknown_place(x: Any) -> Any:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether an object consists of plain values alone."""
+    """Return whether an object consists of plain values alone."""
     if isinstance(x, (*VALUES, bytearray, np.ndarray)):
         return not isinstance(x, np.ndarray) or not x.dtype.hasobject
     if isinstance(x, dict):
@@ -308,7 +310,7 @@ def _is_plain(x: Any) -> bool:
 
 
 def _is_freed(node: Node, first_sequence: int) -> bool:
-    """Whether backward already ran through the graph behind a node."""
+    """Return whether backward already ran through the graph behind a node."""
     seen, stack = set(), [node]
     while stack:
         at = stack.pop()

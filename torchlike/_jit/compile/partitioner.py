@@ -30,8 +30,8 @@ class Split(NamedTuple):
 def boundary_of(
     roots: Sequence[Edge], first_sequence: int, is_own: Callable[[Any], Any]
 ) -> list[Edge]:
-    """Edges that leave a captured graph: to leaves (but those that ``is_own`` says end with it),
-    and to nodes recorded before ``first_sequence``."""
+    """Return the edges that leave a captured graph: to leaves (but those that ``is_own`` says end
+    with it), and to nodes recorded before ``first_sequence``."""
     found: dict[Edge, None] = {}
     seen, stack = set(), list(roots)
     while stack:
@@ -51,7 +51,7 @@ def boundary_of(
 
 
 def behind(roots: Sequence[Edge], first_sequence: int) -> list[int]:
-    """For each root, which other roots were computed from it, as bits."""
+    """Return for each root, as bits, the other roots that were computed from it."""
     if len(roots) < 2:
         return [0] * len(roots)
     led_to: dict[Node, int] = {}  # the roots that are computed from a node, and from an edge
@@ -77,8 +77,8 @@ def behind(roots: Sequence[Edge], first_sequence: int) -> list[int]:
 
 @contextlib.contextmanager
 def hooks_left_to_others(ends: Sequence[Edge]) -> Iterator[None]:
-    """Without the hooks (and retained gradients) where a captured graph's edges end: the pass that
-    takes the gradients on from there calls them."""
+    """Take the hooks (and retained gradients) off, within a `with` block, where a captured graph's
+    edges end: the pass that takes the gradients on from there calls them."""
     kept = {node: (node.pre_hooks, node.hooks, node.retained) for node, _ in ends}
     try:
         for node in kept:
@@ -151,7 +151,7 @@ def _make(jaxpr: Any, invars: list[Any], outvars: Sequence[Any], eqns: Sequence[
 
 
 def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
-    """``jaxpr`` as a function of its inputs, the leading constants bound."""
+    """Return ``jaxpr`` as a function of its inputs, the leading constants bound."""
     run = staged(jaxpr)
 
     def program(*inputs: Any) -> Any:
@@ -161,7 +161,7 @@ def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
 
 
 def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]:
-    """``(residuals, cotangents) -> gradients``."""
+    """Return the function ``(residuals, cotangents) -> gradients``."""
     jaxpr, used = split.backward
     run = staged(jaxpr)
 

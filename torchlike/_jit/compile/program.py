@@ -88,12 +88,12 @@ class Program:
     state: ProgramState = field(default_factory=ProgramState)
 
     def numbers_of(self, leaves: Sequence[Any], given: Any) -> Any:
-        """The numbers of a call; None where they do not fit. ``given``: positional and keyword
-        arguments, ``leaves`` what is in them."""
+        """Return the numbers of a call; None where they do not fit. ``given``: positional and
+        keyword arguments, ``leaves`` what is in them."""
         return self.numbers.evaluate(leaves, given) if self.numbers else ()
 
     def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
-        """The storages behind the inputs, now."""
+        """Return the storages that are behind the inputs now."""
         inputs = self.inputs
         found = inputs.cells
         if inputs.slots:
@@ -151,14 +151,15 @@ class Program:
         return Run(outputs, kept, arrays, arguments, drawn or (), undo)
 
     def _numbers_of_offsets(self, arguments: Sequence[Tensor]) -> list[int]:
-        """Where the views among the arguments begin whose offset is no part of the key."""
+        """Return the offsets of those views among the arguments whose offset is no part of the
+        key."""
         offsets = self.inputs.offsets
         views: list[Any] = [arguments[i]._view for i, _ in offsets]
         return [view.dynamic[k] for view, (_, k) in zip(views, offsets, strict=True)]
 
     def compiling(self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any) -> Any:
-        """What compiles the program, in any thread, for calls like one with these inputs. It holds
-        none of their arrays."""
+        """Return a function that compiles the program, in any thread, for calls like one with these
+        inputs. It holds none of their arrays."""
         arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
         arrays += [drawn[i] for i in self.inputs.drawn]
         arrays += [numbers[i] for i in self.inputs.numbers]
@@ -176,7 +177,7 @@ class Program:
 
 
 def _copied(array: Any) -> jax.Array:
-    """The same values in memory of their own, on the devices where they lie."""
+    """Copy an array to memory of its own, on the devices where it lies."""
     if len(array.sharding.device_set) > 1:
         return jax.device_put(array, array.sharding, may_alias=False)
     if targets.runs_on_cpu():  # by NumPy: it compiles nothing (18 ms a shape)
@@ -185,7 +186,7 @@ def _copied(array: Any) -> jax.Array:
 
 
 def _count_references() -> int:
-    """What getrefcount says of an array held by its cell and by a list."""
+    """Return the getrefcount of an array held by its cell and by a list."""
     probe = Storage(object(), None)
     held = [probe.cell]
     return getrefcount(held[0])

@@ -19,8 +19,8 @@ def compiled(
     name: str = "",
     drawn: frozenset[int] = frozenset(),
 ) -> Any:
-    """``jax.jit`` of ``part`` (a jaxpr) of the program, which ``function`` computes. One with
-    collectives runs over the ``ranks`` of the capture, and says ``name`` in errors. One with
+    """Compile ``part`` (a jaxpr) of the program, which ``function`` computes, by ``jax.jit``. One
+    with collectives runs over the ``ranks`` of the capture, and says ``name`` in errors. One with
     checkpointed regions is ordered for memory. ``drawn``: which arguments are random numbers.
 
     XLA's CPU compiler orders for concurrency, and so begins second runs before anything needs them.
@@ -47,7 +47,8 @@ def compiled(
 
 
 def _looked_at(jitted: Any, function: Any, part: Any, drawn: frozenset[int]) -> Any:
-    """``jitted``, which refuses operands of one process beside those of all (`mixed_operands`)."""
+    """Have ``jitted`` refuse operands of one process beside those of all (`mixed_operands`), and
+    return it."""
     if internals.missing:
         return jitted
 

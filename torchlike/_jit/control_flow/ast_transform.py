@@ -33,7 +33,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def expression(source: str, **nodes: ast.expr) -> Any:
-    """The expression, with names in it replaced by nodes."""
+    """Parse an expression, with names in it replaced by nodes."""
     tree = ast.parse(source, mode="eval").body
     for node in ast.walk(tree):
         for place in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
@@ -52,7 +52,7 @@ class _Fill(ast.NodeTransformer):
 
 
 def _inside(nodes: Iterable[ast.AST], kinds: Any, stop: Any = _FUNCTIONS) -> bool:
-    """Whether a node of these kinds is among them, nested ``stop`` nodes left out."""
+    """Return whether a node of these kinds is among them, nested ``stop`` nodes left out."""
     for node in nodes:
         if isinstance(node, kinds):
             return True
@@ -62,7 +62,7 @@ def _inside(nodes: Iterable[ast.AST], kinds: Any, stop: Any = _FUNCTIONS) -> boo
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> dict[str, None]:
-    """Names that statements bind or delete in their own scope, in order."""
+    """Return the names that statements bind or delete in their own scope, in order."""
     found: dict[str, None] = {}
 
     def walk(node: ast.AST, comprehension: bool) -> None:
@@ -101,7 +101,7 @@ def _among(names: Iterable[str], live: frozenset[str]) -> list[str]:
 
 
 def _kept_by_functions(nodes: Iterable[ast.AST], names: Iterable[str]) -> bool:
-    """Whether a function defined in these statements refers to one of the names."""
+    """Return whether a function defined in these statements refers to one of the names."""
     wanted = set(names)
 
     def refers(node: ast.AST) -> bool:
@@ -116,7 +116,7 @@ def _kept_by_functions(nodes: Iterable[ast.AST], names: Iterable[str]) -> bool:
 
 
 def _always_leaves(stmts: Sequence[ast.stmt], jumps: Any) -> bool:
-    """Whether every way through ends in a jump (or an exception)."""
+    """Return whether every way through the statements ends in a jump (or an exception)."""
     if not stmts:
         return False
     last = stmts[-1]
@@ -149,7 +149,7 @@ class Jumps:
         return body
 
     def block(self, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements whose loops jump no more."""
+        """Rewrite statements so that their loops jump no more."""
         out: list[ast.stmt] = []
         for s in stmts:
             for field in ("body", "orelse", "finalbody"):
@@ -164,7 +164,7 @@ class Jumps:
         return out
 
     def _returning(self, stmts: list[ast.stmt]) -> list[ast.stmt]:
-        """What follows an ``if`` with a return moves into its branches."""
+        """Move what follows an ``if`` with a return into its branches."""
         return self._pushed(stmts, (ast.Return,))
 
     def _pushed(self, stmts: list[ast.stmt], jumps: Any) -> list[ast.stmt]:
@@ -189,7 +189,7 @@ class Jumps:
         return stmts
 
     def _loop(self, s: Any) -> list[ast.stmt]:
-        """A loop without break, continue and return."""
+        """Rewrite a loop to have no break, continue and return."""
         jumps = (ast.Break, ast.Continue, ast.Return)
         stop = (*_FUNCTIONS, *_LOOPS)
         jumping = _inside(s.body, jumps, stop)
@@ -233,7 +233,8 @@ class Jumps:
 
 
 def _own(jumps: Any) -> tuple[Any, ...]:
-    """Inside a loop's body, jumps of loops nested in it are theirs (they are gone by then)."""
+    """Return the nodes at which a look for jumps stops: inside a loop's body, jumps of loops nested
+    in it are theirs (they are gone by then)."""
     return () if jumps == (ast.Return,) else _LOOPS
 
 
@@ -286,7 +287,8 @@ def _not(name: str) -> ast.expr:
 
 
 def _at(node: Any, where: Any) -> Any:
-    """A node that was made, with the place of the user's: of a statement its head, on one line.
+    """Give a node that was made the place of the user's, of a statement its head, on one line, and
+    return it.
 
     Where a function is named by an attribute of several lines Python shows the last one, which
     would be the end of an ``if`` whose test is meant.
@@ -313,7 +315,7 @@ class Rewriter(ast.NodeTransformer):
     # -- statements --------------------------------------------------------------------------------
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | list[ast.stmt]:
-        """A nested function: rewritten too, its own jumps taken out."""
+        """Rewrite a nested function too, its own jumps taken out."""
         if _inside(node.body, (ast.Yield, ast.YieldFrom)):
             return node
         node.body = Jumps().function(node.body)
@@ -321,7 +323,8 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Try(self, node: Any) -> ast.AST | list[ast.stmt]:
-        """What handlers catch may be a name without value, which is no error of the user's."""
+        """Rewrite a ``try``, whose body refuses names without value: what handlers catch may be
+        one, which is no error of the user's."""
         node.body = self._guarded(self._statements(node.body), node.body[0])
         for handler in node.handlers:
             handler.body = self._statements(handler.body)
@@ -332,13 +335,14 @@ class Rewriter(ast.NodeTransformer):
     visit_TryStar = visit_Try
 
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
-        """As ``try``: the manager may catch it."""
+        """Rewrite a ``with`` as a ``try``: the manager may catch an error."""
         node.items = [self.visit(item) for item in node.items]
         node.body = self._guarded(self._statements(node.body), node.body[0])
         return node
 
     def _guarded(self, body: list[ast.stmt], where: Any) -> list[ast.stmt]:
-        """Statements that refuse to go on with a name that only one branch on a value bound."""
+        """Put statements into a ``try`` that refuses to go on with a name that only one branch on a
+        value bound."""
         if all(isinstance(s, ast.Pass) for s in body):
             return body
         error = self._name("error")
@@ -373,7 +377,7 @@ class Rewriter(ast.NodeTransformer):
         body: list[ast.stmt],
         results: Sequence[str] | None,
     ) -> ast.stmt:
-        """A branch or body as a function of the names it binds, which it gives back."""
+        """Make a branch or body a function of the names it binds, which it gives back."""
         undefined = [_forget(p) for p in parameters]
         if results is not None:
             body = [*body, ast.Return(_values(results))]
@@ -517,11 +521,11 @@ class Rewriter(ast.NodeTransformer):
     # -- expressions -------------------------------------------------------------------------------
 
     def _plain(self, *nodes: ast.AST) -> bool:
-        """Whether expressions may be put off into a lambda."""
+        """Return whether expressions may be put off into a lambda."""
         return not _inside(nodes, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom), ())
 
     def _test(self, node: Any) -> ast.expr:
-        """An expression of which only the truth matters."""
+        """Rewrite an expression of which only the truth matters."""
         if isinstance(node, ast.BoolOp) and self._plain(node):
             return self._joined(node, True)
         if isinstance(node, ast.Compare) and len(node.ops) > 1 and self._plain(node):
@@ -591,7 +595,8 @@ class Rewriter(ast.NodeTransformer):
         return _at(call, node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Also ``super()``, which would look at the arguments of the function it is moved into."""
+        """Rewrite a call, ``super()`` too, which would look at the arguments of the function it is
+        moved into."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             if self._first is None:
@@ -601,7 +606,7 @@ class Rewriter(ast.NodeTransformer):
 
 
 def _asks_bool(call: ast.Call) -> bool:
-    """Whether it is ``bool(x)``, by its name."""
+    """Return whether a call is ``bool(x)``, by its name."""
     return (
         isinstance(call.func, ast.Name)
         and call.func.id == "bool"
@@ -612,7 +617,7 @@ def _asks_bool(call: ast.Call) -> bool:
 
 
 def _values(names: Sequence[str]) -> ast.expr:
-    """Their values, or the mark of a name that has none."""
+    """Return an expression for the values of names, or the mark of a name that has none."""
     return ast.Tuple(
         [expression("H.get(lambda: NAME)", NAME=ast.Name(n, ast.Load())) for n in names], ast.Load()
     )
@@ -623,6 +628,6 @@ def _strings(names: Sequence[str]) -> ast.expr:
 
 
 def _forget(name: str) -> ast.stmt:
-    """``if name is the mark of no value: del name``."""
+    """Return the statement ``if name is the mark of no value: del name``."""
     test = expression("NAME is H.UNDEFINED", NAME=ast.Name(name, ast.Load()))
     return ast.If(test, [ast.Delete([ast.Name(name, ast.Del())])], [])

@@ -29,7 +29,7 @@ ABSENT = _Absent()
 
 
 def is_value(x: Any) -> bool:
-    """Whether something can be an output of a subgraph: a tensor or a number."""
+    """Return whether something can be an output of a subgraph: a tensor or a number."""
     return isinstance(x, Tensor) or type(x) is Number or type(x) in (int, float, bool)
 
 
@@ -40,7 +40,7 @@ def choose(
     mismatch: Mismatch,
     filled: Sequence[int] = (),
 ) -> tuple[Any, ...]:
-    """The parts that the first function returns where ``test`` holds, else the second's.
+    """Return the parts that the first function returns where ``test`` holds, else the second's.
 
     Parts are matched leaf by leaf: the same object stays that object, equal plain values stay
     plain, tensors of one shape and dtype (and numbers of one class) are picked by the graph. A part
@@ -110,7 +110,7 @@ def choose(
 
 
 def describe(x: Any) -> str:
-    """A value of a branch in a few words."""
+    """Describe a value of a branch in a few words."""
     if is_value(x):
         return str(Leaf(x))
     return f"{x!r}" if x is None or isinstance(x, str) else f"a {type(x).__name__}"

@@ -25,14 +25,15 @@ from torchlike.autograd.partial import When, union
 
 
 def predicate(x: Any) -> Any:
-    """A tensor of one element, or a number, as lax.cond's predicate."""
+    """Convert a tensor of one element, or a number, to lax.cond's predicate."""
     array = array_of(x)
     return (array if array.dtype == bool else array != 0).reshape(())
 
 
 def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, int]]) -> list[Any]:
-    """Outputs of the subgraph that ``test`` chooses: pair (i, j) is output i of the first or
-    output j of the second, which must be alike; -1 stands for zeros that nobody will look at."""
+    """Return the outputs of the subgraph that ``test`` chooses: pair (i, j) is output i of the
+    first or output j of the second, which must be alike; -1 stands for zeros that nobody will look
+    at."""
     closed: dict[int, Any] = {id(c): c for r in subgraphs for c in r.closed}
     every = list(closed.values())
     position = {key: i for i, key in enumerate(closed)}
@@ -103,7 +104,7 @@ def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, 
 def _ways_out(
     subgraph: Subgraph, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
 ) -> dict[Any, When]:
-    """For each edge out of a branch, which of these outputs of it lead there, and when."""
+    """Return for each edge out of a branch, which of these outputs of it lead there, and when."""
     roots = {i: subgraph.roots.index(o) for i, o in enumerate(outputs) if o in subgraph.roots}
     return {
         edge: {
@@ -116,14 +117,15 @@ def _ways_out(
 
 
 def _in_either(yes: When, no: When, is_taken: Sequence[Any]) -> When:
-    """When one of two branches leads there; where both always do, whichever is taken."""
+    """Return the condition under which one of two branches leads there; always, whichever is taken,
+    where both do."""
     found = union([yes, no])
     always = [i for i in found if yes.get(i) is is_taken[0] and no.get(i) is is_taken[1]]
     return {**found, **dict.fromkeys(always, True)}
 
 
 def merged(a: Leaf, b: Leaf) -> Leaf:
-    """A result of either of two branches, which are alike."""
+    """Merge the results of two branches, which are alike, into one of either."""
     found = object.__new__(Leaf)
     found.kind, found.shape, found.dtype = a.kind, a.shape, a.dtype
     found.requires_grad = a.requires_grad or b.requires_grad
@@ -131,13 +133,13 @@ def merged(a: Leaf, b: Leaf) -> Leaf:
 
 
 def _blank(subgraph: Subgraph, i: int) -> Any:
-    """Zeros of the kind of a subgraph's output."""
+    """Return zeros of the kind of a subgraph's output."""
     leaf, aval = subgraph.outputs[i], subgraph.output_avals[i]
     zeros = jnp.zeros(aval.shape, aval.dtype)
     return zeros if leaf.kind is None else weak(leaf.kind, zeros)
 
 
 def zeros_of(subgraph: Subgraph) -> dict[int, Any]:
-    """Cotangents of a subgraph's outputs, still zero."""
+    """Return the cotangents of a subgraph's outputs, still zero."""
     avals = subgraph.output_avals
     return {i: jnp.zeros(avals[i].shape, avals[i].dtype) for i in subgraph.roots}

@@ -38,8 +38,8 @@ class Effects:
     def __init__(
         self, functions: Iterable[Callable[..., Any]], observer: Any, called: Iterable[Any] = ()
     ) -> None:
-        """``functions`` are parts of a user's function, whose variables are theirs to bind;
-        ``called`` are the user's own."""
+        """Guard the Python values that the functions can reach. ``functions`` are parts of a user's
+        function, whose variables are theirs to bind; ``called`` are the user's own."""
         self.observer = observer
         self._guards: dict[int, ValueGuard] = {}
         for fn in functions:
@@ -54,8 +54,8 @@ class Effects:
 
     @contextlib.contextmanager
     def refused(self, what: str) -> Iterator[None]:
-        """While one of the functions is traced: JitCaptureError where it tells the outside
-        something, and afterwards where something changed."""
+        """Refuse effects of a function that is traced in a `with` block: JitCaptureError where it
+        tells the outside something, and afterwards where something changed."""
         with self.observer.tracing(what):
             yield
         self._check(what)
@@ -116,7 +116,7 @@ class Effects:
                 self._all(space.values(), label, depth)
 
     def _iterator(self, value: Any, label: str, depth: int) -> None:
-        """How far an iterator has come: it, or those that it takes from."""
+        """Guard the position of an iterator, and of those that it takes from."""
         if isinstance(value, IOBase):
             return
         self._guards[id(value)] = StateGuard(value, label, _position)
@@ -145,7 +145,7 @@ class ThreadModes:
         }
 
     def changed(self) -> list[str]:
-        """The names of those that differ by now."""
+        """Return the names of the modes that differ by now."""
         now = ThreadModes()._values
         return [mode for mode, was in self._values.items() if now[mode] != was]
 
@@ -157,7 +157,7 @@ class ThreadModes:
         current.anomaly, current.anomaly_nan = values["anomaly detection"]
 
     def check(self, what: str) -> None:
-        """JitCaptureError where one differs, which is put back."""
+        """Raise JitCaptureError where a mode differs, which is put back."""
         for mode in self.changed():
             self.restore()
             raise JitCaptureError(
@@ -167,7 +167,7 @@ class ThreadModes:
 
 
 def _position(iterator: Any) -> Any:
-    """Something that differs when an iterator has moved on."""
+    """Return a value that differs when an iterator has moved on."""
     if isinstance(iterator, types.GeneratorType):
         frame = iterator.gi_frame
         return None if frame is None else (frame.f_lasti, [*map(id, frame.f_locals.values())])
@@ -177,7 +177,7 @@ def _position(iterator: Any) -> Any:
 
 
 def _alike(before: Any, now: Any) -> bool:
-    """Whether what was held is what is held: containers by their elements."""
+    """Return whether what was held is what is held now: containers by their elements."""
     if type(before) is not type(now):
         return False
     if isinstance(before, list):

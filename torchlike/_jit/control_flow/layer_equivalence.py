@@ -21,12 +21,13 @@ _METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
 def is_module(x: Any) -> bool:
-    """Whether an object is a torchlike module (nn stands above this room)."""
+    """Return whether an object is a torchlike module (nn stands above this room)."""
     return "_parameters" in getattr(x, "__dict__", ())
 
 
 def difference(a: Any, b: Any, path: str) -> str:
-    """What first tells ``b`` from ``a``, in words, places named from ``path``; "" for nothing."""
+    """Describe what first tells ``b`` from ``a``, in words, places named from ``path``; "" for
+    nothing."""
     return _Comparison().of(a, b, path)
 
 
@@ -119,7 +120,7 @@ def _tables(a: dict[str, Any], b: dict[str, Any], path: str) -> str:
 
 
 def _kind(t: Any) -> str:
-    """What a program depends on of a parameter or buffer."""
+    """Describe what a program depends on of a parameter or buffer."""
     if t is None:
         return "None"
     flag = ", requires_grad" if t.requires_grad else ""

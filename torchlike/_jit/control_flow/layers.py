@@ -32,8 +32,8 @@ _compared: weakref.WeakKeyDictionary[Any, tuple[int, tuple[int, ...]]] = weakref
 
 
 def scan_layers(layers: Iterable[Any], x: Any, *args: Any, **kwargs: Any) -> Any:
-    """``for layer in layers: x = layer(x, *args, **kwargs)``, for layers that are identical but for
-    the values of their parameters and buffers (transformer blocks).
+    """Run ``for layer in layers: x = layer(x, *args, **kwargs)``, for layers that are identical but
+    for the values of their parameters and buffers (transformer blocks).
 
     Eagerly it is that loop. In a function compiled by ``torchlike.jit`` the layer is traced and
     compiled once, in a ``lax.scan``. Values, gradients, written buffers and random draws are the
@@ -73,7 +73,8 @@ def scan_layers(layers: Iterable[Any], x: Any, *args: Any, **kwargs: Any) -> Any
 
 
 def _compare(layers: list[Any], anew: bool) -> None:
-    """ValueError where two layers differ. Otherwise asked again when some module was changed."""
+    """Raise ValueError where two layers differ. They are compared again when some module was
+    changed."""
     key = modes.epoch.count, tuple(map(id, layers))
     if not anew and _compared.get(layers[0]) == key:
         return
@@ -90,7 +91,7 @@ def _compare(layers: list[Any], anew: bool) -> None:
 
 
 def _named(layer: Any) -> list[tuple[str, Tensor]]:
-    """Parameters and buffers, shared ones under each name."""
+    """Return the parameters and buffers with their names, shared ones under each name."""
     return [
         *layer.named_parameters(remove_duplicate=False),
         *layer.named_buffers(remove_duplicate=False),
@@ -98,13 +99,13 @@ def _named(layer: Any) -> list[tuple[str, Tensor]]:
 
 
 def _sharing(layer: Any) -> list[int]:
-    """Of each tensor, the first one on the same memory."""
+    """Return, for each tensor, the index of the first one on the same memory."""
     first: dict[int, int] = {}
     return [first.setdefault(id(t._storage), i) for i, (_, t) in enumerate(_named(layer))]
 
 
 def _stack(column: Sequence[Tensor], indices: Sequence[Any]) -> Tensor:
-    """One tensor of each layer, stacked; its gradient is taken apart again."""
+    """Stack one tensor of each layer; its gradient is taken apart again."""
     array = jnp.stack([t._read() for t in column])
     leaf = Leaf(column[0])
     leaf.requires_grad = leaf.requires_grad and modes.current.grad_enabled
@@ -126,7 +127,7 @@ def _rows(array: Any, indices: Sequence[Any]) -> list[Any]:
 
 @functools.cache
 def _index(i: int) -> Storage:
-    """A cell that holds ``i``, so that it is an input of the program.
+    """Make a cell that holds ``i``, so that it is an input of the program.
 
     XLA's CPU backend compiles equal kernels once. Slices at known places are all different: of
     24 layers' 288 parameters their gradients' slices and Adam's update of them compiled in 6.3 s,
@@ -142,7 +143,7 @@ class _Draws:
         self.found: list[tuple[Callable[[], Any], Any]] = []
 
     def rows(self, outer: Any, n_layers: int) -> list[Any]:
-        """Stacked for all layers; the others' are drawn now, layer by layer."""
+        """Return the draws stacked for all layers; the others' are drawn now, layer by layer."""
         columns = [[value] for _, value in self.found]
         for _ in range(1, n_layers):
             for column, (getter, _) in zip(columns, self.found, strict=True):
@@ -197,7 +198,8 @@ class LayerCapture(SubgraphCapture):
             self._histories[id(t)] = t, (t._node, t._output_nr, t._requires_grad, t._history)
 
     def written(self) -> tuple[list[int], list[Tensor]]:
-        """Which placeholders were written (by input), and what they hold now."""
+        """Return the positions of the placeholders that were written (by input), and what they hold
+        now; refuse what the layers cannot write."""
         for owner, name, bound in self._bound.values():
             if slot_value(owner, name) is not bound:
                 super().slot_write(owner, name)  # refuses

@@ -36,17 +36,18 @@ def annotate(body: Sequence[ast.stmt]) -> None:
 
 
 def after(node: ast.AST) -> frozenset[str]:
-    """Names that are read after an ``if``; after a loop or in its next turn."""
+    """Return the names that are read after an ``if``; after a loop or in its next turn."""
     return getattr(node, "live_after", ALL)
 
 
 def before(node: ast.AST) -> frozenset[str]:
-    """Names that are read in or after an ``if`` before they are bound anew."""
+    """Return the names that are read in or after an ``if`` before they are bound anew."""
     return getattr(node, "live_before", ALL)
 
 
 def _kept(body: Iterable[ast.stmt]) -> frozenset[str]:
-    """Names that nested functions read whenever they are called, and those of outer scopes."""
+    """Return the names that nested functions read whenever they are called, and those of outer
+    scopes."""
     kept: set[str] = set()
     for s in body:
         for node in ast.walk(s):
@@ -58,7 +59,7 @@ def _kept(body: Iterable[ast.stmt]) -> frozenset[str]:
 
 
 def _read(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names that are read, or deleted, anywhere in these nodes."""
+    """Return the names that are read, or deleted, anywhere in these nodes."""
     found: set[str] = set()
     for node in (n for top in nodes for n in ast.walk(top)):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
@@ -69,7 +70,7 @@ def _read(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _bound(target: ast.expr) -> set[str]:
-    """Names that an assignment to this target binds whatever happens."""
+    """Return the names that an assignment to this target binds whatever happens."""
     if isinstance(target, ast.Name):
         return {target.id}
     if isinstance(target, (ast.Tuple, ast.List)):
@@ -84,7 +85,8 @@ class _Liveness:
         self._jumps: list[tuple[frozenset[str], frozenset[str]]] = []
 
     def block(self, stmts: Sequence[ast.stmt], after: frozenset[str]) -> frozenset[str]:
-        """What is live before these statements, given what is after them."""
+        """Return the names that are live before these statements, given those that are after
+        them."""
         for s in reversed(stmts):
             after = self._statement(s, after) | self._always
         return after
@@ -123,7 +125,8 @@ class _Liveness:
         return set()
 
     def _loop(self, s: Any, after: frozenset[str]) -> frozenset[str]:
-        """Until the head's set grows no more; a body reads at most what it did the turn before."""
+        """Find the names that are live before a loop, until the head's set grows no more; a body
+        reads at most what it did the turn before."""
         done = getattr(s, "done", None)
         target = set() if isinstance(s, ast.While) else _bound(s.target)
         asked = _read([s.test] if isinstance(s, ast.While) else [s.target])
@@ -139,7 +142,8 @@ class _Liveness:
         return head if isinstance(s, ast.While) else head | _read([s.iter])
 
     def _guarded(self, stmts: Sequence[ast.stmt], on: frozenset[str]) -> frozenset[str]:
-        """A body that may be left at any place, for where ``on`` is live."""
+        """Find the names that are live before a body that may be left at any place, for where
+        ``on`` is live."""
         before, self._always = self._always, self._always | on
         found = self.block(stmts, on)
         self._always = before

@@ -41,7 +41,8 @@ _PLACES = 64
 def _stable(
     make: Callable[[list[Leaf]], Subgraph], leaves: list[Leaf], mismatch: Callable[..., None]
 ) -> Subgraph:
-    """The body of a loop, with ``requires_grad`` of its state as it is after any number of turns.
+    """Trace the body of a loop until ``requires_grad`` of its state is as it is after any number of
+    turns, and return it.
 
     ``mismatch(i, before, after)`` must raise where the state's kind changes in a turn.
     """
@@ -58,7 +59,8 @@ def _stable(
 
 
 def _edge(x: Any) -> Any:
-    """Where the gradient of a part of the state goes."""
+    """Return the edge along which the gradient of a part of the state flows; None for what needs
+    none."""
     return gradient_edge(x) if isinstance(x, Tensor) and x.requires_grad else None
 
 
@@ -71,7 +73,7 @@ def loop(
     state: Sequence[Any],
     mismatch: Callable[..., None],
 ) -> list[Any]:
-    """``while test_fn(*state): state = body_fn(*state)`` on tensors and numbers.
+    """Run ``while test_fn(*state): state = body_fn(*state)`` on tensors and numbers.
 
     ``body_fn`` gives (new state, aux), ``test_fn`` ([truth], aux).
     """
@@ -119,7 +121,8 @@ class _While:
         return self._body.run_forward(self._body.closed, values)[0]
 
     def backward(self, cotangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Gradients of the state before the first turn, and of what the body read outside."""
+        """Compute the gradients of the state before the first turn, and of what the body read
+        outside."""
         body, count = self._body, self._count
         given = filled(cotangents, [self.final[i] for i in self.rooted])
         stride = jnp.maximum((count + _PLACES - 1) // _PLACES, 1)
@@ -144,7 +147,7 @@ class _While:
         return [*of_init, *sums], [None] * len(of_init) + when
 
     def _states(self, stride: Any) -> list[Any]:
-        """The state before each ``stride``-th turn, from running the loop once more."""
+        """Run the loop once more and return the state before each ``stride``-th turn."""
 
         def remember(t: Any, carry: Any) -> Any:
             values, places = carry
@@ -159,7 +162,8 @@ class _While:
         return lax.fori_loop(0, self._count, remember, (self._init, places))[1]
 
     def _turn_backward(self, t: Any, stride: Any, places: list[Any], cotangents: Any) -> Any:
-        """Turn ``t`` backward: gradients of the state before it and of the edges, and flags."""
+        """Run turn ``t`` backward, and return the gradients of the state before it and of the
+        edges, and flags."""
         body, at = self._body, t // stride
         like = [p[at].astype(a.dtype) for p, a in zip(places, self._init, strict=True)]
         start = [_as_weak_as(v, a) for v, a in zip(like, self._init, strict=True)]
@@ -179,7 +183,8 @@ class _While:
 
 
 def _in_any_turn(body: Subgraph, seen: Sequence[Any]) -> list[Any]:
-    """For each edge out of a loop's body: True where every turn uses it, else whether one did."""
+    """Return, for each edge out of a loop's body, True where every turn uses it, else whether one
+    did."""
     return [
         functools.reduce(either, (True if c is True else seen[c] for c in when.values()))
         for when in body.when[len(body.reached) :]
@@ -205,7 +210,7 @@ def scan(
     seen_as: Callable[..., SubgraphCapture] = SubgraphCapture,
     vary: Callable[[Sequence[Any]], dict[int, Any]] | None = None,
 ) -> tuple[list[Any], Any]:
-    """``fn(*state, *slices) -> ([*state, *ys], aux)`` over the first dimension of ``xs``.
+    """Run ``fn(*state, *slices) -> ([*state, *ys], aux)`` over the first dimension of ``xs``.
 
     ``vary`` is given the arrays read from outside, and says which of them (by position) have
     another value at each step: an array with one row for each.
@@ -254,7 +259,8 @@ class _Scan:
         length: int,
         rooted: list[int],
     ) -> None:
-        """``rooted``: the results that require grad; those of the last state come first."""
+        """Run the scan. ``rooted``: the results that require grad; those of the last state come
+        first."""
         n = len(start)
         self._subgraph = subgraph
         self._start = start
@@ -278,7 +284,7 @@ class _Scan:
         self.arrays = [*last, *ys]
 
     def _closed_at(self, values: Sequence[Any]) -> list[Any]:
-        """What the body reads outside, at one step."""
+        """Return the values that the body reads outside, at one step."""
         found = list(self._subgraph.closed)
         for i, value in zip(self._varying, values, strict=True):
             found[i] = value
@@ -314,7 +320,8 @@ class _Scan:
         return (new, sums, seen), [by_input[i] for i in self.row_roots]
 
     def backward(self, cotangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Gradients of the first state, of the rows, and of what the body read outside."""
+        """Compute the gradients of the first state, of the rows, and of what the body read
+        outside."""
         subgraph = self._subgraph
         given = filled(cotangents, [self.arrays[i] for i in self._rooted])
         n = len(self.state_roots)

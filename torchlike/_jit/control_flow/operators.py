@@ -37,8 +37,8 @@ Unbound = NameError
 
 
 def unbound(error: NameError) -> BaseException:
-    """What is to be raised for a NameError: a refusal where only the program knows whether the name
-    has a value, because user code may catch it."""
+    """Return the error to be raised for a NameError: a refusal where only the program knows whether
+    the name has a value, because user code may catch it."""
     capture = modes.current.capture
     name = error.name or str(error).partition("'")[2].partition("'")[0]
     if capture is None or name not in capture.maybe_unbound:
@@ -56,7 +56,7 @@ def unbound(error: NameError) -> BaseException:
 
 
 def get(read: Callable[[], Any]) -> Any:
-    """The value of a variable; the mark where it has none."""
+    """Return the value of a variable; the mark of no value where it has none."""
     try:
         return read()
     except NameError:
@@ -64,7 +64,7 @@ def get(read: Callable[[], Any]) -> Any:
 
 
 def is_traced(x: Any) -> bool:
-    """Whether only the program knows the truth of this value."""
+    """Return whether only the program knows the truth of this value."""
     if modes.current.capture is None:
         return False
     if isinstance(x, Tensor):
@@ -79,24 +79,25 @@ def is_traced(x: Any) -> bool:
 
 
 def not_(x: Any) -> Any:
-    """``not x``."""
+    """Compute ``not x``."""
     if not is_traced(x):
         return not x
     return device_number(bool, jnp.logical_not(cond_lowering.predicate(x)))
 
 
 def truth(function: Callable[[Any], Any], x: Any) -> Any:
-    """``function(x)`` where only its truth matters; in the graph where ``function`` is ``bool``."""
+    """Compute ``function(x)`` where only its truth matters; in the graph where ``function`` is
+    ``bool``."""
     return _truth(x) if function is bool else function(x)
 
 
 def _truth(x: Any) -> Any:
-    """A value as a bool, of Python or of the program."""
+    """Convert a value to a bool, of Python or of the program."""
     return device_number(bool, cond_lowering.predicate(x)) if is_traced(x) else bool(x)
 
 
 def and_(a: Any, b: Callable[[], Any], as_test: bool, where: str) -> Any:
-    """``a and b()``."""
+    """Compute ``a and b()``."""
     if not is_traced(a):
         return a and b()
     if as_test:
@@ -105,7 +106,7 @@ def and_(a: Any, b: Callable[[], Any], as_test: bool, where: str) -> Any:
 
 
 def or_(a: Any, b: Callable[[], Any], as_test: bool, where: str) -> Any:
-    """``a or b()``."""
+    """Compute ``a or b()``."""
     if not is_traced(a):
         return a or b()
     if as_test:
@@ -130,7 +131,8 @@ _COMPARE = {
 def compare(
     left: Any, rest: Sequence[tuple[str, Callable[[], Any]]], as_test: bool, where: str
 ) -> Any:
-    """``left < b < c``: each pair compared, as far as the truth of those before asks for it."""
+    """Compute ``left < b < c``: each pair compared, as far as the truth of those before asks for
+    it."""
     name, read = rest[0]
     right = read()
     found = _COMPARE[name](left, right)
@@ -140,7 +142,7 @@ def compare(
 
 
 def item_of(x: Any, index: Any) -> Any:
-    """``x[index]``, where an index may be a number of the program."""
+    """Return ``x[index]``, where an index may be a number of the program."""
     if isinstance(x, Tensor):
         if is_device(index):
             return x[wrap(array_of(index))]
@@ -153,7 +155,8 @@ def item_of(x: Any, index: Any) -> Any:
 
 
 def _watched(fn: Callable[..., Any], effects: Effects, what: str) -> Callable[..., Any]:
-    """A branch or a loop's body as it is traced: errors and effects in Python are refused."""
+    """Decorate a branch or a loop's body for being traced: errors and effects in Python are
+    refused."""
 
     def run(*values: Any) -> Any:
         try:
@@ -209,7 +212,7 @@ def _choose(
 
 
 def pick(test: Any, yes: Callable[[], Any], no: Callable[[], Any], where: str) -> Any:
-    """``yes() if test else no()``."""
+    """Compute ``yes() if test else no()``."""
     if not is_traced(test):
         return yes() if test else no()
     return _choose(test, lambda: (yes(),), lambda: (no(),), where, ("the expression",))[0]
@@ -223,8 +226,8 @@ def choose(
     names: tuple[str, ...],
     where: str,
 ) -> Any:
-    """An ``if``: the values of the names that its branches bind. One bound in a single branch has
-    none afterwards: reading it is Python's own error."""
+    """Run an ``if`` and return the values of the names that its branches bind. One bound in a
+    single branch has none afterwards: reading it is Python's own error."""
     if not is_traced(test):
         return yes(*values) if test else no(*values)
     shown = [f"`{name}`" for name in names]
@@ -241,7 +244,7 @@ def choose_return(
     names: tuple[str, ...],
     where: str,
 ) -> Any:
-    """An ``if`` both branches of which return: what is returned."""
+    """Run an ``if`` both branches of which return, and return what they return."""
     if not is_traced(test):
         return yes(*values) if test else no(*values)
     return _choose(
@@ -260,7 +263,7 @@ class Turns:
 
 
 def range_(function: Any, *args: Any) -> Any:
-    """``range(*args)``, where an argument may be a tensor or a number of the program."""
+    """Compute ``range(*args)``, where an argument may be a tensor or a number of the program."""
     if function is not range or not any(
         is_traced(a) for a in args if not isinstance(a, int) or (is_device(a))
     ):
@@ -288,8 +291,8 @@ def for_each(
     done: str | None,
     where: str,
 ) -> Any:
-    """A ``for`` loop. Unrolled where the rows are known; turns after a break on a tensor's value
-    are conditions."""
+    """Run a ``for`` loop. It is unrolled where the rows are known; turns after a break on a
+    tensor's value are conditions."""
     if isinstance(rows, Turns):
         return _for_turns(rows, turn, values, names, done, where)
     at = names.index(done) if done is not None else -1
@@ -340,7 +343,7 @@ def loop(
     names: tuple[str, ...],
     where: str,
 ) -> Any:
-    """A ``while`` loop: turn by turn in Python as long as its test is known there."""
+    """Run a ``while`` loop: turn by turn in Python as long as its test is known there."""
     while True:
         test = holds(*values)
         if is_traced(test):
@@ -357,7 +360,8 @@ def _captured_loop(
     names: tuple[str, ...],
     where: str,
 ) -> tuple[Any, ...]:
-    """``lax.while_loop`` from here on. Names that have no value yet live within a turn."""
+    """Run the loop as ``lax.while_loop`` from here on. Names that have no value yet live within a
+    turn."""
     what = f"a loop on a tensor's value ({where})"
     effects = Effects((holds, turn), modes.the_capture().observer)
     holds, turn = _watched(holds, effects, what), _watched(turn, effects, what)
@@ -420,8 +424,8 @@ def _captured_loop(
 def _with_return_value(
     turn: Callable[..., Any], values: tuple[Any, ...], names: tuple[str, ...], what: str
 ) -> tuple[Any, ...]:
-    """What a ``return`` in the loop gives has no value before it: zeros of its kind, which nobody
-    reads (its flag says so)."""
+    """Give a value to what a ``return`` in the loop returns, which has none before it: zeros of its
+    kind, which nobody reads (its flag says so)."""
     missing = [k for k, n in enumerate(names) if n.startswith(VALUE) and values[k] is UNDEFINED]
     if not missing:
         return values

@@ -93,7 +93,8 @@ class Conversion:
         return bool(found)
 
     def forgive(self, observer: Any) -> None:
-        """The code that a capture saw is not the code that functions have at other times."""
+        """Let guards on functions compare the code that these have at other times, which is not the
+        code that a capture saw."""
         for guard in observer.guards.values():
             if isinstance(guard, FunctionGuard):
                 guard.code = self._originals.get(guard.code, guard.code)
@@ -101,7 +102,7 @@ class Conversion:
 
 @functools.lru_cache(maxsize=512)
 def rewritten_code(code: types.CodeType) -> types.CodeType:
-    """The code with its control flow rewritten. Unconvertible where that cannot be done."""
+    """Rewrite the control flow of code and return it. Unconvertible where that cannot be done."""
     if code.co_flags & _NOT_PLAIN:
         raise Unconvertible("it is a generator or coroutine")
     lines = linecache.getlines(code.co_filename)
@@ -170,7 +171,7 @@ def _inner(code: types.CodeType, name: str) -> types.CodeType:
 
 
 def _finished(code: types.CodeType, original: types.CodeType) -> types.CodeType:
-    """The code with the helper module in place of its mark, and with the names of the user's
+    """Return the code with the helper module in place of its mark, and with the names of the user's
     function, as tracebacks show them: a branch that has become a function is part of it."""
     constants = tuple(
         operators
@@ -199,7 +200,7 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _find(tree: ast.AST, code: types.CodeType) -> tuple[Any, str]:
-    """The function's node in its file, and the name of the class around it."""
+    """Find the function's node in its file, and the name of the class around it."""
     candidates: list[tuple[Any, str]] = []
 
     def walk(node: ast.AST, class_name: str) -> None:
@@ -222,7 +223,7 @@ def _find(tree: ast.AST, code: types.CodeType) -> tuple[Any, str]:
 
 
 def _covers(node: Any, code: types.CodeType) -> bool:
-    """Whether the code's instructions lie exactly within a lambda's body."""
+    """Return whether the code's instructions lie exactly within a lambda's body."""
     if not isinstance(node, ast.Lambda):
         return True
     body = node.body

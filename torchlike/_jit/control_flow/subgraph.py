@@ -52,7 +52,7 @@ class SubgraphCapture:
         return self._own.get(id(storage)) is storage
 
     def give(self, index: int, leaf: Leaf, array: Any) -> Tensor | Number:
-        """The explicit input ``index`` as the subgraph's user sees it."""
+        """Make the explicit input ``index`` as the subgraph's user sees it."""
         x = tensor_of(leaf, array)
         if isinstance(x, Tensor):
             # Read as the subgraph's own, but not to be written to.
@@ -66,7 +66,8 @@ class SubgraphCapture:
         return self.outer.is_created(storage)
 
     def leave(self) -> None:
-        """The subgraph has been traced: what it made holds its tracers, and is nobody's now."""
+        """Let go of what the subgraph made, once it has been traced: that holds its tracers, and is
+        nobody's now."""
         self._own.clear()
         self._modules.clear()
         self._given.clear()
@@ -137,11 +138,12 @@ class SubgraphCapture:
             )
 
     def host_value(self, getter: Any) -> Any:
-        """A draw or a learning rate: asked for once a call, which is not once a turn."""
+        """Refuse a draw or a learning rate: asked for once a call, which is not once a turn."""
         self._refuse("drawing random numbers (or an optimizer's step)", "a draw made before it")
 
     def join_ranks(self, make: Any) -> Any:
-        """A collective: ranks could take different branches, and would wait for each other."""
+        """Refuse a collective: ranks could take different branches, and would wait for each
+        other."""
         self._refuse("a collective", "the collective before or after it")
 
     def enter_optimizer(self, optimizer: Any) -> None:
@@ -172,7 +174,7 @@ class Leaf:
 
 
 def array_of(x: Any) -> Any:
-    """A tensor's value, or a number as a weakly typed scalar."""
+    """Return a tensor's value, or a number as a weakly typed scalar."""
     if isinstance(x, Tensor):
         return x._read()
     kind = x.kind if type(x) is Number else type(x)
@@ -180,7 +182,7 @@ def array_of(x: Any) -> Any:
 
 
 def tensor_of(leaf: Leaf, array: Any) -> Tensor | Number:
-    """What a subgraph's user sees for an array: a new leaf tensor, or a number."""
+    """Make what a subgraph's user sees for an array: a new leaf tensor, or a number."""
     if leaf.kind is not None:
         return device_number(leaf.kind, array)
     t = wrap(array)
@@ -295,7 +297,7 @@ class Subgraph:
     def run_forward(
         self, closed: Sequence[Any], inputs: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """(outputs, residuals)."""
+        """Run the forward and return (outputs, residuals)."""
         out = core.eval_jaxpr(self.forward, (), *closed, *inputs)
         n = len(self.outputs)
         return list(out[:n]), list(out[n:])
@@ -307,8 +309,8 @@ class Subgraph:
         inputs: Sequence[Any],
         cotangents: dict[int, Any],
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Gradients of the reached inputs, and of the edges to the outside, and flags (``when``).
-        ``cotangents``: by output."""
+        """Compute the gradients of the reached inputs, and of the edges to the outside, and flags
+        (``when``). ``cotangents``: by output."""
         if self.backward is None:
             return [], [], []
         jaxpr, used = self.backward
@@ -323,7 +325,7 @@ class Subgraph:
 def _gradients(
     roots: list[Any], cotangents: list[Any], targets: list[Any], first_sequence: int
 ) -> dict[Any, Any]:
-    """The subgraph's part of backward, by edge; no entry where a Function gave None."""
+    """Compute the subgraph's part of backward, by edge; no entry where a Function gave None."""
     given = [Partial(c, {i: True}) for i, c in enumerate(cotangents)]
     with partitioner.hooks_left_to_others(targets):
         found = engine.run(
@@ -390,7 +392,7 @@ def joined(
     backward: Callable[..., Any],
     kind: type[SubgraphNode] = ControlNode,
 ) -> list[Any]:
-    """The results of a control-flow op as tensors and numbers, on one node if any needs it."""
+    """Make the results of a control-flow op tensors and numbers, on one node if any needs it."""
     rooted = [i for i, leaf in enumerate(leaves) if leaf.requires_grad]
     node = kind(name, edges, len(rooted), backward) if rooted else None
     found = []
@@ -406,7 +408,7 @@ def joined(
 
 
 def filled(cotangents: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
-    """Cotangents with zeros where none arrived."""
+    """Return the cotangents with zeros where none arrived."""
     return [
         jnp.zeros(a.shape, a.dtype) if c is None else c
         for c, a in zip(cotangents, arrays, strict=True)

@@ -22,7 +22,7 @@ _BY_QUESTION = {
 
 
 def asked_and_instead(asked: str, instead: str, filename: str, line: int) -> tuple[str, str]:
-    """What was asked for, by the statement that asks, and what to use instead."""
+    """Return what was asked for, by the statement that asks, and what to use instead."""
     if instead != BRANCH:
         return asked, instead
     if asked == "bool(tensor)" and is_assert(filename, line):
@@ -31,7 +31,7 @@ def asked_and_instead(asked: str, instead: str, filename: str, line: int) -> tup
 
 
 def is_assert(filename: str, line: int) -> bool:
-    """Whether a line, or the statement that it goes on with, is an ``assert``."""
+    """Return whether a line, or the statement that it goes on with, is an ``assert``."""
     for number in range(line, max(line - 10, 0), -1):
         text = linecache.getline(filename, number).strip()
         if text.startswith(("assert ", "assert(")):

@@ -26,7 +26,8 @@ class ModuleFallback:
     def __init__(
         self, whole: Any, compile: Callable[[Any], Any], tell: Callable[[Any, str], None]
     ) -> None:
-        """``tell`` hears of modules that run eagerly after all, and why."""
+        """Begin with no modules seen. ``tell`` hears of modules that run eagerly after all, and
+        why."""
         #: The function itself, where it is a module: not a part.
         self._whole = whole
         self._compile = compile
@@ -41,7 +42,8 @@ class ModuleFallback:
         return _with(self, fn, args, kwargs)
 
     def compiled(self, module: Any) -> Any:
-        """What is to be called (by ``call``) in the place of a module, or None for itself."""
+        """Return the compiled module that is to be called (by ``call``) in the place of a module,
+        or None for the module itself."""
         if module is self._whole or not module._is_worth_compiling():
             return None
         # A checkpoint compares what its two runs save: both are eager.
@@ -61,7 +63,7 @@ class ModuleFallback:
         return found
 
     def call(self, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A module's call: what it calls in its turn is part of it."""
+        """Call a compiled module: what it calls in its turn is part of it."""
         module = compiled._fn
 
         def leave_eager() -> None:

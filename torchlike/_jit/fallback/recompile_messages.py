@@ -40,7 +40,7 @@ _SAID = frozenset(("shape", "dtype", "requires_grad", "type"))
 
 
 def key_difference(old: Sequence[Any], new: Sequence[Any], parameters: Sequence[str]) -> str:
-    """What differs between the keys of two calls, in words. ``parameters``: see `naming`."""
+    """Describe what differs between the keys of two calls. ``parameters``: see `naming`."""
     if old[0] != new[0]:
         return structure_difference(old[0], new[0], parameters)
     n = len(_MODES) + 1
@@ -65,12 +65,13 @@ def key_difference(old: Sequence[Any], new: Sequence[Any], parameters: Sequence[
 
 
 def is_tensor_key(key: Any) -> bool:
-    """Whether this stands in a key for a tensor."""
+    """Return whether a part of a key stands for a tensor."""
     return isinstance(key, tuple) and len(key) == len(_PARTS)
 
 
 def _shape(key: Any) -> tuple[int, ...]:
-    """The shape of a tensor that stands in a key, which names its memory's and the steps to it."""
+    """Return the shape of a tensor that stands in a key, which names its memory's and the steps to
+    it."""
     geometry = Geometry(key[0], contiguous_strides(key[0]), 0)
     for step in key[3][0] if key[3] else ():
         geometry = step.geometry(geometry, *[0] * step.dynamic)  # where it begins does not matter
@@ -86,7 +87,8 @@ class Resized(NamedTuple):
 
 
 def differing(old: Sequence[Any] | None, new: Sequence[Any]) -> list[int]:
-    """Which leaves of the arguments differ between the keys of two calls of one structure."""
+    """Return the positions of the leaves of the arguments that differ between the keys of two calls
+    of one structure."""
     if old is None or old[0] != new[0]:
         return []
     n = len(_MODES) + 1
@@ -96,7 +98,7 @@ def differing(old: Sequence[Any] | None, new: Sequence[Any]) -> list[int]:
 def resized(
     old: Sequence[Any] | None, new: Sequence[Any], parameters: Sequence[str]
 ) -> list[Resized]:
-    """The arguments whose shapes differ between the keys of two calls."""
+    """Return the arguments whose shapes differ between the keys of two calls."""
     found = []
     for i in differing(old, new):
         assert old is not None
@@ -111,7 +113,7 @@ def _said(value: Any) -> str:
 
 
 def shown(key: Any) -> str:
-    """What stands in a key for an argument, in words."""
+    """Describe what stands in a key for an argument."""
     if is_tensor_key(key):
         return "a tensor"
     if isinstance(key, tuple):
@@ -159,7 +161,7 @@ class Recompiles:
             )
 
     def _details(self, reason: str) -> str:
-        """Behind a reason, the sizes that came."""
+        """Return the sizes that came, to be put behind a reason."""
         if reason.startswith("the shape of argument"):
             return f": {self._sizes}"
         if reason in self._shapes:
@@ -216,7 +218,7 @@ class Sizes:
         return ", ".join(said)
 
     def remedy(self) -> str:
-        """What makes them few."""
+        """Return advice on how to make the sizes few."""
         if not self._dims:
             return "Each number of dimensions is compiled for: reshape to one."
         most = sorted(self._dims, key=lambda place: -len(self._dims[place]))[:_NAMED]
@@ -235,7 +237,7 @@ _NAMED = 3
 
 
 def _series(values: Iterable[Any], what: str) -> str:
-    """`3, 4, 5, …, 11 (9 sizes)`."""
+    """Join values as `3, 4, 5, …, 11 (9 sizes)`."""
     *first, last = map(str, values)
     if len(first) <= _NAMED:
         return ", ".join([*first, last])

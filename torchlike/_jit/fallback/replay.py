@@ -52,10 +52,10 @@ class ReplayedNode(CompiledNode):
         return cotangents
 
     def check_whole(self, output_nr: int, cotangents: list[Any]) -> None:
-        """Nothing: results behind others are reached through the eager graph."""
+        """Do nothing: results behind others are reached through the eager graph."""
 
     def release(self) -> None:
-        """Nothing: it keeps nothing."""
+        """Do nothing: the node keeps nothing."""
 
 
 class _Then:
@@ -110,8 +110,8 @@ class Replay:
         outputs: list[tuple[int, int, Any]],
         count: int,
     ) -> None:
-        """``outputs``: of each result that is the node's, its position among ``count`` results, its
-        number at the node and a weak reference to it."""
+        """Keep what replaces a node. ``outputs``: of each result that is the node's, its position
+        among ``count`` results, its number at the node and a weak reference to it."""
         self._then = then
         self._again = again
         self._tell = tell
@@ -139,7 +139,7 @@ class Replay:
 
 
 def _move(node: Node, nr: int, edge: Edge | None, output: Any) -> None:
-    """A result of the compiled call becomes one of the eager graph, with its hooks."""
+    """Move a result of the compiled call, with its hooks, to the eager graph."""
     if edge is None or isinstance(edge[0], AccumulateGrad):
         return
     if output is not None and output._node is node and output._output_nr == nr:
@@ -165,7 +165,7 @@ def _number_below(node: Node, roots: list[Node], first: int) -> None:
 
 
 def _tensors(result: Any, depth: int = 0) -> Iterator[Tensor]:
-    """The tensors in nested containers, by no methods of classes of the user's."""
+    """Yield the tensors in nested containers, by no methods of classes of the user's."""
     kind = type(result)
     if issubclass(kind, Tensor):
         yield result
@@ -183,8 +183,8 @@ def replayable(
     tell: Callable[[], None],
     given: Any,
 ) -> Any:
-    """A module's compiled call, of which the node can be replaced by what ``again``, the same call
-    eagerly, records. ``tell`` hears of it. ``given``: its arguments."""
+    """Run a module's compiled call, and prepare its node to be replaced by what ``again``, the same
+    call eagerly, records. ``tell`` hears of it. ``given``: its arguments."""
     current = modes.current
     if not current.grad_enabled or current.capture is not None or current.levels:
         return call()

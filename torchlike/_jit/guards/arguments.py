@@ -53,7 +53,7 @@ class Numbers:
         self._static: dict[Any, frozenset[int]] = {}
 
     def _check(self, fn: Any) -> None:
-        """ValueError where a static argument is named that the function does not have."""
+        """Raise ValueError where a static argument is named that the function does not have."""
         if not self._parameters:
             return
         name = getattr(fn, "__qualname__", type(fn).__name__)
@@ -98,8 +98,8 @@ class Numbers:
         return traced
 
     def changed(self, old: Any, new: Any, first: int) -> None:
-        """A recompilation: if numbers' values, or the offsets of views, are all that changed, count
-        it for each of them."""
+        """Count a recompilation for each number, or offset of a view, where their values are all
+        that changed."""
         if self.dynamic is False or len(old) != len(new) or old[:first] != new[:first]:
             return
         at = [i for i, (a, b) in enumerate(zip(old[first:], new[first:], strict=True)) if a != b]
@@ -122,17 +122,18 @@ class Numbers:
                 self.active = True
 
     def refuse(self, structure: Any, positions: Iterable[int]) -> None:
-        """The values of these leaves are needed in Python."""
+        """Note that the values of these leaves are needed in Python, and trace them no more."""
         for i in positions:
             self._refused.add((structure, i))
             self._traced.get(structure, set()).discard(i)
 
     def is_needed(self, structure: Any, leaf: int) -> bool:
-        """Whether the value of a number among the arguments was found to be needed in Python."""
+        """Return whether the value of a number among the arguments was found to be needed in
+        Python."""
         return (structure, leaf) in self._refused
 
     def _static_leaves(self, structure: Any) -> frozenset[int]:
-        """Leaves that belong to arguments declared static."""
+        """Return the leaves that belong to arguments declared static."""
         if not (self._names or self._numbers):
             return frozenset()
         found = self._static.get(structure)
@@ -161,13 +162,13 @@ class Numbers:
 
 
 def with_offset(signature: Any, offset: Any) -> Any:
-    """The signature of a tensor whose view has these numbers."""
+    """Return the signature of a tensor whose view has these numbers."""
     steps, _ = signature[_VIEW]
     return (*signature[:_VIEW], (steps, offset), *signature[_VIEW + 1 :])
 
 
 def _is_moved(old: Any, new: Any) -> bool:
-    """Whether two signatures are of one tensor's view at two offsets."""
+    """Return whether two signatures are of one tensor's view at two offsets."""
     if not (isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new) > _VIEW + 1):
         return False
     a, b = old[_VIEW], new[_VIEW]

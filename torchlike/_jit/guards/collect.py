@@ -61,7 +61,7 @@ def guards_of(
     flags: Sequence[tuple[Any, Any, Any]],
     written: Sequence[str],
 ) -> list[Guard]:
-    """The guards of the program of ``capture``.
+    """Return the guards of the program of ``capture``.
 
     ``arguments`` are the tensors of the call, ``as_themselves`` the positions of those that were
     captured as state from outside too. ``cells`` are the program's own, ``flags`` the leaves whose
@@ -88,17 +88,17 @@ def guards_of(
 
 
 def _modules(capture: Capture) -> list[Any]:
-    """The modules that were called, or reached by name."""
+    """Return the modules that were called, or reached by name."""
     return list({**capture.observer.modules, **capture.modules}.values())
 
 
 def _bound(capture: Capture) -> set[tuple[int, str]]:
-    """The slots that the program binds: (id of the owner, name)."""
+    """Return the slots that the program binds: (id of the owner, name)."""
     return {(id(s.owner), s.name) for s in capture.slots_written.values()}
 
 
 def _rebound(capture: Capture) -> list[Slot]:
-    """The slots that were read and hold another tensor from call to call."""
+    """Return the slots that were read and hold another tensor from call to call."""
     return [s for s in capture.slots.values() if s.is_read and capture.is_rebound(s)]
 
 
@@ -111,7 +111,7 @@ def _of_slots(capture: Capture) -> Iterator[Guard]:
 
 
 def _of_values(capture: Capture) -> Iterator[Guard]:
-    """Plain Python values that user code read, and the tables of modules."""
+    """Yield the guards on plain Python values that user code read, and on the tables of modules."""
     observer, bound = capture.observer, _bound(capture)
     found = [
         guard
@@ -147,7 +147,7 @@ def _of_values(capture: Capture) -> Iterator[Guard]:
 
 
 def _of_tensors(capture: Capture) -> Iterator[Guard]:
-    """Tensors that were reached by name."""
+    """Yield the guards on tensors that were reached by name."""
     observer = capture.observer
     for t in observer.tensors.values():
         label = observer.label_of(t)
@@ -189,7 +189,7 @@ def _of_memory(
 
 
 def _of_modules(capture: Capture) -> Iterator[Guard]:
-    """What changes of modules and settings only with ``modes.epoch``."""
+    """Yield the guards on what changes of modules and settings only with ``modes.epoch``."""
     observer, changed = capture.observer, capture.attributes_written
     yield PrecisionGuard()
     for owner, name, value in capture.attributes.values():
@@ -208,9 +208,10 @@ def _of_modules(capture: Capture) -> Iterator[Guard]:
 def _shared(
     rebound: Sequence[Slot], capture: Capture, arguments: set[int]
 ) -> list[tuple[Slot, Storage]]:
-    """Rebound slots whose tensor the function may have read in another way too (through a closure,
-    a second slot, an argument: ``arguments`` are the ids of those that are state). One cell has one
-    place to be found at the next call, so the program is for calls where they are the same."""
+    """Return the rebound slots whose tensor the function may have read in another way too (through
+    a closure, a second slot, an argument: ``arguments`` are the ids of those that are state), with
+    its storage. One cell has one place to be found at the next call, so the program is for calls
+    where they are the same."""
     slots: dict[int, int] = {}
     for slot in capture.slots.values():
         if isinstance(slot.initial, Tensor):

@@ -51,8 +51,8 @@ _AS_STORED = frozenset((dict, OrderedDict, defaultdict))
 
 
 def entries(owner: Any) -> Any:
-    """What a dictionary holds, by none of its class's own methods: ``items()`` of an OrderedDict
-    asks ``__getitem__``, which may make something new each time."""
+    """Return the contents of a dictionary, read by none of its class's own methods: ``items()`` of
+    an OrderedDict asks ``__getitem__``, which may make something new each time."""
     if type(owner) in _AS_STORED or not isinstance(owner, dict):
         return owner
     kind: Any = OrderedDict if isinstance(owner, OrderedDict) else dict
@@ -168,7 +168,8 @@ class TableGuard(Guard):
     __slots__ = ("apart", "bound", "kind", "names", "owner")
 
     def __init__(self, owner: dict[str, Any], apart: frozenset[str] | set[str], kind: str) -> None:
-        """``kind``: the class of the module, for messages."""
+        """Guard the names of a table and what they are bound to. ``kind``: the class of the module,
+        for messages."""
         self.owner = owner
         self.kind = kind
         self.names = list(owner)

@@ -54,7 +54,7 @@ class EnvironmentGuard(EntriesGuard):
         super().__init__(_VARIABLES, "os.environ")
 
     def _changed(self) -> list[Any]:
-        """The names of those that differ."""
+        """Return the names of the variables that differ."""
         return [k for k in {**self.items, **_VARIABLES} if _VARIABLES.get(k) != self.items.get(k)]
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:

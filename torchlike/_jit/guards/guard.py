@@ -30,21 +30,22 @@ class Guard:
     of_arguments: ClassVar[bool] = False
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
-        """Whether it is as it was during the capture. ``arguments`` are the tensors of the call.
+        """Return whether what is guarded is as it was during the capture. ``arguments`` are the
+        tensors of the call.
 
         Guards are checked in the order of their list, so one may rely on those before it.
         """
         raise NotImplementedError
 
     def expression(self, name: Callable[[Any], str]) -> str | None:
-        """Source that is true only if ``check(arguments)`` is; None for a call of ``check``.
+        """Return source that is true only if ``check(arguments)`` is; None for a call of ``check``.
 
         ``name`` gives an object a name in the source. An error counts as false.
         """
         return None
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:
-        """Where ``check`` is false: what changed, for the message of a recompilation."""
+        """Describe what changed, where ``check`` is false, for the message of a recompilation."""
         raise NotImplementedError
 
 
@@ -66,7 +67,8 @@ class GuardSet:
         self.epoch: int = modes.epoch.count
 
     def check(self, arguments: Sequence[Tensor]) -> bool:
-        """Whether all hold. A method of the user's that raises when values are compared says no."""
+        """Return whether all guards hold. Where a method of the user's raises when values are
+        compared, they do not."""
         try:
             for check in self._checks:
                 if not check(arguments):
@@ -82,8 +84,8 @@ class GuardSet:
         return True
 
     def expressions(self, name: Callable[[Any], str]) -> list[str]:
-        """Sources of which all are true only if ``check`` is, and only where the epoch has not
-        moved."""
+        """Return sources of which all are true only if ``check`` is, and only where the epoch has
+        not moved."""
         found = [f"{name(modes.epoch)}.count == {name(self)}.epoch"]
         for guard in self.guards:
             if guard.follows_epoch:
@@ -95,7 +97,8 @@ class GuardSet:
         return found
 
     def explain(self, arguments: Sequence[Tensor] | None) -> str:
-        """What changed first, in words; "" where all hold. With None, of all but the arguments."""
+        """Describe what changed first; "" where all guards hold. With None, of all but the
+        arguments."""
         for guard in self.guards:
             if guard.of_arguments and arguments is None:
                 continue
@@ -107,7 +110,7 @@ class GuardSet:
         return ""
 
     def of(self, kind: type[_G]) -> list[_G]:
-        """The guards of one kind."""
+        """Return the guards of one kind."""
         return [g for g in self.guards if isinstance(g, kind)]
 
     def __len__(self) -> int:

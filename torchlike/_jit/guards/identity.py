@@ -21,7 +21,7 @@ _OF_VIEWS = frozenset(("_base", "_is_view"))
 
 
 def asks_for_bases(capture: Capture) -> bool:
-    """Whether code may ask what an argument is a view of: its placeholder does not know."""
+    """Return whether code may ask what an argument is a view of: its placeholder does not know."""
     return capture.observer.names_any(_OF_VIEWS)
 
 
@@ -35,7 +35,8 @@ class IdentityGuard(Guard):
     def __init__(
         self, arguments: Sequence[Tensor], capture: Capture, fixed: Iterable[Storage]
     ) -> None:
-        """``fixed``: memory that the program uses anyway, by which arguments are told already."""
+        """Guard what the arguments are among the tensors that the code can reach. ``fixed``: memory
+        that the program uses anyway, by which arguments are told already."""
         #: Views, and the tensors that they must be views of (None: of none).
         self._bases: list[tuple[int, weakref.ref[Tensor] | None]] = [
             (i, None if t._base is None else weakref.ref(t._base))
@@ -87,7 +88,7 @@ class IdentityGuard(Guard):
 
 
 def _positions(arguments: Sequence[Tensor]) -> dict[int, int]:
-    """Where each argument comes first: {id: position}."""
+    """Return the position at which each argument comes first: {id: position}."""
     found: dict[int, int] = {}
     for i, t in enumerate(arguments):
         found.setdefault(id(t), i)

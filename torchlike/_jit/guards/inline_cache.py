@@ -24,7 +24,7 @@ _MOST = 6
 
 
 def generate_inline_cache(guards: GuardSet, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
-    """``recognize(args, kwargs, current)``, which gives the tensors among the arguments of
+    """Generate ``recognize(args, kwargs, current)``, which gives the tensors among the arguments of
     a call without keywords whose key is ``key``, where the program fits, and None otherwise.
 
     ``args`` are those of one such call, ``current`` the modes of the thread. False where one

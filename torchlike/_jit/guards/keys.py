@@ -42,7 +42,7 @@ class NoKey(TypeError):
 
 
 def static_key(leaf: Any) -> Any:
-    """The key of an argument that is no tensor. `NoKey` for a NumPy array."""
+    """Return the key of an argument that is no tensor; raise `NoKey` for a NumPy array."""
     kind = type(leaf)
     if kind in _BY_VALUE:
         return kind, leaf

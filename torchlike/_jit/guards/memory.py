@@ -60,7 +60,8 @@ class ApartGuard(_MemoryGuard):
     __slots__ = ("cells", "slots")
 
     def __init__(self, slots: Sequence[Slot], cells: frozenset[int]) -> None:
-        """``cells`` are the ids of the program's own."""
+        """Guard that the slots' tensors lie on other memory. ``cells`` are the ids of the program's
+        own."""
         self.slots = slots
         self.cells = cells
 
@@ -80,7 +81,8 @@ class ForeignArgumentsGuard(_MemoryGuard):
     __slots__ = ("cells", "positions")
 
     def __init__(self, positions: Iterable[int], cells: frozenset[int]) -> None:
-        """``cells`` are the ids of the program's own."""
+        """Guard that the arguments at ``positions`` lie on other memory. ``cells`` are the ids of
+        the program's own."""
         self.positions = tuple(positions)
         self.cells = cells
 

@@ -24,8 +24,8 @@ class ModuleGuard(Guard):
     follows_epoch = True
 
     def __init__(self, module: Any, skip: frozenset[str], names: frozenset[str] | None) -> None:
-        """Attributes in ``skip`` are the program's own to bind. ``names``: the plain values that
-        code names; None for all."""
+        """Guard a module. Attributes in ``skip`` are the program's own to bind. ``names``: the
+        plain values that code names; None for all."""
         self.module = module
         self.skip = skip
         self.names = names
@@ -56,7 +56,8 @@ class ModuleGuard(Guard):
         return f"{label} was bound to another object"
 
     def _newly_bound(self) -> str | None:
-        """A slot of the module that some program has begun to bind."""
+        """Return the name of a slot of the module that some program has begun to bind; None where
+        there is none."""
         return next(iter(rebound_slots.of(self.module) - self.skip), None)
 
 
@@ -121,7 +122,8 @@ class PrecisionGuard(Guard):
 
 @functools.lru_cache(maxsize=4096)
 def library_names(cls: type) -> frozenset[str]:
-    """Attributes that the library's own code of a module class reads (Linear: in_features …)."""
+    """Return the attributes that the library's own code of a module class reads (Linear:
+    in_features …)."""
     found: set[str] = set()
     for base in cls.__mro__:
         if str(base.__module__).partition(".")[0] == "torchlike":
@@ -133,19 +135,19 @@ def library_names(cls: type) -> frozenset[str]:
 
 
 def is_of_hooks(name: str, table: Any) -> bool:
-    """Whether a module's attribute is a table of hooks."""
+    """Return whether a module's attribute is a table of hooks."""
     return name.endswith("_hooks") and isinstance(table, dict)
 
 
 def is_by_key(module: Any) -> bool:
-    """Whether attributes of a module are asked for by keys, which code does not name."""
+    """Return whether attributes of a module are asked for by keys, which code does not name."""
     return getattr(type(module), "_attributes_by_key", False)
 
 
 def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> dict[str, Any]:
-    """What a module's graph depends on besides cells: its class, plain values that some code names
-    (any of them, where ``names`` is None), and the identities of its tensors, submodules, functions
-    and hooks (but for attributes in ``skip``, which the program binds itself)."""
+    """Return what a module's graph depends on besides cells: its class, plain values that some code
+    names (any of them, where ``names`` is None), and the identities of its tensors, submodules,
+    functions and hooks (but for attributes in ``skip``, which the program binds itself)."""
     found: dict[str, Any] = {"__class__": _HeldAs(type(module))}
     named = module.__dict__ if names is None else names | library_names(type(module))
     for name, value in module.__dict__.items():
@@ -173,12 +175,13 @@ def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> d
 
 
 def _is_of_tensor(entry: Any) -> bool:
-    """Whether this stands in what `_plain` gives for a tensor or a submodule."""
+    """Return whether an entry of the result of `_plain` stands for a tensor or a submodule."""
     return isinstance(entry, tuple) and isinstance(entry[0], int)
 
 
 def _shown(entry: Any) -> str:
-    """What stands in what `_plain` gives, for messages: a value's name of its kind is left out."""
+    """Show an entry of the result of `_plain`, for messages: a value's name of its kind is left
+    out."""
     found = entry[1] if isinstance(entry, tuple) else entry
     return found if isinstance(found, str) else repr(found)
 

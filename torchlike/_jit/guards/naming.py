@@ -10,8 +10,8 @@ from torchlike._core.trees import AGAIN, split_call
 
 
 def parameter_names(fn: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's positional parameters; of ``*args`` with their star at the end.
-    Nothing for one that does not tell."""
+    """Return the names of a function's positional parameters; of ``*args`` with their star at the
+    end. Nothing for one that does not tell."""
     try:
         forward = getattr(fn, "forward", None)  # of a module
         parameters = inspect.signature(forward or fn).parameters.values()
@@ -24,7 +24,8 @@ def parameter_names(fn: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def defined_at(fn: Callable[..., Any]) -> str:
-    """`` (train.py:40)``: where a function, or a module's forward, begins; "" where none does."""
+    """Return the line where a function, or a module's forward, begins: `` (train.py:40)``, after a
+    space; "" where none does."""
     code = getattr(inspect.unwrap(getattr(fn, "forward", fn)), "__code__", None)
     if code is None:
         return ""
@@ -32,14 +33,14 @@ def defined_at(fn: Callable[..., Any]) -> str:
 
 
 def leaf_names(structure: Any, parameters: Sequence[str]) -> list[str]:
-    """What the leaves of a call are: ``x``, ``cache['k'][0]``."""
+    """Return the names of the leaves of a call: ``x``, ``cache['k'][0]``."""
     return [
         name for path, part in _arguments(structure, parameters) for name in _leaves(part, path)
     ]
 
 
 def structure_difference(old: Any, new: Any, parameters: Sequence[str]) -> str:
-    """What differs first between the structures of two calls, in words."""
+    """Describe what differs first between the structures of two calls."""
     (n_old, names_old), (n_new, names_new) = (_shape(s) for s in (old, new))
     if n_old != n_new:
         return f"the number of positional arguments changed: {n_old} → {n_new}"
@@ -60,7 +61,7 @@ def _shape(structure: Any) -> tuple[int, tuple[str, ...]]:
 
 
 def _arguments(structure: Any, parameters: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Each argument's name and structure."""
+    """Yield each argument's name and structure."""
     positional, keywords = split_call(structure)
     star = parameters[-1] if parameters and parameters[-1][0] == "*" else ""
     named = parameters[:-1] if star else parameters
@@ -81,7 +82,7 @@ def _leaves(structure: Any, path: str) -> Iterator[str]:
 
 
 def _parts(structure: Any) -> Iterator[tuple[str, Any]]:
-    """The labels and structures of what is directly inside."""
+    """Yield the labels and structures of what is directly inside."""
     kind, parts = structure[0], structure[-1]
     if len(structure) == 4:  # a dictionary: its class, keys, factory and values
         yield from ((f"[{key!r}]", part) for key, part in zip(structure[1], parts, strict=True))

@@ -12,7 +12,7 @@ from torchlike.tensor import Tensor
 
 
 def values_of(t: Tensor) -> np.ndarray:
-    """A tensor's values, not to be written."""
+    """Return a tensor's values, not to be written."""
     return t._value("its values")
 
 

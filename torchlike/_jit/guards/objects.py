@@ -93,7 +93,7 @@ class StateGuard(ValueGuard):
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether two call themselves equal; what has no answer (tensors) is not."""
+    """Return whether two objects call themselves equal; what has no answer (tensors) is not."""
     try:
         return bool(a == b)
     except Exception:
@@ -165,11 +165,11 @@ class CacheGuard(ValueGuard):
         return all(id(x) in now for x in self.results)
 
     def restore(self) -> None:
-        """Nothing: only the cache itself can forget or remember."""
+        """Do nothing: only the cache itself can forget or remember."""
 
 
 def results_of(cache: Any) -> list[Any]:
-    """What a ``functools.lru_cache`` remembers (and some of its keys)."""
+    """Return the results that a ``functools.lru_cache`` remembers (and some of its keys)."""
     found: list[Any] = []
     for held in gc.get_referents(cache):
         if (

@@ -21,7 +21,8 @@ _STORED = frozenset(("_storage", "_view"))
 
 
 def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
-    """What of a tensor a program depends on, and which earlier tensor it shares memory with."""
+    """Return the parts of a tensor on which a program depends, and which earlier tensor it shares
+    memory with."""
     storage = t._storage
     alias = first.setdefault(id(storage), len(first))
     view = t._view
@@ -76,7 +77,8 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
 
 
 def is_plain(tensor: str, local: str, shape: Any, dtype: Any, name: Callable[[Any], str]) -> str:
-    """Source that is true only of a tensor whose signature is `PLAIN`, of this shape and dtype.
+    """Return source that is true only of a tensor whose signature is `PLAIN`, of this shape and
+    dtype.
 
     It calls the tensor, its storage and its array ``t{local}``, ``s{local}`` and ``a{local}``.
     """
@@ -89,8 +91,8 @@ def is_plain(tensor: str, local: str, shape: Any, dtype: Any, name: Callable[[An
 
 
 def describe_slot(value: Any) -> Any:
-    """What of a slot's value a program depends on. In its place True says that the slot is None,
-    False that there is none."""
+    """Return the part of a slot's value on which a program depends. In its place True says that the
+    slot is None, False that there is none."""
     if isinstance(value, Tensor):
         return signature(value, {})
     return Identity(value) if isinstance(value, np.ndarray) else ("value", static_key(value))

@@ -99,5 +99,5 @@ class FlagGuard(Guard):
 
 
 def slot_label(slot: Slot) -> str:
-    """How messages call a slot: `` `Linear.bias` ``, `` `Parameter.grad` ``."""
+    """Return the name of a slot in messages: `` `Linear.bias` ``, `` `Parameter.grad` ``."""
     return f"`{type(slot.owner).__name__}.{slot.name.removeprefix('_')}`"

@@ -22,7 +22,7 @@ _MOST_BYTES = 1 << 16
 
 
 def UNSEEN(value: Any) -> Any:
-    """Never called: stands for the getter of a state that cannot be compared."""
+    """Stand for the getter of a state that cannot be compared; it is never called."""
     raise AssertionError(value)
 
 
@@ -143,8 +143,8 @@ _WRITTEN_IN_C = (
 
 @functools.lru_cache(maxsize=4096)
 def state_of(kind: type) -> Getter | None:
-    """What sees the state of objects of a type that code reaches by name; None where nothing has to
-    or other guards do."""
+    """Return the getter of the state of objects of a type that code reaches by name; None where
+    nothing has to see it or other guards do."""
     for base in kind.__mro__:
         found = _STATES.get((base.__module__, base.__qualname__))
         if found is not None:
@@ -154,8 +154,8 @@ def state_of(kind: type) -> Getter | None:
 
 @functools.lru_cache(maxsize=4096)
 def state_told_by(kind: type, method: str) -> Getter | None:
-    """What sees the state that a call of a method written in C tells or changes; None where nothing
-    has to."""
+    """Return the getter of the state that a call of a method written in C tells or changes; None
+    where nothing has to see it."""
     if issubclass(kind, _IMMUTABLE):
         return None
     by_name = state_of(kind)
@@ -171,7 +171,8 @@ def state_told_by(kind: type, method: str) -> Getter | None:
 
 
 def sees_locks(kind: type) -> Getter | None:
-    """The state of a lock, for objects of the standard library that have one."""
+    """Return the getter of the state of a lock, for objects of the standard library that have
+    one."""
     if kind.__module__ != "_thread":
         return None
     return {"lock": _locked, "RLock": repr}.get(kind.__name__)
@@ -188,5 +189,5 @@ class ComparedGuard(StateGuard):
 
 
 def is_too_large(value: Any) -> bool:
-    """Whether comparing an object's state would take as long as a call."""
+    """Return whether comparing an object's state would take as long as a call."""
     return type(value).__module__ == "mmap" and len(value) > _MOST_BYTES

@@ -125,7 +125,7 @@ class RetainsGradGuard(Guard):
 
 
 def retains(t: Tensor) -> bool:
-    """``t.retains_grad``, of which no capture hears."""
+    """Return ``t.retains_grad``, of which no capture hears."""
     return t._retained if t._node is None else t._node.retains_grad(t._output_nr)
 
 

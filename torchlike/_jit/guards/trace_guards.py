@@ -24,8 +24,9 @@ class TraceGuards:
 
     @contextlib.contextmanager
     def watching(self) -> Generator[None]:
-        """Around a trace. RuntimeError where a value that an earlier one read has changed since:
-        the backward pass would belong to another function than the forward did."""
+        """Guard what the function reads in a trace, within a `with` block. RuntimeError where a
+        value that an earlier one read has changed since: the backward pass would belong to another
+        function than the forward did."""
         changed = [p for p in self._guards.values() if not p.check()]
         if changed:
             guard = changed[0]
@@ -47,7 +48,7 @@ class TraceGuards:
                 self._guards.setdefault(key, guard)
 
     def check(self) -> bool:
-        """Whether every value is what it was."""
+        """Return whether every value is what it was."""
         for guard in self._guards.values():  # noqa: SIM110 - a generator costs 0.3 µs more
             if not guard.check():
                 return False

@@ -24,8 +24,8 @@ MISSING: Any = _Missing()
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two objects are the same to a graph: plain values by value (0.0 is not -0.0, 1 is not
-    True, NaN is NaN), everything else by identity."""
+    """Return whether two objects are the same to a graph: plain values by value (0.0 is not -0.0, 1
+    is not True, NaN is NaN), everything else by identity."""
     if a is b:
         return True
     kind = type(a)
@@ -41,12 +41,13 @@ def same(a: Any, b: Any) -> bool:
 
 
 def equal_tuples(a: Any, b: Any) -> bool:
-    """Whether two are equal tuples of plain values, such as an optimizer's ``betas``."""
+    """Return whether two values are equal tuples of plain values, such as an optimizer's
+    ``betas``."""
     return type(a) is tuple and type(b) is tuple and len(a) == len(b) and all(map(same, a, b))
 
 
 def describe(value: Any) -> str:
-    """A value in a few words, for messages."""
+    """Describe a value in a few words, for messages."""
     if isinstance(value, weakref.ProxyTypes):  # nothing else can be asked of one that is dead
         return f"{type(value).__name__} object at {id(value):#x}"
     if isinstance(value, Tensor):
@@ -86,11 +87,11 @@ class ValueGuard(Guard):
         return f"`{self.label}` changed: {describe(self.before())} → {describe(self.now())}"
 
     def before(self) -> Any:
-        """The value as it was."""
+        """Return the value as it was."""
         raise NotImplementedError
 
     def now(self) -> Any:
-        """The value as it is."""
+        """Return the value as it is."""
         raise NotImplementedError
 
     def restore(self) -> None:

@@ -38,7 +38,7 @@ class AliveGuard(ValueGuard):
         return f"{name(self.owner)}() is not None"
 
     def restore(self) -> None:
-        """Nothing: what is gone does not come back."""
+        """Do nothing: what is gone does not come back."""
 
 
 class WeakenedGuard(Guard):
@@ -65,7 +65,7 @@ class WeakenedGuard(Guard):
         return self._kind.of_arguments
 
     def _whole(self) -> Guard | None:
-        """The guard with its objects; None where one is gone."""
+        """Rebuild the guard with its objects; return None where one is gone."""
         guard = object.__new__(self._kind)
         for name, held in self._kept:
             setattr(guard, name, held)
@@ -96,7 +96,8 @@ class _Ref:
 
 
 def weakened(guards: Sequence[Guard], refs: Mapping[int, weakref.ref[Any]]) -> Iterator[Guard]:
-    """The guards, such that they do not hold what ``refs`` refer to: {id: reference}."""
+    """Yield the guards, changed so that they do not hold what ``refs`` refer to: {id:
+    reference}."""
     for guard in guards:
         holes = _holes(guard, refs)
         if holes == ["owner"] and type(guard) is NameGuard:
@@ -107,12 +108,12 @@ def weakened(guards: Sequence[Guard], refs: Mapping[int, weakref.ref[Any]]) -> I
 
 
 def holds(guard: Guard, refs: Mapping[int, weakref.ref[Any]]) -> bool:
-    """Whether a guard holds something of what ``refs`` refer to."""
+    """Return whether a guard holds something of what ``refs`` refer to."""
     return bool(_holes(guard, refs))
 
 
 def held_by(program: Any, refs: Mapping[int, weakref.ref[Any]]) -> set[int]:
-    """Which of what ``refs`` refer to a program holds, by their ids."""
+    """Return the ids of those objects to which ``refs`` refer that a program holds."""
     if not refs:
         return set()
     found, seen, stack = set(), {id(program)}, [program]
@@ -128,7 +129,7 @@ def held_by(program: Any, refs: Mapping[int, weakref.ref[Any]]) -> set[int]:
 
 
 def _held(x: Any) -> list[Any]:
-    """What an object of a program holds, the user's own containers aside."""
+    """Return the objects that an object of a program holds, the user's own containers aside."""
     if not isinstance(x, Guard):
         return gc.get_referents(x)
     attributes = x._kept if isinstance(x, WeakenedGuard) else _attributes(x)
@@ -156,7 +157,8 @@ def _attributes(guard: Guard) -> list[tuple[str, Any]]:
 
 
 def _weakened(held: Any, refs: Mapping[int, weakref.ref[Any]]) -> Any:
-    """``held`` itself, or the same with references in the place of what they refer to."""
+    """Replace in ``held``, or in the containers in it, what ``refs`` refer to by references; return
+    it itself where it holds none."""
     if id(held) in refs:
         return _Ref(refs[id(held)])
     if type(held) is tuple and any(id(x) in refs for x in held):
@@ -168,7 +170,7 @@ def _weakened(held: Any, refs: Mapping[int, weakref.ref[Any]]) -> Any:
 
 
 def _strong(held: Any) -> Any:
-    """What `_weakened` was given; None where something in it is gone."""
+    """Return the object that `_weakened` was given; None where something in it is gone."""
     if type(held) is _Ref:
         return held.ref()
     if len(held) == 2 and held[1] is dict:

@@ -26,7 +26,7 @@ class Canonical:
         self._open: set[int] = set()
 
     def number(self, eqn: Any, kind: Hashable) -> int:
-        """That of an equation, apart from which operands it has and where a part lies.
+        """Return the number of an equation, apart from which operands it has and where a part lies.
 
         Equations of another ``kind`` have other numbers.
         """
@@ -69,7 +69,8 @@ class Canonical:
         return type(value), value
 
     def _function(self, function: types.FunctionType) -> Hashable:
-        """Two functions are one if one line of source made them of the same values."""
+        """Return the key of a function: two are one if one line of source made them of the same
+        values."""
         if not function.__closure__ or id(function) in self._open:
             return function
         self._open.add(id(function))
@@ -107,8 +108,8 @@ class Canonical:
 
 
 def offsets_of(eqn: Any) -> tuple[int, ...] | None:
-    """Where the part lies that an equation cuts out (``slice``; ``pad`` by less than nothing) or
-    fills (``pad``); None of others."""
+    """Return the offsets of the part that an equation cuts out (``slice``; ``pad`` by less than
+    nothing) or fills (``pad``); None of others."""
     if eqn.primitive.name == "slice":
         strides = eqn.params["strides"]
         if strides is None or all(s == 1 for s in strides):

@@ -76,7 +76,7 @@ class Turn:
         return self._moved(eqn, first, moving)
 
     def _moved(self, eqn: Any, first: Sequence[int], moving: dict[int, Any]) -> list[Any]:
-        """A slice or a pad at a computed place."""
+        """Write a slice or a pad at a computed place, and return its equations."""
         aval = eqn.outvars[0].aval
         places = [v for v in eqn.invars if not is_literal(v)]
 
@@ -114,8 +114,8 @@ class Turn:
         each: Sequence[Result],
         writer: Writer,
     ) -> tuple[list[Any], list[list[Any]], list[Any]]:
-        """The equations of the loop; for each of ``chains`` what is carried out of the last turn;
-        and the stacked results ``each``.
+        """Write the loop and return its equations; for each of ``chains`` what is carried out of
+        the last turn; and the stacked results ``each``.
 
         ``jaxpr`` takes ``constants`` and the operands, and gives the results of ``chains`` and
         ``each``. The first of ``chains`` are those of the turn.
@@ -139,7 +139,7 @@ class Turn:
             ]
 
             def at(turn: Any) -> list[Any]:
-                """What is read of arrays in a turn."""
+                """Return the values that a turn reads of arrays."""
                 return [
                     as_aval(_at(source, value, turn), variable.aval)
                     for (source, variable), value in zip(self._given.values(), given, strict=True)
@@ -173,7 +173,7 @@ class Turn:
         return eqns, last, list(found)
 
     def parts(self, chains: Sequence[Chain], each: Sequence[Result]) -> tuple[list[Any], list[Any]]:
-        """The variables that the turn takes and gives."""
+        """Return the variables that the turn takes and those that it gives."""
         taken = [variable for _, variable in self._given.values()]
         return taken, [self.variable(r) for r in [*(c.result for c in chains), *each]]
 
@@ -183,7 +183,7 @@ class Turn:
 
 
 def _key(source: Any) -> Hashable:
-    """Two operands with one key are one."""
+    """Return the key of an operand: two with one key are one."""
     if isinstance(source, Carried):
         return Carried, source.source, tuple(map(id, source.initial))
     if isinstance(source, Stacked):
@@ -192,7 +192,7 @@ def _key(source: Any) -> Hashable:
 
 
 def _variables(source: Any) -> list[Any]:
-    """The variables from outside that an operand is made of."""
+    """Return the variables from outside that an operand is made of."""
     atoms: Sequence[Any] = ()
     if isinstance(source, Fixed):
         atoms = [source.atom]
@@ -206,7 +206,7 @@ def _variables(source: Any) -> list[Any]:
 
 
 def _outside(source: Any, read: Callable[[Any], Any], turns: int) -> Any:
-    """What the scan holds of an operand."""
+    """Return the value that the scan holds for an operand."""
     if isinstance(source, Fixed):
         return read(source.atom)
     if isinstance(source, Rows):
@@ -220,7 +220,7 @@ def _outside(source: Any, read: Callable[[Any], Any], turns: int) -> Any:
 
 
 def _at(source: Any, value: Any, turn: Any) -> Any:
-    """An operand, in a turn. Integers wrap around, as their dtype does."""
+    """Return the value of an operand in a turn. Integers wrap around, as their dtype does."""
     if isinstance(source, Rows):
         moved = turn if source.stride == 1 else turn * np.int32(source.stride)
         return part(value, source.first, moved + np.int32(source.first.start))

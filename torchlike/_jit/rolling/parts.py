@@ -17,7 +17,8 @@ from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, with_
 
 
 def members_of(eqn: Any, known: Mapping[Any, Member]) -> Iterator[tuple[Any, Member]]:
-    """The results of an equation that are parts of an array along one axis; ``known``: others."""
+    """Yield the results of an equation that are parts of an array along one axis; ``known``:
+    others."""
     name = eqn.primitive.name
     if name in ("squeeze", "reshape") and not is_literal(eqn.invars[0]):
         (v,) = eqn.outvars
@@ -50,7 +51,7 @@ def members_of(eqn: Any, known: Mapping[Any, Member]) -> Iterator[tuple[Any, Mem
 
 
 def _written_starts(eqn: Any) -> tuple[int, ...] | None:
-    """Where a ``dynamic_slice`` lies, if numbers say so that are within bounds."""
+    """Return the offsets of a ``dynamic_slice``, if they are numbers that are within bounds."""
     array, *starts = eqn.invars
     if not all(map(is_literal, starts)):
         return None
@@ -66,8 +67,8 @@ def written_parts(
     members: Mapping[Any, Member],
     writer: Writer,
 ) -> tuple[list[Any], list[Any]]:
-    """The equations and results, with a variable for each part that they read and that no equation
-    gives. ``known``: the variables that are given."""
+    """Return the equations and results, with a variable for each part that they read and that no
+    equation gives. ``known``: the variables that are given."""
     names: dict[Any, Any] = {}
     found: list[Any] = []
 
@@ -102,7 +103,8 @@ def _part(array: Any, member: Member) -> Any:
 
 
 def _groups(members: Sequence[Member | None]) -> list[tuple[int, int]]:
-    """(first, how many): operands that lie one behind the other in one array, forward or back."""
+    """Group operands that lie one behind the other in one array, forward or back: (first, how
+    many)."""
     found: list[tuple[int, int]] = []
     at = 0
     while at < len(members):
@@ -128,7 +130,7 @@ def _joined(
     members: Mapping[Any, Member],
     writer: Writer,
 ) -> tuple[list[Any], list[Any]]:
-    """A ``concatenate`` or ``stack`` of parts of arrays, from the arrays."""
+    """Write a ``concatenate`` or ``stack`` of parts of arrays, from the arrays."""
     stacks = eqn.primitive.name == "stack"
     dimension = eqn.params["axis" if stacks else "dimension"]
     aval = eqn.outvars[0].aval
@@ -157,7 +159,7 @@ def _joined(
 
 
 def _run(array: Any, first: Member, last: int, dimension: int) -> Any:
-    """The parts from ``first`` to the one at ``last``, along ``dimension``."""
+    """Return the parts from ``first`` to the one at ``last``, along ``dimension``."""
     low, high = min(first.start, last), max(first.start, last) + 1
     value = lax.slice_in_dim(array, low, high, axis=first.axis)
     if last < first.start:

@@ -22,8 +22,8 @@ class Repeat(NamedTuple):
 
 
 def repeats(numbers: Any, turns: int, longest: int) -> list[Repeat]:
-    """All maximal repeats of at least ``turns`` turns, and of at most ``longest`` numbers a turn;
-    what saves most comes first, and of equals the shortest turn."""
+    """Find all maximal repeats of at least ``turns`` turns, and of at most ``longest`` numbers a
+    turn; what saves most comes first, and of equals the shortest turn."""
     found: list[Repeat] = []
     n = len(numbers)
     for period in range(1, min(longest, n // turns) + 1):

@@ -42,8 +42,8 @@ class Outside(NamedTuple):
 
 
 def rolled(closed: Any, outside: Outside, name: str) -> Any:
-    """``closed``, a program of the function ``name``, with scans in the place of what it repeats;
-    the very same object where there is nothing to gain."""
+    """Roll up ``closed``, a program of the function ``name``: return it with scans in the place of
+    what it repeats; the very same object where there is nothing to gain."""
     jaxpr = closed.jaxpr
     if len(jaxpr.eqns) < LEAST_EQUATIONS:
         return closed
@@ -192,7 +192,8 @@ class _Roller:
         return self.eqns[loop.start + turn * loop.period + position].outvars[out]
 
     def _results(self, loop: Loop, turn: Turn) -> tuple[list[Chain], list[Result]]:
-        """What the loop carries, and of which results those of each turn are read behind it."""
+        """Return what the loop carries, and the results of which those of each turn are read behind
+        it."""
         places = {
             v: (k, (position, out))
             for k in range(loop.turns)
@@ -228,8 +229,8 @@ class _Roller:
 
 
 def _best_start(program: Program, repeat: Repeat) -> tuple[int, int]:
-    """Where the first turn begins, and how many there are: so that as few bytes as may be are
-    carried from turn to turn."""
+    """Return the place at which the first turn begins, and how many there are: so that as few bytes
+    as may be are carried from turn to turn."""
     period = repeat.period
     middle = repeat.start + repeat.length // period // 2 * period
     cost = np.zeros(period)
@@ -255,7 +256,7 @@ def _best_start(program: Program, repeat: Repeat) -> tuple[int, int]:
 
 
 def _needed(eqns: Sequence[Any], outvars: Sequence[Any]) -> list[Any]:
-    """The equations that results or effects depend on."""
+    """Return the equations that results or effects depend on."""
     needed = {v for v in outvars if not is_literal(v)}
     kept: list[Any] = []
     for eqn in reversed(eqns):
@@ -266,7 +267,7 @@ def _needed(eqns: Sequence[Any], outvars: Sequence[Any]) -> list[Any]:
 
 
 def _following(eqns: Sequence[Any], variables: Iterable[Any]) -> set[Any]:
-    """What is computed from one of ``variables``."""
+    """Return the variables that are computed from one of ``variables``, and these."""
     found = set(variables)
     for eqn in eqns:
         if any(not is_literal(v) and v in found for v in eqn.invars):
@@ -275,7 +276,7 @@ def _following(eqns: Sequence[Any], variables: Iterable[Any]) -> set[Any]:
 
 
 def _made_of(eqns: Sequence[Any], variables: Iterable[Any]) -> set[Any]:
-    """What is computed from ``variables`` and numbers alone."""
+    """Return the variables that are computed from ``variables`` and numbers alone, and these."""
     found = set(variables)
     for eqn in eqns:
         if all(is_literal(v) or v in found for v in eqn.invars):

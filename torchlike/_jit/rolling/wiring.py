@@ -114,8 +114,8 @@ class Wiring:
         self._model = turns // 2
 
     def loop(self, least: int) -> Loop | None:
-        """The longest stretch of turns that are wired alike; None if there are fewer than
-        ``least``."""
+        """Find the longest stretch of turns that are wired alike; return None if there are fewer
+        than ``least``."""
         found: list[list[Any]] = []
         for position in range(self._period):
             eqn = self._eqn(self._model, position)
@@ -147,7 +147,8 @@ class Wiring:
         return self._program.eqns[self._start + turn * self._period + position]
 
     def _inside(self, atom: Any, turn: int) -> Inner | None:
-        """What makes an operand of ``turn``, if it is one of the turns."""
+        """Return which result of which turn an operand of ``turn`` is, if one of the turns makes
+        it."""
         if is_literal(atom) or atom not in self._program.made:
             return None
         index, out = self._program.made[atom]
@@ -155,14 +156,14 @@ class Wiring:
         return Inner(position, out, turn - k) if 0 <= k < self._turns else None
 
     def _must_follow(self, atom: Any, turn: int) -> None:
-        """The first turn of the loop comes behind what makes ``atom``, if ``turn`` is in it."""
+        """Have the first turn of the loop come behind what makes ``atom``, if ``turn`` is in it."""
         inside = self._inside(atom, turn)
         if inside is not None:
             self._since[turn] = max(self._since[turn], turn - inside.turns + 1)
 
     def _kind(self, atoms: list[Any]) -> Callable[[int, int], Any] | None:
-        """What gives, for the first turn and the one behind the last, where an operand comes
-        from."""
+        """Return the function that gives, for the first turn and the one behind the last, where an
+        operand comes from."""
         model = self._inside(atoms[self._model], self._model)
         if model is not None and atoms[self._model + 1] is not atoms[self._model]:
             return self._made_inside(atoms, model)
@@ -238,8 +239,8 @@ class Wiring:
         return lambda first, stop: Stacked(tuple(atoms[first:stop]))
 
     def _moving(self) -> dict[int, Any]:
-        """Of the equations whose parts move: for each dimension where they lie in each turn; and
-        the strides."""
+        """Find the equations whose parts move and return, for each dimension, the offsets in each
+        turn, and the strides; a turn whose parts lie elsewhere does not fit."""
         found: dict[int, Any] = {}
         at = self._model
         for position in range(self._period):

@@ -24,7 +24,8 @@ class Writer:
     def equations(
         self, function: Callable[..., Any], operands: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """Those of ``function`` on ``operands`` (variables), and the atoms of its results."""
+        """Return the equations of ``function`` on ``operands`` (variables), and the atoms of its
+        results."""
         closed = jax.make_jaxpr(function)(
             *(
                 jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=v.aval.weak_type)
@@ -50,14 +51,14 @@ def renamed(atom: Any, names: dict[Any, Any]) -> Any:
 
 
 def with_operands(eqn: Any, names: dict[Any, Any]) -> Any:
-    """The equation with other operands in the place of some."""
+    """Return the equation with other operands in the place of some."""
     if not any(not is_literal(v) and v in names for v in eqn.invars):
         return eqn
     return eqn.replace(invars=[renamed(v, names) for v in eqn.invars])
 
 
 def as_aval(value: Any, aval: Any) -> Any:
-    """``value`` as weakly typed as ``aval`` is."""
+    """Return ``value`` as weakly typed as ``aval`` is."""
     if jax.typeof(value).weak_type == aval.weak_type:
         return value
     return lax.convert_element_type_p.bind(
@@ -66,12 +67,12 @@ def as_aval(value: Any, aval: Any) -> Any:
 
 
 def written(literal: Any) -> Any:
-    """The value of a number written into a program."""
+    """Return the value of a number written into a program."""
     return as_aval(jnp.asarray(np.asarray(literal.val, literal.aval.dtype)), literal.aval)
 
 
 def part(array: Any, member: Member, start: Any) -> Any:
-    """A part of ``array`` like ``member``, from ``start`` on: a number, or computed."""
+    """Take a part of ``array`` like ``member``, from ``start`` on: a number, or computed."""
     if isinstance(start, int):
         found = lax.slice_in_dim(array, start, start + member.size, axis=member.axis)
     else:

@@ -126,7 +126,8 @@ _SLOW_IN_HALF = frozenset(
 
 
 def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
-    """How many calls NumPy should compute before the program is compiled; 0 is at once.
+    """Return how many calls NumPy should compute before the program is compiled; 0 compiles at
+    once.
 
     ``value`` gives the number that a size stands for.
     """
@@ -140,7 +141,8 @@ def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
 
 
 def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -> bool:
-    """Whether a call by NumPy, on its own arrays, takes less than one of the compiled program.
+    """Return whether a call by NumPy, on its own arrays, takes less than one of the compiled
+    program.
 
     ``steps``: how many functions of NumPy's it runs. Never where there are loops: how long those
     take is known afterwards only. Nor where an array is large: those are computed by compiled
@@ -154,13 +156,13 @@ def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -
 
 
 def _is_large(jaxpr: Any, value: Callable[[Any], int]) -> bool:
-    """Whether an operand or a result is too large to be on the host throughout."""
+    """Return whether an operand or a result is too large to be on the host throughout."""
     arrays = (*jaxpr.invars, *jaxpr.outvars)
     return any(math.prod(map(value, v.aval.shape)) >= _LARGE for v in arrays)
 
 
 def _xla_call(jaxpr: Any) -> float:
-    """What a call of the compiled program takes beside its work."""
+    """Return the cost of a call of the compiled program beside its work."""
     return _XLA_CALL + _XLA_OPERAND * (len(jaxpr.invars) + len(jaxpr.outvars))
 
 
@@ -174,7 +176,7 @@ def _has_loops(jaxpr: Any) -> bool:
 def _cost(
     jaxpr: Any, value: Callable[[Any], int], per_equation: float = _PER_EQUATION
 ) -> tuple[float, int]:
-    """(units that NumPy takes, equations of the program and those within it)."""
+    """Return (units that NumPy takes, equations of the program and those within it)."""
     total, count = 0.0, 0
     for eqn in jaxpr.eqns:
         turns = _turns(eqn, value)
@@ -196,7 +198,7 @@ def _turns(eqn: Any, value: Callable[[Any], int]) -> int:
 
 
 def _inner(eqn: Any) -> Any:
-    """The jaxprs that an equation calls."""
+    """Yield the jaxprs that an equation calls."""
     for value in eqn.params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
             found = getattr(item, "jaxpr", item)
@@ -205,7 +207,7 @@ def _inner(eqn: Any) -> Any:
 
 
 def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
-    """The work on the elements of an equation's arrays."""
+    """Return the work on the elements of an equation's arrays."""
     name = eqn.primitive.name
 
     def size(v: Any) -> int:

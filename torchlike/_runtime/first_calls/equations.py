@@ -58,7 +58,7 @@ class SlotEquations:
         self.outputs = [self._slot(v, slots) for v in jaxpr.outvars]
 
     def needed(self) -> list[SlotEquation]:
-        """The equations that the outputs depend on."""
+        """Return the equations that the outputs depend on."""
         live = set(self.outputs)
         found = []
         for eqn in reversed(self._equations):
@@ -110,7 +110,8 @@ class SlotEquations:
             )
 
     def _called(self, closed: Any, sources: list[int]) -> list[int]:
-        """The slots of what a called jaxpr gives for operands in these slots."""
+        """Add the equations of a called jaxpr, for operands in these slots, and return the slots of
+        its results."""
         jaxpr = getattr(closed, "jaxpr", closed)
         slots: dict[Any, int] = dict(zip(jaxpr.invars, sources, strict=True))
         for var, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
@@ -119,7 +120,8 @@ class SlotEquations:
         return [self._slot(v, slots) for v in jaxpr.outvars]
 
     def _unchanged(self, eqn: Any, sources: list[int]) -> Sequence[int] | None:
-        """The slots of the operands that an equation gives as they are; None for any other."""
+        """Return the slots of the operands that an equation returns as they are; None for any
+        other."""
         name = eqn.primitive.name
         if name in ("stop_gradient", "copy", "copy_p", "optimization_barrier"):
             return sources

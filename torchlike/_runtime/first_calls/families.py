@@ -66,7 +66,8 @@ class Generic:
         old: list[Shape | None],
         new: list[Shape | None],
     ) -> None:
-        """``old``, ``new``: shapes of the leaves (None for numbers), the template's sizes last."""
+        """Trace the program with symbols for the sizes that differ. ``old``, ``new``: shapes of the
+        leaves (None for numbers), the template's sizes last."""
         names: dict[tuple[int, int], str] = {}
         for before, now in zip(old, new, strict=True):
             for a, b in zip(before or (), now or (), strict=True):
@@ -104,7 +105,8 @@ class Generic:
         self.uses = 0
 
     def match(self, shapes: list[Shape | None]) -> dict[str, int] | None:
-        """What the symbols stand for in these shapes, or None where the program is not for them."""
+        """Return the numbers for which the symbols stand in these shapes, or None where the program
+        is not for them."""
         sizes: dict[str, int] = {}
         for pattern, shape in zip(self._pattern, shapes, strict=True):
             for symbol, size in zip(pattern or (), shape or (), strict=True):
@@ -137,7 +139,7 @@ class Generic:
 
 
 def _grows_from_one(old: list[Shape | None], new: list[Shape | None]) -> bool:
-    """Whether a size that differs is too small for a symbol."""
+    """Return whether a size that differs is too small for a symbol."""
     return any(
         a != b and min(a, b) < symbolic_sizes.LEAST
         for before, now in zip(old, new, strict=True)
@@ -161,7 +163,7 @@ class Family:
         leaves: Sequence[Any],
         shapes: list[Shape | None],
     ) -> tuple[Specialised, bool] | None:
-        """The program for these shapes and whether it is to be checked, or None."""
+        """Return the program for these shapes and whether it is to be checked, or None."""
         for generic in self._generics:
             sizes = generic.match(shapes)
             if sizes is not None:
@@ -196,7 +198,8 @@ class Family:
         leaves: Sequence[Any],
         shapes: list[Shape | None],
     ) -> tuple[Generic, dict[str, int]] | None:
-        """A program with symbols and what they are here, or None where there is none."""
+        """Trace a program with symbols and return it with their numbers here, or None where there
+        is none."""
         try:
             generic = Generic(template, tree, leaves, self._first, shapes)
             sizes = generic.match(shapes)

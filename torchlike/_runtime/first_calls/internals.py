@@ -76,7 +76,8 @@ class Internals:
             )
 
     def _trial(self) -> str:
-        """The attribute of a jitted function that is not there, or ""."""
+        """Try JAX's internals on a jitted function; return the attribute that is not there, or
+        ""."""
         jitted: Any = jax.jit(_nothing)
         for attribute in ("_jit_info", "_cache_miss"):
             if not hasattr(jitted, attribute):
@@ -88,7 +89,8 @@ class Internals:
         return ""
 
     def hooked(self, function: Any, jitted: Any, cache_miss: Callable[..., Any]) -> Any:
-        """``jitted``, whose calls with a signature that has no executable go to ``cache_miss``.
+        """Return ``jitted`` with a hook: its calls with a signature that has no executable go to
+        ``cache_miss``.
 
         ``cache_miss`` gives (outputs, what the C++ cache is to keep for this signature or None,
         whether to ask again), as JAX's own does.
@@ -128,7 +130,7 @@ class Internals:
 
 
 def _nothing() -> None:
-    """A function for the trial."""
+    """Do nothing: the function that the trial jits."""
 
 
 internals = Internals()

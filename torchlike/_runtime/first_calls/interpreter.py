@@ -57,7 +57,8 @@ class Aval(NamedTuple):
 
 
 def function_of(closed: Any) -> Callable[..., list[Any]]:
-    """``f(*arrays) -> list of arrays`` for a closed jaxpr without symbols. Raises Unsupported."""
+    """Return the function ``f(*arrays) -> list of arrays`` for a closed jaxpr without symbols.
+    Raises Unsupported."""
     return Plan(closed).function({})
 
 
@@ -92,11 +93,11 @@ class Plan:
         self._find_dead()
 
     def __len__(self) -> int:
-        """The number of NumPy's functions that a call runs."""
+        """Return the number of NumPy's functions that a call runs."""
         return len(self._steps)
 
     def knowing(self, known: dict[int, Any]) -> Plan:
-        """The plan for calls in which these inputs have these values."""
+        """Return the plan, made once, for calls in which these inputs have these values."""
         key = tuple(known.items())
         found = self._knowing.get(key)
         if found is None:
@@ -104,7 +105,7 @@ class Plan:
         return found
 
     def function(self, sizes: Sizes) -> Callable[..., list[Any]]:
-        """The function of NumPy arrays for these sizes."""
+        """Return the function of NumPy arrays for these sizes."""
         avals: dict[int, Aval] = {}
         steps = [
             self._closed_step(s, sizes, avals) if isinstance(s, _Open) else s for s in self._steps
@@ -134,8 +135,8 @@ class Plan:
         return run
 
     def _written(self) -> tuple[Callable[..., Any], list[Any]]:
-        """The same as Python code: ``make(*functions of the steps, *constants)``, which plans of
-        one structure share, and the constants."""
+        """Write the plan as Python code: ``make(*functions of the steps, *constants)``, which plans
+        of one structure share. Return it and the constants."""
         steps = [s.step if isinstance(s, _Open) else s for s in self._steps]
         inputs = [f"i{n}" for n in range(len(self._inputs))]
         names = {
@@ -177,7 +178,7 @@ class Plan:
     # -- steps -------------------------------------------------------------------------------------
 
     def _broadcast_later(self, eqns: list[SlotEquation]) -> set[int]:
-        """The equations ``broadcast_in_dim`` whose readers broadcast by themselves, by id.
+        """Return the equations ``broadcast_in_dim``, by id, whose readers broadcast by themselves.
 
         NumPy does so at no cost where another operand has the full shape; by itself it takes 3 µs
         and makes later loops slower.
@@ -225,7 +226,7 @@ class Plan:
     def _rule(
         self, eqn: SlotEquation, is_lazy: bool, params: Any, avals: list[Any], sizes: Sizes
     ) -> Callable[..., Any]:
-        """The function of an equation with these parameters."""
+        """Return the function of an equation with these parameters."""
         n = len(eqn.sources)
         described = Equation(
             params, avals[:n], avals[n:], lambda closed: self._evaluator(closed, sizes)
@@ -261,7 +262,7 @@ class Plan:
         return isinstance(item, self._symbolic[0]) or hasattr(item, "eqns")
 
     def _closed_step(self, step: _Open, sizes: Sizes, avals: dict[int, Aval]) -> _Step:
-        """The step with numbers for its symbols."""
+        """Return the step with numbers for its symbols."""
         eqn = step.eqn
         params = eqn.params
         if step.params:
@@ -287,7 +288,7 @@ class Plan:
 
 @functools.lru_cache(4096)
 def _maker(source: str) -> Callable[..., Any]:
-    """The function ``make`` of generated code."""
+    """Compile generated code and return its function ``make``."""
     names: dict[str, Any] = {"__name__": __name__}
     exec(compile(source, f"{__file__}:plan", "exec"), names)
     return names["make"]

@@ -54,7 +54,8 @@ def jit(
     op: Callable[[], str] | None = None,
     **options: Any,
 ) -> Form:
-    """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
+    """Compile as ``jax.jit(function, **options)`` does, and have NumPy compute the first calls with
+    a signature.
 
     The signature is what ``jax.jit`` compiles for: tree, shapes and dtypes of the arguments. On
     accelerators, within a trace, for arrays on other devices than the first CPU, and where NumPy
@@ -87,13 +88,13 @@ def jit(
 
 
 def call(form: Form, *args: Any) -> Any:
-    """``form(*args)`` where arguments may be NumPy arrays; the results may be, too."""
+    """Call ``form(*args)`` where arguments may be NumPy arrays; the results may be, too."""
     out = form.by_numpy(*args)
     return form(*args) if out is DECLINED else out
 
 
 def takes(values: np.ndarray) -> bool:
-    """Whether a new array should stay NumPy's, for forms that compute with it."""
+    """Return whether a new array should stay NumPy's, for forms that compute with it."""
     return (
         values.nbytes <= settings.host_bytes
         and settings.mode != COMPILED
@@ -158,7 +159,8 @@ class FirstCalls:
         self._like: dict[Any, Program] = peer._programs
 
     def form(self) -> Form:
-        """What `jit` gives, made anew: the caller keeps it, else it would be part of a cycle."""
+        """Make the form that `jit` returns, anew each time: the caller keeps it, else it would be
+        part of a cycle."""
         form: Any = jax.jit(self._function, **self._options)
         if not internals.missing:
             self._compiled = form._cache_miss
@@ -174,7 +176,8 @@ class FirstCalls:
     # -- called by JAX -----------------------------------------------------------------------------
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
+        """Answer as JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask
+        again)."""
         if (
             self._op is not None
             and mixed_operands.installed.refuse is not None
@@ -207,8 +210,8 @@ class FirstCalls:
     # -- called by us ------------------------------------------------------------------------------
 
     def _by_numpy(self, *args: Any) -> Any:
-        """The form's results as NumPy arrays; DECLINED where it should be called as it is: it is
-        to be compiled, or an argument is no array with values."""
+        """Compute the form's results as NumPy arrays. Return DECLINED where it should be called as
+        it is: it is to be compiled, or an argument is no array with values."""
         if settings.mode == COMPILED or not _config.jax_enable_x64:  # the form refuses
             return DECLINED
         key: list[Any] = []
@@ -257,8 +260,8 @@ class FirstCalls:
         return found
 
     def _program_for(self, args: Any) -> Program | None:
-        """The program of arguments that `by_numpy` meets for the first time; None where something
-        around the call (a trace, another device) forbids it."""
+        """Return the program of arguments that `by_numpy` meets for the first time; None where
+        something around the call (a trace, another device) forbids it."""
         if not internals.trace_state_clean() or not host().is_default:
             return None
         leaves, tree = jax.tree.flatten(args)
@@ -268,8 +271,8 @@ class FirstCalls:
     # -- programs ----------------------------------------------------------------------------------
 
     def _found(self, key: Any, leaves: list[Any], tree: Any) -> tuple[Program, list[Any] | None]:
-        """The program of a signature, made where there is none; with it the results, where it had
-        to be run to be checked."""
+        """Return the program of a signature, made where there is none; with it the results, where
+        it had to be run to be checked."""
         program = self._programs.get(key)
         if program is not None:
             return program, None
@@ -295,8 +298,8 @@ class FirstCalls:
         return program, outs
 
     def _of_family(self, key: Any, leaves: list[Any], tree: Any) -> tuple[Program, bool] | None:
-        """The program that other sizes of this signature have traced, if any, and whether it is to
-        be checked."""
+        """Return the program that other sizes of this signature have traced, if any, and whether it
+        is to be checked."""
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
         shapes.append(self._template.sizes)
         kind = self._kind(key)
@@ -319,15 +322,15 @@ class FirstCalls:
         return program, check or settings.check
 
     def _kind(self, key: Any) -> tuple[Any, ...]:
-        """What signatures of one family have in common."""
+        """Return the parts of a key that signatures of one family have in common."""
         parts = [(len(p[0]), *p[1:]) if type(p) is tuple else p for p in key[2:]]
         return (*key[:2], len(self._template.sizes), *parts)
 
     def _checked(
         self, key: Any, leaves: list[Any], tree: Any, values: list[Any], program: Program
     ) -> tuple[Program, list[Any] | None]:
-        """The program of a family and its results, held against those of a trace of its own; the
-        latter where they differ."""
+        """Check the results of a family's program against those of a trace of its own, and return
+        the program with them; the latter program and results where they differ."""
         outs = self._call(program, values)
         if outs is None:
             return program, None
@@ -374,7 +377,8 @@ class FirstCalls:
     # -- calls -------------------------------------------------------------------------------------
 
     def _call(self, program: Program, values: list[Any]) -> list[Any] | None:
-        """NumPy's results, or None where it fails."""
+        """Run a program by NumPy, count the call, and return its results, or None where it
+        fails."""
         program.calls += 1
         program.calls_left -= 1
         record = program.record
@@ -393,7 +397,8 @@ class FirstCalls:
             record.calling_seconds += perf_counter() - began
 
     def _failed(self, program: Program, error: Exception) -> None:
-        """NumPy raised an error: the signature is compiled from now on."""
+        """Have a signature compiled from now on, as NumPy raised an error; under ``strict`` raise
+        that error."""
         if settings.strict:
             raise error
         program.calls_left, program.stays = 0, False

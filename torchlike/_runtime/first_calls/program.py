@@ -119,13 +119,14 @@ class Program:
             self._set_function(plan)
 
     def _set_function(self, plan: Plan) -> None:
-        """Raises Unsupported where a rule cannot be had for these sizes."""
+        """Make the function for these sizes. Raises Unsupported where a rule cannot be had for
+        them."""
         self.function = plan.function(self.sizes)
         self._enter = _SILENT.copy().run
 
     def with_ones(self, leaves: list[Any]) -> Program:
-        """The program for calls whose operands are 1 where those of ``leaves`` are: a product with
-        a default ``alpha`` is none. Itself where no operand is."""
+        """Return the program for calls whose operands are 1 where those of ``leaves`` are: a
+        product with a default ``alpha`` is none. The program itself where no operand is 1."""
         ones = {i: leaves[i] for i, _ in self.numbers if leaves[i] == 1}
         if not ones or not self.stays:
             return self
@@ -138,7 +139,7 @@ class Program:
         return found
 
     def run(self, values: list[Any]) -> list[Any]:
-        """NumPy's results."""
+        """Run NumPy's functions on the values and return the results."""
         try:
             return self._enter(self.function, *values)
         except RuntimeError:  # entered already: by another thread, or a collection of garbage
@@ -146,14 +147,14 @@ class Program:
                 return self.function(*values)
 
     def host_values(self, outs: list[Any]) -> Any:
-        """Results as arrays in row-major order, in the form's tree."""
+        """Return results as arrays in row-major order, in the form's tree."""
         if self.is_single:
             out = outs[0]
             return out if type(out) is np.ndarray and out.flags.c_contiguous else row_major(out)
         return jax.tree.unflatten(self.structure, map(row_major, outs))
 
     def device_arrays(self, outs: list[Any], leaves: list[Any]) -> Any:
-        """Results as jax arrays, in the form's tree; ``leaves`` are the operands."""
+        """Return results as jax arrays, in the form's tree; ``leaves`` are the operands."""
         there = host()
         committed = any(a._committed for a in leaves if type(a) is there.array_type)
         arrays = [
@@ -167,14 +168,15 @@ _LEAF = jax.tree.structure(0)
 
 
 def row_major(value: Any) -> np.ndarray:
-    """A result of NumPy's, where it may be a number or lie otherwise in memory."""
+    """Return a result of NumPy's as an array in row-major order, where it may be a number or lie
+    otherwise in memory."""
     if type(value) is not np.ndarray:
         return np.asarray(value)
     return value if value.flags.c_contiguous else np.array(value, order="C")
 
 
 def _device_array(value: Any, aval: Any, there: Host, committed: bool) -> jax.Array:
-    """A jax array of a NumPy result, whose memory JAX may keep."""
+    """Make a jax array of a NumPy result, whose memory JAX may keep."""
     if type(value) is not np.ndarray:
         value = np.asarray(value)
     flags = value.flags
@@ -184,7 +186,8 @@ def _device_array(value: Any, aval: Any, there: Host, committed: bool) -> jax.Ar
 
 
 def signature(leaves: list[Any], tree: Any) -> tuple[Any, ...] | None:
-    """What a program is made for, or None where an argument is neither array nor number."""
+    """Return the key of the arguments for which a program is made, or None where one is neither
+    array nor number."""
     array_type = host().array_type
     key = [tree, internals.trace_context()]
     for leaf in leaves:
@@ -201,8 +204,8 @@ def signature(leaves: list[Any], tree: Any) -> tuple[Any, ...] | None:
 
 
 def operands(leaves: list[Any], dtypes: list[Any]) -> list[Any] | None:
-    """The operands as NumPy arrays that nobody may write, or None where one lies elsewhere or has
-    more dimensions than they can have."""
+    """Return the operands as NumPy arrays that nobody may write, or None where one lies elsewhere
+    or has more dimensions than they can have."""
     there = host()
     values = []
     for leaf, dtype in zip(leaves, dtypes, strict=True):
@@ -222,7 +225,7 @@ def operands(leaves: list[Any], dtypes: list[Any]) -> list[Any] | None:
 
 
 def agree(program: Program, outs: list[Any], own: Program, expected: list[Any]) -> bool:
-    """Whether two programs gave the same bits in the same tree."""
+    """Return whether two programs gave the same bits in the same tree."""
     if program.structure != own.structure:
         return False
     for a, b, x, y in zip(program.avals, own.avals, outs, expected, strict=True):

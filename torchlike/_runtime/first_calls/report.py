@@ -56,7 +56,7 @@ class Report:
 
 
 def report() -> Report:
-    """What happened to the operations' compiled forms so far, the dearest first.
+    """Report what happened to the operations' compiled forms so far, the dearest first.
 
     For each: how many programs were traced for NumPy and how many were made of the trace of other
     sizes; how many calls NumPy computed, and the milliseconds of all that; how many signatures were

@@ -54,5 +54,5 @@ class set_first_calls:
 
 
 def get_first_calls() -> str:
-    """The mode that ``set_first_calls`` or the environment said: "numpy" or "compiled"."""
+    """Return the mode that ``set_first_calls`` or the environment set: "numpy" or "compiled"."""
     return settings.mode

@@ -33,7 +33,7 @@ records: dict[str, Record] = {}
 
 
 def record_of(name: str) -> Record:
-    """The record of that name, made where there is none."""
+    """Return the record of that name, made where there is none."""
     found = records.get(name)
     if found is None:
         found = records[name] = Record(name)

@@ -88,13 +88,13 @@ decisions = Decisions()
 
 
 def symbols(names: Sequence[str]) -> dict[str, Any]:
-    """A symbol for each name; all may be computed with together."""
+    """Make a symbol for each name; all may be computed with together."""
     scope = export.SymbolicScope([f"{name} >= {LEAST}" for name in names])
     return dict(zip(names, export.symbolic_shape(", ".join(names), scope=scope), strict=True))
 
 
 def parsed(text: str, known: Mapping[str, Any]) -> Any:
-    """An expression that was written as text, in symbols that are known."""
+    """Parse an expression that was written as text, in symbols that are known."""
     some = next(iter(known.values()), None)
     scope = export.SymbolicScope() if some is None else some.scope
     return export.symbolic_shape(f"{text},", scope=scope)[0]
@@ -105,17 +105,17 @@ def is_symbolic(size: Any) -> bool:
 
 
 def value(size: Any, sizes: Mapping[str, int]) -> int:
-    """A size or an expression of symbols as a number."""
+    """Evaluate a size or an expression of symbols as a number."""
     return int(size._evaluate(sizes)) if isinstance(size, _Expression) else int(size)
 
 
 def greatest(a: Any, b: Any) -> Any:
-    """The greater of two sizes: an expression where that depends on the symbols."""
+    """Return the greater of two sizes: an expression where that depends on the symbols."""
     return core.max_dim(a, b)
 
 
 def least(a: Any, b: Any) -> Any:
-    """The lesser of two sizes: an expression where that depends on the symbols."""
+    """Return the lesser of two sizes: an expression where that depends on the symbols."""
     return core.min_dim(a, b)
 
 
@@ -135,8 +135,8 @@ def _equals(self: Any, other: Any) -> bool:
 
 
 def _is_interning() -> bool:
-    """Whether a table of JAX's in C++ compares: code that makes an aval calls it, and compares
-    nothing itself."""
+    """Return whether a table of JAX's in C++ compares: code that makes an aval calls it, and
+    compares nothing itself."""
     return sys._getframe(2).f_code is _MAKES_AVALS
 
 

@@ -33,7 +33,7 @@ class Traced(NamedTuple):
 def traced(
     function: Callable[..., Any], tree: Any, shapes: Sequence[Any], leaves: Sequence[Any]
 ) -> Traced:
-    """The jaxpr of ``function`` in its plain formulation, and the tree of its results.
+    """Trace ``function`` in its plain formulation; return the jaxpr and the tree of its results.
 
     ``leaves`` are the arguments, ``tree`` how they belong together; of each, ``shapes`` has the
     shape, which may have symbols, or None for a Python number. ``jax.make_jaxpr`` does the same by
@@ -59,7 +59,8 @@ def traced(
 
 @functools.cache
 def _unnamed() -> Any:
-    """What JAX writes of a function into errors about tracers that leaked."""
+    """Return the information on a function that JAX writes into errors about tracers that
+    leaked."""
     return internals.debug_info("jit", "a first call", None, None)
 
 

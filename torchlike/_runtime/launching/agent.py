@@ -73,7 +73,7 @@ class Worker:
         self.output, self.error_file = output, error_file
 
     def failure(self) -> Failure:
-        """What to say of it, which has failed."""
+        """Return the report of a worker that has failed."""
         assert self.process.returncode is not None
         return Failure(
             self.rank,
@@ -120,14 +120,14 @@ class Agent:
             raise DistStoreError(f"two launchers came with --node-rank {o.node_rank}")
 
     def _first(self) -> bool:
-        """Whether launcher 0 has still to count itself."""
+        """Return whether launcher 0 has still to count itself."""
         return bool(self._client.missing(["launcher/0"]))
 
     def _key(self, name: str) -> str:
         return f"launch/{self.attempt}/{name}"
 
     def _places(self) -> tuple[int, int]:
-        """The rank of this launcher's first worker, and how many workers there are."""
+        """Return the rank of this launcher's first worker, and how many workers there are."""
         o = self.options
         keys = [self._key(f"nproc/{n}") for n in range(o.nodes)]
         self._client.set((keys[o.node_rank or 0], str(o.nproc).encode()))
@@ -255,7 +255,7 @@ class Agent:
     # -- the whole ---------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Until all workers have ended; the exit code."""
+        """Run until all workers have ended, and return the exit code."""
         o = self.options
         if not self._secret and o.node_rank in (0, None):
             print(_NO_SECRET, file=sys.stderr)
@@ -313,13 +313,13 @@ class Agent:
 
 
 def _ends_with_launcher() -> None:
-    """In a program that is no worker of ours: end with the launcher, as those do."""
+    """Have a program that is no worker of ours end with the launcher, as those do."""
     ends_with_parent(by=signal.SIGKILL)
 
 
 @contextlib.contextmanager
 def _signals_raise() -> Iterator[None]:
-    """A signal that ends processes is an exception in here."""
+    """Turn signals that end processes into exceptions within a `with` block."""
 
     def received(number: int, frame: FrameType | None) -> None:
         for n in heard:

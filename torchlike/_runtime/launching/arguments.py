@@ -37,7 +37,7 @@ class Options:
 
 
 def parse(argv: Sequence[str], prog: str = "torchlike launch") -> Options:
-    """What the arguments ask for. SystemExit where they are wrong, or ask for help."""
+    """Parse the arguments into options. SystemExit where they are wrong, or ask for help."""
     parser = _parser(prog)
     given = parser.parse_args(argv)
     try:
@@ -107,13 +107,13 @@ def _processes(text: str) -> int:
 
 
 def _accelerators() -> int:
-    """How many GPUs the kernel knows, or the number of cores."""
+    """Return how many GPUs the kernel knows, or the number of cores."""
     found = list(Path("/dev").glob("nvidia[0-9]*"))
     return len(found) or os.cpu_count() or 1
 
 
 def _by_rank(text: str, nproc: int) -> dict[int, int]:
-    """``3``, or ``0:1,1:3``: for each local rank 1 (stdout), 2 (stderr), 3 (both) or 0."""
+    """Parse ``3``, or ``0:1,1:3``: for each local rank 1 (stdout), 2 (stderr), 3 (both) or 0."""
     if ":" not in text:
         return dict.fromkeys(range(nproc), _stream(text))
     pairs = (part.partition(":")[::2] for part in text.split(","))

@@ -24,7 +24,7 @@ class Failure:
     when: float
 
     def _error(self) -> tuple[str, float]:
-        """What the worker wrote of its error, and when."""
+        """Return the error that the worker wrote, and its time."""
         try:
             told = json.loads(self.error_file.read_text())["message"]
         except (OSError, ValueError, KeyError):
@@ -37,8 +37,8 @@ class Failure:
         )
 
     def order(self) -> tuple[bool, float]:
-        """What several failures are sorted by, the cause first: whether it failed because another
-        rank had ended, and when it failed, as far as is known."""
+        """Return the key by which several failures are sorted, the cause first: whether it failed
+        because another rank had ended, and when it failed, as far as is known."""
         text, when = self._error()
         return CONSEQUENCE in text, min(when, self.when) if self.code >= 0 else self.when
 
@@ -63,7 +63,8 @@ class Failure:
 
 
 def report(script: str, failures: list[Failure]) -> str:
-    """What the launcher says of those that failed by themselves, the first one as the cause."""
+    """Return the launcher's report of the workers that failed by themselves, the first one as the
+    cause."""
     ordered = sorted(failures, key=Failure.order)
     rule, line = "=" * 60, "-" * 60
     parts = [rule, f"{script} FAILED", line]

@@ -51,7 +51,7 @@ class Output:
                 console.flush()
 
     def close(self) -> None:
-        """Once the process has ended."""
+        """Wait for the threads and close the files, once the process has ended."""
         for thread in self._threads:
             thread.join(5)
         for file in self._files:

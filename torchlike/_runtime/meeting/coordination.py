@@ -26,7 +26,7 @@ _state: Any = jax_distributed.global_state
 
 
 def joined() -> bool:
-    """Whether this process has a place among others."""
+    """Return whether this process has a place among others."""
     return _state.client is not None
 
 
@@ -34,13 +34,13 @@ _local: list[int] = []
 
 
 def local_rank() -> int | None:
-    """Its number among those of its machine, which is what scripts call its one device by; None for
-    a process without a place."""
+    """Return this process' number among those of its machine, which is what scripts call its one
+    device by; None for a process without a place."""
     return _local[0] if _local else None
 
 
 def place() -> tuple[int, int]:
-    """Its number, and how many there are."""
+    """Return this process' number, and how many processes there are."""
     return _state.process_id, _state.num_processes
 
 
@@ -77,7 +77,7 @@ def join(address: str, rank: int, size: int, local_rank: int = 0, seconds: float
 
 
 def refuse_if_started() -> None:
-    """RuntimeError where a backend runs already: it has no place, and cannot get one."""
+    """Raise RuntimeError where a backend runs already: it has no place, and cannot get one."""
     if platforms.started():
         raise RuntimeError(
             "JAX has started in this process without knowing of the others, by a computation "
@@ -87,13 +87,14 @@ def refuse_if_started() -> None:
 
 
 def _missed(*_: Any) -> None:
-    """Somebody has failed, or the service has ended. JAX's own answer ends the process; here the
-    collective that the failed process is missing from says so."""
+    """Ignore that somebody has failed, or that the service has ended. JAX's own answer ends the
+    process; here the collective that the failed process is missing from says so."""
 
 
 def _leave() -> None:
-    """At this process' end, before JAX's own: wait for nobody, as processes of PyTorch's do not.
-    Where a collective is under way that nobody will complete, end at once: XLA would wait."""
+    """Leave the others at this process' end, before JAX does: wait for nobody, as processes of
+    PyTorch's do not. Where a collective is under way that nobody will complete, end at once: XLA
+    would wait."""
     client, _state.client = _state.client, None
     if stuck():
         with contextlib.suppress(Exception):
@@ -108,17 +109,17 @@ _stuck: list[str] = []
 
 
 def stuck() -> bool:
-    """Whether a collective is under way that was given up."""
+    """Return whether a collective is under way that was given up."""
     return bool(_stuck)
 
 
 def give_up(what: str) -> None:
-    """A collective was given up while XLA waits in it."""
+    """Note that a collective was given up while XLA waits in it."""
     _stuck.append(what)
 
 
 @functools.cache
 def device_of(process: int) -> object:
-    """The device of a process: its first."""
+    """Return the device of a process, which is the first that it has."""
     mine = [d for d in jax.devices() if d.process_index == process]
     return min(mine, key=lambda d: d.id)

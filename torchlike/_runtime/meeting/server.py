@@ -140,7 +140,7 @@ class Client:
             pause = min(pause * 1.5, 0.5)
 
     def ask(self, op: str, *parts: bytes) -> list[bytes]:
-        """The server's answer. DistStoreError as its table raises."""
+        """Send a request and return the server's answer. DistStoreError as its table raises."""
         connection = getattr(self._own, "connection", None)
         if connection is None or self._pid != os.getpid():
             connection = self._own.connection = self._connect()
@@ -166,7 +166,7 @@ class Client:
         self.ask("set", *(p for key, value in pairs for p in (_raw(key), value)))
 
     def get(self, seconds: float, *keys: str) -> list[bytes]:
-        """The values of keys, once they are there."""
+        """Wait until keys are there, and return their values."""
         return self.ask("get", str(seconds).encode(), *map(_raw, keys))
 
     def wait(self, keys: Sequence[str], seconds: float) -> None:
@@ -174,15 +174,15 @@ class Client:
         self.ask("wait", str(seconds).encode(), *map(_raw, keys))
 
     def missing(self, keys: Sequence[str]) -> list[str]:
-        """Those of the keys that are not there."""
+        """Return the keys that are not there."""
         return [_key(k) for k in self.ask("missing", *map(_raw, keys))]
 
     def keys(self) -> list[str]:
-        """All keys."""
+        """Return all keys of the server's table."""
         return [_key(k) for k in self.ask("keys")]
 
     def on_key(self, op: str, key: str, *parts: bytes) -> list[bytes]:
-        """The answer of another operation on a key."""
+        """Return the server's answer to another operation on a key."""
         return self.ask(op, _raw(key), *parts)
 
     def close(self) -> None:

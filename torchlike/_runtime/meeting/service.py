@@ -19,8 +19,8 @@ HEARTBEAT = 100
 
 
 def serve(size: int, seconds: float, host: str) -> tuple[Any, int]:
-    """The service for ``size`` processes that are told ``host``, on a free port: itself, and the
-    port. It ends with the last reference to it."""
+    """Start the service for ``size`` processes that are told ``host``, on a free port; return it
+    and the port. It ends with the last reference to it."""
     # XLA logs each step of the service; it reads this as it is loaded.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     # The launcher starts its workers before this import, which takes a while.
@@ -48,7 +48,8 @@ def serve(size: int, seconds: float, host: str) -> tuple[Any, int]:
 
 @contextlib.contextmanager
 def _unseen() -> Iterator[None]:
-    """What XLA writes meanwhile goes nowhere: it warns of "recoverable", which is as meant."""
+    """Discard what XLA writes to standard error within a `with` block: it warns of "recoverable",
+    which is as meant."""
     try:
         kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     except OSError:  # there is no standard error

@@ -14,7 +14,7 @@ from torchlike._runtime.meeting.errors import DistStoreError, QueueEmptyError
 
 
 def names(keys: Sequence[str]) -> str:
-    """Keys, for a message: the first few of many."""
+    """Join keys for a message: the first few of many."""
     shown = ", ".join(keys[:8])
     return shown if len(keys) <= 8 else f"{shown} and {len(keys) - 8} more"
 
@@ -44,7 +44,7 @@ class Table:
             self._changed.notify_all()
 
     def get(self, key: str, seconds: float) -> bytes:
-        """The value of a key, once there is one."""
+        """Wait until a key has a value, and return it."""
         with self._changed:
             self._wait([key], seconds)
             return self._values[key]
@@ -75,7 +75,7 @@ class Table:
             return self._values[key]
 
     def missing(self, keys: Sequence[str]) -> list[str]:
-        """Those of the keys that are not there."""
+        """Return the keys that are not there."""
         with self._changed:
             return [key for key in keys if key not in self._values]
 
@@ -99,7 +99,7 @@ class Table:
             return self._values.pop(key, None) is not None
 
     def keys(self) -> list[str]:
-        """All keys."""
+        """Return all keys of the table."""
         with self._changed:
             return list(self._values)
 
@@ -120,6 +120,6 @@ class Table:
             return queue.popleft()
 
     def length(self, key: str) -> int:
-        """How many values a queue has."""
+        """Return how many values a queue has."""
         with self._changed:
             return len(self._queues.get(key, ()))

@@ -128,7 +128,7 @@ def _logistic(eqn: Equation) -> Callable[..., Any]:
 
 @rule("log2")
 def _log2(eqn: Equation) -> Callable[..., Any]:
-    """A natural logarithm times a constant, as XLA computes it."""
+    """Return the function that computes a natural logarithm times a constant, as XLA does."""
     if is_complex(eqn.dtype):
         raise Unsupported("complex numbers")
     per_octave = np.asarray(math.log2(math.e), eqn.dtype)
@@ -143,7 +143,7 @@ def _one_minus_square(eqn: Equation) -> Callable[..., Any]:
 
 @rule("polynomial")
 def _polynomial(eqn: Equation) -> Callable[..., Any]:
-    """Horner's rule; the coefficients are operands, the constant first."""
+    """Return the function of Horner's rule; the coefficients are operands, the constant first."""
 
     def polynomial(x: Any, *coefficients: Any) -> np.ndarray:
         *lower, value = coefficients
@@ -269,7 +269,8 @@ _MANY_BRANCHES = 1 << 13
 
 
 def _select_bits(shape: tuple[int, ...], dtype: np.dtype) -> Callable[..., Any]:
-    """``np.where`` without branches: false ^ ((false ^ true) & mask), 0.6 ns an element."""
+    """Return a function like ``np.where`` without branches: false ^ ((false ^ true) & mask), 0.6 ns
+    an element."""
     bits = np.dtype("i4")
 
     def select(which: Any, false: Any, true: Any) -> np.ndarray:

@@ -76,7 +76,7 @@ def _scan(eqn: Equation) -> Callable[..., Any]:
 
 
 def _with_rows(outside: list[Any], inside: list[Any]) -> int:
-    """How many values have a dimension more than in the body."""
+    """Count the values that have a dimension more than in the body."""
     pairs = zip(outside, inside, strict=True)
     return sum(len(aval.shape) > len(v.aval.shape) for aval, v in pairs)
 

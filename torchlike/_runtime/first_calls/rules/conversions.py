@@ -37,8 +37,8 @@ def _converter(source: np.dtype, target: np.dtype) -> Callable[[Any], Any]:
 
 
 def _saturating(source: np.dtype, target: np.dtype) -> Callable[[Any], Any]:
-    """Floats to integers as XLA converts them: what does not fit is the nearest number that does,
-    and NaN is 0."""
+    """Return the function that converts floats to integers as XLA does: what does not fit is the
+    nearest number that does, and NaN is 0."""
     limits = np.iinfo(target)
     wide = source if source.kind == "f" and source.itemsize >= 4 else np.dtype(np.float32)
     top, bottom = float(limits.max), float(limits.min)

@@ -16,7 +16,8 @@ from torchlike._runtime.first_calls.rules.shapes import padded_places
 
 @rule("conv_general_dilated")
 def _conv_general_dilated(eqn: Equation) -> Callable[..., Any]:
-    """Columns of the image, one for each position of the output, times the kernel (im2col)."""
+    """Multiply columns of the image, one for each position of the output, by the kernel
+    (im2col)."""
     params = eqn.params
     layout = params["dimension_numbers"]
     dtype = np.dtype(eqn.dtype)
@@ -35,7 +36,7 @@ def _conv_general_dilated(eqn: Equation) -> Callable[..., Any]:
     back = tuple(int(d) for d in np.argsort(layout.out_spec))
 
     def columns(x: Any, groups: int) -> np.ndarray:
-        """(N, groups * C, …) as (groups, N * positions, C * taps)."""
+        """Rearrange (N, groups * C, …) into (groups, N * positions, C * taps)."""
         n, channels = x.shape[:2]
         each = channels // groups
         over_image, over_channels, *inner = x.strides
@@ -69,7 +70,8 @@ def _conv_general_dilated(eqn: Equation) -> Callable[..., Any]:
 
 
 def _spreader(eqn: Equation) -> Callable[[Any], Any]:
-    """Padding, cut off where it is negative, and zeros between the elements of (N, C, …)."""
+    """Return the function that pads (N, C, …), cut off where the padding is negative, and puts
+    zeros between the elements."""
     layout, pads = eqn.params["dimension_numbers"], eqn.params["padding"]
     steps = eqn.params["lhs_dilation"]
     if all(step == 1 for step in steps) and not any(map(any, pads)):

@@ -54,7 +54,8 @@ class _Windows:
         self._fixed = [self._fixed_places(d) for d in range(len(shape))]
 
     def starts(self, indices: Any, clip: bool) -> tuple[dict[int, Any], Any]:
-        """First places by dimension, within bounds, and (unless clipped) which vectors were not."""
+        """Return the first places by dimension, within bounds, and (unless clipped) which vectors
+        were not."""
         indices = indices.astype(np.int64, copy=False)
         starts, outside = {}, None
         for component, d in enumerate(self.where):
@@ -69,7 +70,7 @@ class _Windows:
         return starts, outside
 
     def places(self, starts: dict[int, Any]) -> list[Any]:
-        """An index array for each dimension of the operand, to be broadcast together."""
+        """Return an index array for each dimension of the operand, to be broadcast together."""
         after = (1,) * len(self.sizes)
         found = []
         for d, fixed in enumerate(self._fixed):
@@ -80,8 +81,8 @@ class _Windows:
         return found
 
     def _fixed_places(self, d: int) -> Any:
-        """The places along a batch dimension, or within a window; None where these are zeros that
-        the start is added to."""
+        """Return the places along a batch dimension, or within a window; None where these are zeros
+        that the start is added to."""
         kept = list(self.sizes)
         span = [1] * (self.n_batch + len(kept))
         if d in self.batching:
@@ -146,7 +147,7 @@ def _gather(eqn: Equation) -> Callable[..., Any]:
 
 
 def _fill(eqn: Equation) -> np.ndarray:
-    """What a gather gives for windows outside."""
+    """Return the value of a gather for windows outside."""
     fill, dtype = eqn.params["fill_value"], eqn.dtype
     if fill is None:
         if is_float(dtype) or is_complex(dtype):
@@ -160,7 +161,8 @@ def _fill(eqn: Equation) -> np.ndarray:
 
 
 def _scattering(ufunc: np.ufunc | None) -> Rule:
-    """Updates combined with what is there by ``ufunc``, or (None) put in its place."""
+    """Return the rule that combines updates with what is there by ``ufunc``, or (None) puts them in
+    its place."""
 
     def scattering(eqn: Equation) -> Callable[..., Any]:
         numbers = eqn.params["dimension_numbers"]
@@ -214,7 +216,7 @@ def _scattering(ufunc: np.ufunc | None) -> Rule:
 
 
 def _flat_places(places: list[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """Places in the flat array, where ``ufunc.at`` is some ten times as fast."""
+    """Return the places in the flat array, where ``ufunc.at`` is some ten times as fast."""
     flat: Any = 0
     for d, place in enumerate(places):
         flat = flat + place * math.prod(shape[d + 1 :])
@@ -222,7 +224,7 @@ def _flat_places(places: list[Any], shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _into_number(out: Any, updates: Any, ufunc: np.ufunc | None) -> Any:
-    """Updates of an array without dimensions."""
+    """Update an array without dimensions, and return it."""
     for update in updates:
         out = np.array(update if ufunc is None else ufunc(out, update), out.dtype)
     return out
@@ -258,7 +260,7 @@ def _dynamic_update_slice(eqn: Equation) -> Callable[..., Any]:
 
 
 def _bounded(starts: Any, shape: Any, sizes: Any) -> tuple[slice, ...]:
-    """The slices of these sizes that begin there, or as near as they fit."""
+    """Return the slices of these sizes that begin there, or as near as they fit."""
     found = []
     for start, n, size in zip(starts, shape, sizes, strict=True):
         first = min(max(int(start), 0), n - size)

@@ -43,7 +43,8 @@ def _sort(eqn: Equation) -> Callable[..., Any]:
 
 
 def _total_order(dtype: np.dtype) -> Callable[[Any], Any]:
-    """Integers in the order -NaN < -inf < ... < -0 < 0 < ... < inf < NaN of their floats."""
+    """Return the function that maps floats to integers in the order -NaN < -inf < ... < -0 < 0 <
+    ... < inf < NaN."""
     if not is_float(dtype):
         return lambda x: x
     kind = np.dtype(f"i{dtype.itemsize}")

@@ -13,7 +13,7 @@ from torchlike._runtime.first_calls.rules.registry import Equation, Unsupported,
 
 
 def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """``np.matmul``, after which no thread of NumPy's takes a core from XLA."""
+    """Compute ``np.matmul``, after which no thread of NumPy's takes a core from XLA."""
     return blas_threads.product(np.matmul, x, y)
 
 
@@ -41,8 +41,8 @@ def _dot_general(eqn: Equation) -> Callable[..., Any]:
 
 
 def _as_matrices(aval: Any, dtype: np.dtype, order: Any, shape: Any) -> Callable[[Any], Any]:
-    """The operand converted, its dimensions in this order, as matrices; what need not be done is
-    left out."""
+    """Return the function that converts an operand to matrices, its dimensions in this order; what
+    need not be done is left out."""
     in_order = tuple(order) == tuple(range(len(order)))
     ordered = tuple(aval.shape[d] for d in order)
     if aval.dtype == dtype:

@@ -15,7 +15,8 @@ _PARITY = np.uint32(0x1BD11BDA)
 
 @rule("threefry2x32")
 def _threefry2x32(eqn: Equation) -> Callable[..., Any]:
-    """Threefry-2x32 in 20 rounds (Salmon et al. 2011, doi:10.1145/2063384.2063405)."""
+    """Return the function of threefry-2x32 in 20 rounds (Salmon et al. 2011,
+    doi:10.1145/2063384.2063405)."""
     shapes = [aval.shape for aval in eqn.results]
 
     def bits(key0: Any, key1: Any, x0: Any, x1: Any) -> list[Any]:

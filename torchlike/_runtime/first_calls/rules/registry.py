@@ -68,7 +68,8 @@ def ufuncs(**functions: Callable[..., Any]) -> None:
 
 
 def real_ufuncs(**functions: Callable[..., Any]) -> None:
-    """The same, but for complex numbers, where NumPy's edges are others than XLA's."""
+    """Register primitives as ``ufuncs`` does, but refuse complex numbers, where NumPy's edges are
+    others than XLA's."""
 
     def make(function: Callable[..., Any]) -> Rule:
         def find(eqn: Equation) -> Callable[..., Any]:
@@ -103,24 +104,24 @@ def is_integer(dtype: Any) -> bool:
 
 
 def is_half(dtype: Any) -> bool:
-    """Whether sums of this dtype are computed in float32."""
+    """Return whether sums of this dtype are computed in float32."""
     return dtype in _NARROW or dtype in _EIGHT_BITS
 
 
 def working(dtype: Any) -> np.dtype:
-    """The dtype in which products and sums of ``dtype`` are computed."""
+    """Return the dtype in which products and sums of ``dtype`` are computed."""
     return np.dtype(np.float32) if is_half(dtype) else np.dtype(dtype)
 
 
 def lowest(dtype: Any) -> float:
-    """The identity of a maximum."""
+    """Return the identity of a maximum."""
     if dtype == np.bool_:
         return False
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min
 
 
 def highest(dtype: Any) -> float:
-    """The identity of a minimum."""
+    """Return the identity of a minimum."""
     if dtype == np.bool_:
         return True
     return np.inf if is_float(dtype) else np.iinfo(dtype).max

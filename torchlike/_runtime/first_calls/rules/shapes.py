@@ -11,7 +11,8 @@ from torchlike._runtime.first_calls.rules.registry import Equation, Unsupported,
 
 
 def beside_ones(eqn: Equation) -> tuple[int, ...]:
-    """The operand's sizes of ``broadcast_in_dim`` at their places in the result, 1 elsewhere."""
+    """Return the sizes of the operand of ``broadcast_in_dim`` at their places in the result, 1
+    elsewhere."""
     sizes = [1] * len(eqn.shape)
     for d, place in enumerate(eqn.params["broadcast_dimensions"]):
         sizes[place] = eqn.operands[0].shape[d]
@@ -82,7 +83,8 @@ def _pad(eqn: Equation) -> Callable[..., Any]:
 
 
 def padded_places(size: int, width: int, step: int, low: int) -> tuple[slice, slice]:
-    """Which elements of a dimension of ``size`` lie in the padded one of ``width``, and where.
+    """Return which elements of a dimension of ``size`` lie in the padded one of ``width``, and
+    where.
 
     They are ``step`` apart there, the first at ``low``, which may be outside.
     """

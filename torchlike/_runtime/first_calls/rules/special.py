@@ -64,7 +64,8 @@ _BLOCK = 1 << 14
 
 @rule("erf")
 def _erf(eqn: Equation) -> Callable[..., Any]:
-    """In float32 by a rational function: to import SciPy's takes 170 ms."""
+    """Return the error function, in float32 by a rational function: to import SciPy's takes 170
+    ms."""
     dtype = eqn.dtype
     if dtype == np.float64:
         return _scipy_special.erf
