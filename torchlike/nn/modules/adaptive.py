@@ -160,5 +160,5 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each row, (N, in_features) -> (N)."""
+        """Return the most probable class of each row, (N, in_features) -> (N)."""
         return self.log_prob(input).argmax(1)
