@@ -98,7 +98,7 @@ class Optimizer:
         return {name: OrderedDict() for name in _HOOKS}
 
     def _patch_step_function(self) -> None:
-        """Nothing to do: ``step`` calls its hooks as soon as the class is made."""
+        """Do nothing: ``step`` calls its hooks as soon as the class is made."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -182,14 +182,14 @@ class Optimizer:
 
     @staticmethod
     def loss_of(closure: Callable[[], Any] | None) -> Tensor | None:
-        """The closure's loss, computed with gradients on; None without a closure."""
+        """Return the closure's loss, computed with gradients on; None without a closure."""
         if closure is None:
             return None
         with enable_grad():
             return closure()
 
     def with_gradients(self, group: dict[str, Any]) -> list[Tensor]:
-        """The group's parameters that have a gradient."""
+        """Return the group's parameters that have a gradient."""
         return [p for p in group["params"] if p._held_grad() is not None]
 
     # -- hooks -------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class Optimizer:
         return handle
 
     def _changed(self, kind: str, value: Any) -> dict[Any, Any]:
-        """What the hooks make of a state dictionary."""
+        """Run the hooks on a state dictionary and return what they make of it."""
         for hook in list(self._hooks[kind].values()):
             changed = hook(self, value)
             value = value if changed is None else changed
@@ -361,8 +361,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 def hyperparameter(
     group: dict[str, Any], name: str, index: int | None = None
 ) -> Callable[..., Any]:
-    """A reader of a group's number (one of a pair, with ``index``), asked anew at each step (and at
-    each run of a program)."""
+    """Return a reader of a group's number (one of a pair, with ``index``), which reads it anew at
+    each step (and at each run of a program)."""
 
     def read() -> float:
         value = group[name] if index is None else group[name][index]
@@ -376,7 +376,7 @@ def hyperparameter(
 
 
 def refuse_capture(what: str) -> None:
-    """JitCaptureError when a function is being captured."""
+    """Raise JitCaptureError while a function is captured."""
     if modes.current.capture is not None:
         raise JitCaptureError(
             f"{what} changes Python state and would run only once: call it outside the jitted "
@@ -385,7 +385,7 @@ def refuse_capture(what: str) -> None:
 
 
 def check_range(name: str, value: Any, low: float = 0.0, high: float | None = None) -> None:
-    """ValueError in PyTorch's words for a hyperparameter outside ``[low, high)``."""
+    """Raise ValueError in PyTorch's words for a hyperparameter outside ``[low, high)``."""
     number = value if not isinstance(value, Tensor) else float(value)
     if number < low or (high is not None and number >= high):
         raise ValueError(f"Invalid {name}: {value}")

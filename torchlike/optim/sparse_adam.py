@@ -102,7 +102,8 @@ def _updated(
     eps: float,
     maximize: bool,
 ) -> tuple[Any, ...]:
-    """Parameter and moments after a step: computed everywhere, kept where there is a gradient.
+    """Return parameter and moments after a step: computed everywhere, kept where there is a
+    gradient.
 
     Of the named rows alone it would be compiled anew for each number of them without duplicates.
     """

@@ -37,7 +37,7 @@ class _Combined(LRScheduler):
         self.optimizer = optimizer
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer, and the states of the schedules."""
+        """Return all attributes but the optimizer, and the states of the schedules."""
         state = super().state_dict()
         del state["_schedulers"]
         state["_schedulers"] = [s.state_dict() for s in self._schedulers]

@@ -26,7 +26,8 @@ class _WithFunctions(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of the functions only those that are objects."""
+        """Return all attributes but the optimizer; of the functions only the attributes of those
+        that are objects."""
         state = super().state_dict()
         del state["lr_lambdas"]
         state["lr_lambdas"] = [state_of_callable(fn) for fn in self.lr_lambdas]
