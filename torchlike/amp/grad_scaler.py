@@ -22,8 +22,8 @@ class OptState(Enum):
 
 
 def _check_first_step(optimizer: Optimizer, capture: Any) -> None:
-    """JitCaptureError where skipping an optimizer's first step would make the second another one:
-    state that it begins with is zeros, but for SGD's momentum with dampening."""
+    """Raise JitCaptureError where skipping an optimizer's first step would make the second another
+    one: state that it begins with is zeros, but for SGD's momentum with dampening."""
     for group in optimizer.param_groups:
         if group.get("dampening") and not all(p in optimizer.state for p in group["params"]):
             capture.refuse(
@@ -104,7 +104,8 @@ class GradScaler:
         return self._scale, self._growth_tracker
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor (or a list of them, nested) times the scale. ValueError for anything else."""
+        """Multiply a tensor (or a list of them, nested) by the scale. Raises ValueError for
+        anything else."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -217,13 +218,13 @@ class GradScaler:
     # -- settings and state ------------------------------------------------------------------------
 
     def get_scale(self) -> float:
-        """The scale, a number: 1.0 when disabled."""
+        """Return the scale as a number: 1.0 when disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else float(self._scale.item())
 
     def get_growth_factor(self) -> float:
-        """By how much the scale grows."""
+        """Return the factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
@@ -231,7 +232,7 @@ class GradScaler:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """By how much the scale shrinks."""
+        """Return the factor by which the scale shrinks."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
@@ -239,7 +240,7 @@ class GradScaler:
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many finite steps it grows."""
+        """Return the number of finite steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
@@ -253,11 +254,11 @@ class GradScaler:
         return self._init_growth_tracker if tracker is None else int(tracker.item())
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Return whether the scaler does anything."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale and its settings; empty when disabled."""
+        """Return the scale and its settings; an empty dictionary when disabled."""
         if not self._enabled:
             return {}
         return {
