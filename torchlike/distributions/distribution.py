@@ -146,7 +146,7 @@ class Distribution:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _enumerated(self, values: Any, expand: bool) -> Tensor:
-        """Lay out values of one event each along a new first dimension of the batch."""
+        """Arrange values of one event each along a new first dimension of the batch."""
         event = values.shape[1:]
         values = values.reshape(-1, *(1,) * len(self._batch_shape), *event)
         return values.expand(-1, *self._batch_shape, *event) if expand else values

@@ -30,8 +30,8 @@ def register_pytree_flatten_spec(
 
 
 def tree_flatten_spec(tree: Any, spec: Any, exact_structural_match: bool = False) -> list[Any]:
-    """The leaves of ``tree``, which has the structure ``spec`` (below its leaves it may have more).
-    ValueError for another structure."""
+    """Return the leaves of ``tree``, which has the structure ``spec`` (below its leaves it may have
+    more). Raises ValueError for another structure."""
     if spec.is_leaf():
         return [tree]
     children = _children(tree, spec)

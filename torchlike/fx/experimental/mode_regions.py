@@ -28,7 +28,7 @@ class Switches(NamedTuple):
 
     @classmethod
     def present(cls, grad_enabled: bool | None = None) -> Switches:
-        """What is on in this thread."""
+        """Return the switches that are on in this thread."""
         recorded = modes.current.grad_enabled if grad_enabled is None else grad_enabled
         return cls(recorded, modes.current.autocast)
 
@@ -56,7 +56,7 @@ def _runs(
 
 
 def _autocast_arguments(state: Any, outside: Any) -> tuple[Any, ...]:
-    """The arguments of autocast that switch to a state: device, dtype, whether it is on, and
+    """Return the arguments of autocast that switch to a state: device, dtype, whether it is on, and
     whether casts are kept."""
     given = state or outside
     return given.device, dtypes.from_numpy_dtype(given.dtype), state is not None, False

@@ -25,7 +25,7 @@ class OperatorSupportBase(abc.ABC):
 
     @abc.abstractmethod
     def is_node_supported(self, submodules: Mapping[str, Any], node: Node) -> bool:
-        """Whether a node is taken."""
+        """Return whether the backend supports a node."""
         raise NotImplementedError
 
 
@@ -59,7 +59,7 @@ class OperatorSupport(OperatorSupportBase):
 
 
 def _dtype(node: Node) -> Argument:
-    """The dtype that ``ShapeProp`` noted; the type of what is no tensor."""
+    """Return the dtype that ``ShapeProp`` noted, or the type of what is no tensor."""
     meta = node.meta.get("tensor_meta")
     return meta.dtype if isinstance(meta, TensorMetadata) else node.meta["type"]
 
@@ -75,7 +75,7 @@ class _Functional(OperatorSupportBase):
 def create_op_support(
     is_node_supported: Callable[[Mapping[str, Any], Node], bool],
 ) -> OperatorSupportBase:
-    """One made of a function."""
+    """Return an operator support object made of a function."""
     return _Functional(is_node_supported)
 
 

@@ -48,7 +48,7 @@ class Partition:
         del self.nodes[node]
 
     def size(self) -> int:
-        """The number of nodes."""
+        """Return the number of nodes."""
         return len(self.nodes)
 
 
@@ -76,14 +76,15 @@ class _Groups:
         return reached
 
     def add(self, node: Node, order: int, id: int) -> None:
-        """A partition of one node."""
+        """Add a partition of one node."""
         self.parts[id] = Partition(id, [node], [order])
         self.inside[id], self.downstream[id] = self.bit[node], self.after[node]
         self.first[id] = id
         self.of[node] = id
 
     def _circular(self, a: int, b: int) -> bool:
-        """Whether a way leads out of two partitions and back, through other ones as wholes."""
+        """Return whether a path leads out of two partitions and back, through other ones as
+        wholes."""
         inside = self.inside[a] | self.inside[b]
         users = dict.fromkeys(
             user for id in (a, b) for node in self.parts[id].nodes for user in node.users
@@ -161,7 +162,8 @@ class CapabilityBasedPartitioner:
         return dict(self.graph_module.named_modules())
 
     def propose_partitions(self) -> list[Partition]:
-        """The partitions, from the end of the graph on; nodes are in the order of the graph."""
+        """Return the partitions, from the end of the graph on; their nodes are in the order of the
+        graph."""
         nodes = list(self.graph_module.graph.nodes)
         groups = _Groups(nodes)
         for order, node in enumerate(reversed(nodes)):
@@ -204,7 +206,7 @@ class CapabilityBasedPartitioner:
         return computing + alone > 1
 
     def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
-        """The module, with a call of a submodule ``fused_N`` for each partition."""
+        """Fuse each partition into a call of a submodule ``fused_N``, and return the module."""
         return fuse_by_partitions(self.graph_module, [p.nodes for p in partitions], prefix=prefix)
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
@@ -215,12 +217,14 @@ class CapabilityBasedPartitioner:
                 part.remove_node(node)
 
     def partition_and_fuse(self, prefix: str = "fused_") -> GraphModule:
-        """The module, with a call of a submodule for each partition that was proposed."""
+        """Fuse each partition that is proposed into a call of a submodule, and return the
+        module."""
         return self.fuse_partitions(self.propose_partitions(), prefix=prefix)
 
 
 def _getitems_elsewhere(groups: _Groups, nodes: list[Node]) -> Iterator[tuple[Node, int | None]]:
-    """Nodes that take a part of a tuple and are not where the tuple is made, and where that is."""
+    """Yield the nodes that take a part of a tuple and are not in the partition where the tuple is
+    made, and that partition."""
     for node in nodes:
         if all(_is_getitem(user) for user in node.users):
             for user in node.users:

@@ -26,7 +26,7 @@ class PassBase(abc.ABC):
 
     @abc.abstractmethod
     def call(self, graph_module: Any) -> PassResult | None:
-        """What the pass does."""
+        """Run the pass: subclasses implement it."""
 
     def requires(self, graph_module: Any) -> None:  # noqa: B027
         """Raises where the module is not what the pass needs."""
