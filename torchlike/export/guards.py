@@ -123,12 +123,12 @@ def _check(holds: bool, said: str) -> None:
 
 
 def _named(text: str, where: Mapping[str, str]) -> str:
-    """An expression with places of sizes in the place of symbols."""
+    """Return an expression with symbols replaced by the places of sizes."""
     for symbol in sorted(where, key=len, reverse=True):
         text = text.replace(symbol, where[symbol])
     return text
 
 
 def plain(size: Any) -> Any:
-    """A size as plain data: an int, or the text of an expression."""
+    """Return a size as plain data: an int, or the text of an expression."""
     return str(size.node.expr) if is_symbolic(size) else size
