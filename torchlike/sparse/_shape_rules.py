@@ -220,7 +220,7 @@ def _check_resized(t: SparseTensor, shape: tuple[int, ...], sparse: int, dense: 
 
 
 def _enlarged(held: Tensor, size: tuple[int, ...]) -> Any:
-    """Enlarge values with zeros behind them in dense dimensions."""
+    """Extend values with zeros behind them in dense dimensions."""
     whole = held.new_zeros(size)
     whole[tuple(slice(n) for n in held.shape)] = held
     return whole
