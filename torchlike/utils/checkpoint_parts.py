@@ -21,12 +21,13 @@ class DefaultDeviceType:
 
     @staticmethod
     def get_device_type() -> str:
-        """Which it is."""
+        """Return the device type that is set."""
         return DefaultDeviceType._default_device_type
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Tensors without their history, which require grad as before; other values as they are.
+    """Return the tensors without their history, which require grad as before; other values are
+    returned as they are.
 
     RuntimeError for what is no tuple.
     """
@@ -46,7 +47,8 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """UserWarning when no input requires grad: a checkpoint's gradients would be None."""
+    """Warn, by a UserWarning, when no input requires grad: a checkpoint's gradients would be
+    None."""
     if not any(value.requires_grad for value in inputs if isinstance(value, Tensor)):
         warnings.warn(
             "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
@@ -54,7 +56,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """No states: tensors of all devices draw from one generator, the CPU's."""
+    """Return no states: tensors of all devices draw from one generator, the CPU's."""
     return [], []
 
 

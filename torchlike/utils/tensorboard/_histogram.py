@@ -10,7 +10,7 @@ from torchlike.utils.tensorboard._protos import HistogramProto
 
 
 def default_bins() -> list[float]:
-    """TensorFlow's bins, which grow by a tenth each: ±1e-12 to ±1e20, and 0."""
+    """Return TensorFlow's bins, which grow by a tenth each: ±1e-12 to ±1e20, and 0."""
     positive = []
     edge = 1e-12
     while edge < 1e20:
