@@ -33,8 +33,8 @@ class _Settings(threading.local):
         self.counted = False
 
     def apply(self) -> None:
-        """Make it the thread's state. An accelerator's lists win where the CPU's are on too: a
-        process computes on one of the two."""
+        """Make these settings the thread's state. An accelerator's lists win where the CPU's are on
+        too: a process computes on one of the two."""
         state = None
         for device in ("cuda", "xla", "cpu"):
             there = device != "xla" or devices.available("xla")
@@ -93,7 +93,8 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
-    """Switch it on or off: ``set_autocast_enabled("cpu", True)``; of a lone flag, for CUDA."""
+    """Switch autocast on or off: ``set_autocast_enabled("cpu", True)``; of a lone flag, for
+    CUDA."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
     _seen().enabled[_kind(device_type)] = bool(enabled)
@@ -107,7 +108,7 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
 
 
 def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
-    """Set the lower dtype."""
+    """Set the lower dtype for a device type."""
     _seen().dtypes[_kind(device_type)] = dtype
     _settings.apply()
 
@@ -262,12 +263,12 @@ class autocast:
 
 
 def _enter_autocast(*arguments: Any) -> autocast:
-    """Enter a region; gives what ``_exit_autocast`` wants."""
+    """Enter a region, and return what ``_exit_autocast`` takes."""
     return autocast(*arguments).__enter__()
 
 
 def _exit_autocast(mode: autocast) -> None:
-    """Leave it."""
+    """Leave a region that ``_enter_autocast`` entered."""
     mode.__exit__(None, None, None)
 
 

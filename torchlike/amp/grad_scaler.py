@@ -206,7 +206,8 @@ class GradScaler:
         self._optimizers.clear()
 
     def _follow(self, scale: Tensor, tracker: Tensor, bad: Tensor) -> None:
-        """Shrink after an infinity, grow after ``growth_interval`` steps without one."""
+        """Shrink the scale after an infinity, and grow it after ``growth_interval`` steps without
+        one."""
         done = tracker + 1
         grow = (done == self._growth_interval) & ~bad
         larger = scale * self._growth_factor
@@ -228,7 +229,7 @@ class GradScaler:
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set by how much."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
@@ -236,7 +237,7 @@ class GradScaler:
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set by how much."""
+        """Set the factor by which the scale shrinks."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
@@ -244,7 +245,7 @@ class GradScaler:
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many."""
+        """Set the number of finite steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -270,7 +271,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. RuntimeError for that of a disabled scaler."""
+        """Load a state. Raises RuntimeError for that of a disabled scaler."""
         if not self._enabled:
             return
         if not state_dict:

@@ -28,7 +28,8 @@ NUMBERS = (int, float, bool)
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Numbers and tensors as tensors of one shape; numbers take the tensors' dtype and device.
+    """Broadcast numbers and tensors to tensors of one shape; numbers take the tensors' dtype and
+    device.
 
     ValueError for anything else.
     """
@@ -61,7 +62,7 @@ def taken(path: str, doc: str) -> Any:
 
 
 def standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
-    """Draws of the standard normal distribution."""
+    """Draw from the standard normal distribution."""
     return f.empty(shape, dtype=dtype, device=device).normal_()
 
 

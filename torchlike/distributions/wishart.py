@@ -129,7 +129,8 @@ class Wishart(ByCovariance, ExponentialFamily):
         return drawn
 
     def _wholly(self, marked: Any) -> Tensor:
-        """Samples of which any element of the batch is marked: they are drawn as a whole."""
+        """Mark each sample of which any element of the batch is marked: samples are drawn as a
+        whole."""
         batch = len(self._batch_shape)
         return marked.any(dim=tuple(range(-batch, 0))) if batch else marked
 

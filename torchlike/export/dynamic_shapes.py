@@ -181,7 +181,7 @@ class AdditionalInputs:
         )
 
     def verify(self, ep: Any) -> None:
-        """Run a program on all of them. What does not fit raises as a call does."""
+        """Run a program on all of the inputs. What does not fit raises as a call does."""
         module = ep.module()
         for args, kwargs in self._examples:
             module(*args, **kwargs)

@@ -36,7 +36,7 @@ class ModuleCallSignature:
     forward_arg_names: list[str] | None = None
 
     def replace_all_uses_with(self, original_node: Any, new_node: Any) -> None:
-        """Call a node by another's name."""
+        """Rename a node in the signature to another's name."""
         for spec in (*self.inputs, *self.outputs):
             if spec.name == original_node.name:
                 spec.name = new_node.name

@@ -279,7 +279,7 @@ class ExportGraphSignature:
         return tuple(s.arg.name for s in self.output_specs if s.kind is OutputKind.TOKEN)
 
     def replace_all_uses(self, old: str, new: str) -> None:
-        """Call a node by another name. AssertionError unless both are names."""
+        """Rename a node in the signature. Raises AssertionError unless both are names."""
         if not isinstance(old, str) or not isinstance(new, str):
             raise AssertionError(f"expected str names, got {type(old)} and {type(new)}")
         named = (TensorArgument, SymIntArgument, SymFloatArgument, SymBoolArgument)

@@ -64,7 +64,7 @@ def unlifted(program: Any, check_guards: bool) -> GraphModule:
 
 
 def _write(graph: Graph, specs: Any, outputs: list[Any], by_name: dict[str, Node]) -> list[Any]:
-    """Copy new values to where they belong; the results."""
+    """Copy new values to where they belong, and return the results."""
     copied: dict[Any, Node] = {}
     for spec, value in zip(specs, outputs, strict=True):
         if spec.kind in _WRITTEN:

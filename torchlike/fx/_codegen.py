@@ -150,7 +150,7 @@ class _Namespace:
         return candidate
 
     def associate_name_with_obj(self, name: str, obj: Any) -> None:
-        """Note who has a name that was taken before."""
+        """Record which object has a name that was taken before."""
         if self._obj_to_name.setdefault(obj, name) != name:
             raise AssertionError("obj is already associated")
 

@@ -25,7 +25,7 @@ def register_pytree_flatten_spec(
     flatten_fn_spec: Callable[[Any, Any], list[Any]],
     flatten_fn_exact_match_spec: Callable[[Any, Any], bool] | None = None,
 ) -> None:
-    """Say how a class's children are asked of a value of a known structure."""
+    """Register how to take a class's children out of a value of a known structure."""
     _children_by_spec[cls] = flatten_fn_spec
 
 

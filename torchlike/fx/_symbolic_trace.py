@@ -93,7 +93,7 @@ class PHWithMeta(PHBase):
         self.ph_key = ph_key
 
     def transfer_attrs(self, to: Any) -> None:
-        """Give the attributes to the placeholder."""
+        """Copy the attributes to the placeholder."""
         for name, value in vars(self).items():
             setattr(to, name, value)
 

@@ -221,7 +221,8 @@ class Graph:
     def graph_copy(
         self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
     ) -> Argument:
-        """Copies of all nodes of another graph, noted in ``val_map``. Gives what it returns."""
+        """Copy all nodes of another graph, recorded in ``val_map``, and return what that graph
+        returns."""
         for node in g.nodes:
             if node in val_map:
                 continue
@@ -252,7 +253,7 @@ class Graph:
     # -- removing ----------------------------------------------------------------------------------
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take out a node that nothing uses. RuntimeError where something does."""
+        """Remove a node that nothing uses. Raises RuntimeError where something does."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in "
@@ -272,7 +273,8 @@ class Graph:
         to_erase._set((), {})
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out nodes that nothing uses and that do nothing else. Whether there were any."""
+        """Remove nodes that nothing uses and that have no other effect, and return whether there
+        were any."""
         self.lint()
         changed = False
         impure = is_impure_node or (lambda n: n.is_impure())
@@ -285,8 +287,8 @@ class Graph:
     # -- what it says ------------------------------------------------------------------------------
 
     def lint(self) -> None:
-        """Check it: order, names, targets. RuntimeError (ValueError for a target that the module
-        lacks) for what is wrong."""
+        """Check the graph: order, names, targets. Raises RuntimeError (ValueError for a target that
+        the module lacks) for what is wrong."""
         names: set[str] = set()
         seen: set[Node] = set()
         for node in self.nodes:
@@ -335,7 +337,7 @@ class Graph:
         print(_table(rows, ["opcode", "name", "target", "args", "kwargs"]))  # noqa: T201
 
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Have the source written by another."""
+        """Set the code generator that writes the source."""
         self._codegen = codegen
 
     def python_code(self, root_module: str, **kwargs: Any) -> PythonCode:
@@ -354,8 +356,8 @@ class Graph:
     def on_generate_code(
         self, make_transformer: Callable[[Any], Any]
     ) -> AbstractContextManager[None]:
-        """Register what changes the lines of the source before it is compiled: it is given the
-        present one, or None. A context manager that takes it back."""
+        """Register a function that changes the lines of the source before it is compiled: its maker
+        is given the present one, or None. The result is a context manager that takes it back."""
         previous = self._codegen._body_transformer
         self._codegen._body_transformer = make_transformer(previous)
 

@@ -78,7 +78,7 @@ def _import_of(name: str, value: Any) -> str:
 
 
 def _own_imports(import_block: str) -> str:
-    """Imports of PyTorch's modules as those of this package."""
+    """Return the imports of PyTorch's modules as those of this package."""
     block = re.sub(r"(?m)^import torch$", "import torchlike as torch", import_block)
     block = re.sub(r"(?m)^import torch\.", "import torchlike.", block)
     return re.sub(r"(?m)^from torch import", "from torchlike import", block)
@@ -129,7 +129,7 @@ def _retraced(forward: Any, body: dict[str, Any]) -> Module:
 
 
 def _copy_attr(from_module: Any, to_module: Module, target: str) -> None:
-    """Give a module the attribute that another has at a path, with what lies on the way."""
+    """Copy the attribute at a path from one module to another, with the modules on the way."""
     *path, field = target.split(".")
     for part in path:
         below = getattr(from_module, part)
@@ -307,7 +307,8 @@ class GraphModule(GraphHooks, Module):
     # -- submodules --------------------------------------------------------------------------------
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Put a module at a path, with empty ones on the way. False where something else is."""
+        """Put a module at a path, with empty ones on the way. Returns False where something else
+        is."""
         *path, field = target.split(".")
         here: Any = self
         for part in path:
@@ -322,7 +323,7 @@ class GraphModule(GraphHooks, Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Take the module at a path away. False where there is none."""
+        """Remove the module at a path. Returns False where there is none."""
         *path, field = target.split(".")
         here: Any = self
         for part in path:
@@ -335,7 +336,7 @@ class GraphModule(GraphHooks, Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Take away the modules that no node names, nor anything of them."""
+        """Remove the modules that no node names, nor anything of them."""
         used: set[str] = set()
         for node in self.graph.nodes:
             if node.op in ("call_module", "get_attr"):

@@ -250,23 +250,23 @@ class Node:
         return list(self._input_nodes)
 
     def update_arg(self, idx: int, arg: Any) -> None:
-        """Exchange one positional argument."""
+        """Replace one positional argument."""
         args = list(self._args)
         args[idx] = arg
         self.args = tuple(args)
 
     def insert_arg(self, idx: int, arg: Any) -> None:
-        """Put a positional argument before one."""
+        """Insert a positional argument before one."""
         if not 0 <= idx <= len(self._args):
             raise AssertionError("insert_args index must be between 0 and len(self.args)")
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
-        """Exchange one argument by keyword."""
+        """Replace one argument by keyword."""
         self.kwargs = {**self._kwargs, key: arg}
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Take another node for one of the arguments, wherever it stands."""
+        """Replace one of the arguments by another node, wherever it stands."""
         for hook in self._replace_hooks():
             hook(old=old_input, new=new_input.name, user=self)
         change = lambda n: new_input if n is old_input else n  # noqa: E731
@@ -396,7 +396,7 @@ class Node:
         return self._repr_fn(self) if self._repr_fn else self.name
 
     def _rename(self, candidate: str) -> None:
-        """Take another name, or one like it."""
+        """Rename the node: to this name, or to one like it where it is taken."""
         if candidate == self.name:
             return
         names = self.graph._graph_namespace

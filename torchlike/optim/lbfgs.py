@@ -83,7 +83,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any]) -> Tensor:  # type: ignore[override]
-        """Iterate; gives the loss before the first move."""
+        """Iterate, and return the loss before the first move."""
         refuse_capture("LBFGS.step()")
         group = self.param_groups[0]
         lr, search = group["lr"], group["line_search_fn"]

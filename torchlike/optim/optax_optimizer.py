@@ -215,8 +215,8 @@ class Optax(Optimizer):
     # -- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """State and groups, without the transformations and other functions: a file has no place
-        for them, and loading leaves this optimizer's."""
+        """Return state and groups, without the transformations and other functions: a file has no
+        place for them, and loading leaves this optimizer's."""
         found = super().state_dict()
         for group in found["param_groups"]:
             for name in groups.unsaved(group):
@@ -224,7 +224,7 @@ class Optax(Optimizer):
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. ValueError where it is not one of this transformation for these
+        """Load a state. Raises ValueError where it is not one of this transformation for these
         parameters."""
         kept = [(group, groups.unsaved(group)) for group in self.param_groups]
         before = self.state, self.param_groups

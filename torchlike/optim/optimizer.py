@@ -240,7 +240,8 @@ class Optimizer:
     # -- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """State and groups with parameters replaced by their numbers, as PyTorch lays it out."""
+        """Return state and groups with parameters replaced by their numbers, as PyTorch lays it
+        out."""
         for hook in list(self._hooks["state_dict_pre"].values()):
             hook(self)
         numbers: dict[int, int] = {}
@@ -257,7 +258,7 @@ class Optimizer:
         return self._changed("state_dict_post", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. ValueError when its groups do not fit this optimizer's.
+        """Load a state. Raises ValueError when its groups do not fit this optimizer's.
 
         Differs from PyTorch: copies the tensors. There, later steps write into those of
         ``state_dict``, so that loading it a second time does not go back to where it was saved.
@@ -320,7 +321,7 @@ class Optimizer:
 
 
 def _cast_state(p: Tensor, value: Any, name: Any = None) -> Any:
-    """State tensors in the parameter's dtype and device (step counts stay float32)."""
+    """Convert state tensors to the parameter's dtype and device (step counts stay float32)."""
     if isinstance(value, Tensor) and name != "step" and p.is_floating_point():
         return value.to(device=p.device, dtype=p.dtype)
     if isinstance(value, dict):

@@ -56,7 +56,7 @@ class SparseAdam(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update what the gradients name. The step count is an int, as in PyTorch."""
+        """Update the entries that the gradients name. The step count is an int, as in PyTorch."""
         loss = self.loss_of(closure)
         for group in self.param_groups:
             for p in self.with_gradients(group):

@@ -31,12 +31,12 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def enable() -> None:
-        """Say that indices are to be checked."""
+        """Switch the checks of indices on."""
         check_sparse_tensor_invariants._enabled = True
 
     @staticmethod
     def disable() -> None:
-        """Say that they are not."""
+        """Switch the checks of indices off."""
         check_sparse_tensor_invariants._enabled = False
 
     def __init__(self, enable: bool = True) -> None:

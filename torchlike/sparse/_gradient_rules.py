@@ -46,7 +46,7 @@ _LINEAR = ("add", "sub", "sum")
 
 
 def _around(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Put something around the rules for an op."""
+    """Wrap the rules for an op."""
     for rules in (RULES, COMPRESSED_RULES):
         if OPS[name].name in rules:
             rules[OPS[name].name] = make(rules[OPS[name].name])

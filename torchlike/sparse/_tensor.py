@@ -89,7 +89,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return self._storage.cell.coalesced
 
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
-        """Say whether they are."""
+        """Set whether the indices are sorted and distinct."""
         cell = self._storage.cell
         said = SparseArray(cell.at, cell.held, cell.shape, coalesced)
         said.coalesced = coalesced  # also of a single value, which is sorted anyway

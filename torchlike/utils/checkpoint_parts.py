@@ -16,7 +16,7 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
-        """Choose it."""
+        """Set the device type."""
         DefaultDeviceType._default_device_type = device
 
     @staticmethod
@@ -63,7 +63,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 def set_device_states(
     devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
 ) -> None:
-    """Give back what ``get_device_states`` gave. ValueError for states, which it never gives."""
+    """Restore what ``get_device_states`` gave. ValueError for states, which it never gives."""
     if devices or states:
         raise ValueError(
             "set_device_states: devices have no random states of their own; "

@@ -67,7 +67,7 @@ def get_pretty_env_info() -> str:
 
 
 def main() -> None:
-    """Print it."""
+    """Print the facts of this machine and this Python."""
     sys.stdout.write(f"Collecting environment information...\n{get_pretty_env_info()}\n")
 
 

@@ -116,7 +116,7 @@ class _Again(_Watching):
         return super().read(storage) if found is None else found
 
     def write(self, storage: Storage, array: Any) -> None:
-        """State was written by the first run: what the second writes, only it sees."""
+        """Keep what the second run writes for it alone: the first run has written the state."""
         if id(storage) in self._own:
             self.outer.write(storage, array)
         else:

@@ -144,7 +144,7 @@ class _Second(_Run):
         return out, residuals
 
     def offer(self, exe: Executable, out: Any, residuals: Any, operands: Sequence[Any]) -> None:
-        """Count."""
+        """Count the result, which is not kept again."""
         self.number += 1
 
 

@@ -106,7 +106,7 @@ _BY_NAME: dict[str, Any] = {form.name: kind for kind, form in FORMS.items() if f
 
 
 def set_form(kind: type, name: str | None, to_dumpable: Any, from_dumpable: Any) -> None:
-    """Say how a class is written. ValueError for one direction without the other."""
+    """Register how a class is written. Raises ValueError for one direction without the other."""
     if (to_dumpable is None) != (from_dumpable is None):
         raise ValueError(
             f"Both to_dumpable_context and from_dumpable_context for {kind} must be None or "

@@ -138,7 +138,7 @@ class FunctionalMode(ProxyTorchDispatchMode):
         return result
 
     def _write(self, value: Tensor, proxy: Proxy) -> None:
-        """Let a proxy stand for what a tensor's memory holds after a write to the tensor."""
+        """Record the proxy of what a tensor's memory holds after a write to the tensor."""
         view = self.views.get(id(value))
         if view is None:
             standing = self.tracer.found(value)
@@ -174,7 +174,8 @@ class FunctionalMode(ProxyTorchDispatchMode):
             self.tracer.track(value, made)
 
     def end(self) -> None:
-        """Take all views again that something wrote below: what comes after knows nothing of it."""
+        """Take all views again whose memory was written: what comes after knows nothing of the
+        writes."""
         for value in self._kept:
             self.standing_for(value)
 

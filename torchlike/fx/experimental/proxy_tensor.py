@@ -91,7 +91,7 @@ class PythonKeyTracer(Tracer):
         self.constants = Constants()
 
     def begin(self) -> None:
-        """Have an empty graph, and a root for what it names."""
+        """Start an empty graph, with a root for the attributes that it names."""
         self.root, self.graph = Module(), Graph(tracer_cls=PythonKeyTracer)
         self._qualname_counter, self.tensor_attrs = {}, {}
 
@@ -109,7 +109,7 @@ class PythonKeyTracer(Tracer):
         return attr_val
 
     def track(self, value: Any, proxy: Proxy, constant: Any = None) -> None:
-        """Let a proxy stand for a tensor."""
+        """Record the proxy that stands for a tensor."""
         self.tracked[id(value)] = (weakref.ref(value), proxy, constant)
         with unhandled():
             proxy.node.meta["val"] = (

@@ -49,7 +49,8 @@ class ShapeEnv:
         self._count = 32
 
     def reserve(self, count: int) -> None:
-        """Have room for this many symbols; there is for 32. RuntimeError once there is a symbol."""
+        """Reserve this many symbols; there are 32 otherwise. Raises RuntimeError once there is a
+        symbol."""
         if self._free or self.hints:
             raise RuntimeError("ShapeEnv.reserve: there are symbols already")
         self._count = count
@@ -94,7 +95,7 @@ class ShapeEnv:
         return symbolic_sizes.decisions.by(self.hints)
 
     def note(self, decisions: Any) -> None:
-        """Keep what was decided as guards."""
+        """Keep decisions as guards."""
         self.guards.update(decisions.guards)
 
     def decide(self, is_equality: bool, left: Any, right: Any) -> bool:

@@ -80,12 +80,12 @@ def create_op_support(
 
 
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """Takes what all take."""
+    """Return an operator support that supports the nodes which all of these support."""
     return create_op_support(lambda m, n: all(s.is_node_supported(m, n) for s in op_support))
 
 
 def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """Takes what one of them takes."""
+    """Return an operator support that supports the nodes which any of these supports."""
     return create_op_support(lambda m, n: any(s.is_node_supported(m, n) for s in op_support))
 
 
@@ -94,12 +94,12 @@ class OpSupports:
 
     @classmethod
     def decline_if_input_dtype(cls, dtype: Any) -> OperatorSupportBase:
-        """Takes what has no argument of a dtype."""
+        """Return an operator support that declines nodes with an argument of a dtype."""
         return create_op_support(
             lambda _, node: all(_dtype(a) != dtype for a in node.all_input_nodes)
         )
 
     @classmethod
     def decline_if_node_in_names(cls, disallow_set: set[str]) -> OperatorSupportBase:
-        """Takes what is not named."""
+        """Return an operator support that declines the nodes of these names."""
         return create_op_support(lambda _, node: node.name not in disallow_set)

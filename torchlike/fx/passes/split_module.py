@@ -31,7 +31,7 @@ class Partition:
         self.targets: dict[str, Any] = {}
 
     def add_node(self, node: Node) -> None:
-        """Take a node into the part."""
+        """Add a node to the part."""
         self.node_names.append(node.name)
 
     def __repr__(self) -> str:

@@ -81,7 +81,7 @@ class _Split:
         return found[0]
 
     def take(self, node: Node) -> None:
-        """Copy a node to where its tag says."""
+        """Copy a node into the part of its tag."""
         if node.op == "placeholder":
             self.values[node] = self.main.placeholder(node.name, type_expr=node.type)
             self.values[node].meta = copy.copy(node.meta)

@@ -92,7 +92,8 @@ class FxNetAccNodesFinder:
         return not is_node_output_tensor(node) and any(u not in self.acc_nodes for u in node.users)
 
     def _give_up_users(self, nodes: NodeList) -> None:
-        """Leave out what uses these nodes, and so on from those that give no tensor."""
+        """Remove the users of these nodes from those for the backend, and so on from those that
+        give no tensor."""
         ahead = list(nodes)
         while ahead:
             for user in ahead.pop().users:
@@ -259,8 +260,8 @@ class _SplitterBase:
         return found
 
     def tag(self, subgraphs: list[Subgraph]) -> None:
-        """Give nodes the names of their parts. FxNetSplitterInternalError for a node that has
-        one."""
+        """Tag nodes with the names of their parts. Raises FxNetSplitterInternalError for a node
+        that has one."""
         self.tags = []
         for number, part in enumerate(subgraphs):
             prefix = "_run_on_acc_" if part.is_acc else self.non_acc_submodule_name

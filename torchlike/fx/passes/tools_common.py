@@ -94,7 +94,8 @@ def stable_order(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _in_order(gm: GraphModule, order: list[Node], error: type[Exception]) -> GraphModule:
-    """Give a module its nodes in another order. ``error`` where some are missing from it."""
+    """Arrange a module's nodes in another order. Raises ``error`` where some are missing from
+    it."""
     missing = set(gm.graph.nodes).difference(order)
     if missing:
         left = [n for n in gm.graph.nodes if n in missing]

@@ -509,7 +509,7 @@ class Module(StateDicts, Hooks, Conversions):
     # -- traversal ---------------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Names and direct submodules, each module once."""
+        """Yield names and direct submodules, each module once."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:

@@ -308,7 +308,7 @@ class Reducer:
 
 
 def _in_buckets(parameters: Sequence[Tensor], first: int, cap: int) -> list[list[int]]:
-    """Numbers of parameters, last first, in buckets of one dtype."""
+    """Group the numbers of parameters, last first, into buckets of one dtype."""
     buckets: list[list[int]] = []
     open_: dict[Any, tuple[list[int], int, int]] = {}
     for i in reversed(range(len(parameters))):

@@ -75,7 +75,7 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
 
 
 def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
-    """Have a module hold another submodule under a name; gives the one it held.
+    """Replace the submodule of a module under a name, and return the one it held.
 
     TypeError for what is no module; KeyError for a name without one.
     """
@@ -128,7 +128,7 @@ class NamedMemberAccessor:
         return self.get_submodule(prefix), name
 
     def swap_submodule(self, path: str, value: Module) -> Module:
-        """Have another submodule at a path; gives the one before."""
+        """Replace the submodule at a path, and return the one before."""
         owner, name = self._owner(path)
         self.memo = {p: m for p, m in self.memo.items() if f"{p}.".startswith(f"{path}.") is False}
         return swap_submodule(owner, name, value)
@@ -164,23 +164,23 @@ class NamedMemberAccessor:
         return [self.get_tensor(name) for name in names]
 
     def set_tensors(self, names: Iterable[str], values: Iterable[Tensor | None]) -> None:
-        """Set several. ValueError unless there are as many names as values."""
+        """Set several tensors. Raises ValueError unless there are as many names as values."""
         for name, value in zip(names, values, strict=True):
             self.set_tensor(name, value)
 
     def set_tensors_dict(self, named_tensors: dict[str, Tensor]) -> None:
-        """Set several, by name."""
+        """Set several tensors, by name."""
         self.set_tensors(named_tensors.keys(), named_tensors.values())
 
     def del_tensors(self, names: Iterable[str]) -> None:
-        """Remove several."""
+        """Remove several tensors."""
         for name in names:
             self.del_tensor(name)
 
     def swap_tensors(
         self, names: Iterable[str], values: Iterable[Any], allow_missing: bool = False
     ) -> list[Any]:
-        """Swap several. ValueError unless there are as many names as values."""
+        """Swap several tensors. Raises ValueError unless there are as many names as values."""
         return [
             self.swap_tensor(name, value, allow_missing)
             for name, value in zip(names, values, strict=True)
@@ -189,7 +189,8 @@ class NamedMemberAccessor:
     def swap_tensors_dict(
         self, named_tensors: dict[str, Any], allow_missing: bool = False
     ) -> tuple[dict[str, Any], list[str]]:
-        """Swap several, by name: what was there before, and the names that were missing.
+        """Swap several tensors by name, and return what was there before and the names that were
+        missing.
 
         RuntimeError for a missing name unless they are allowed. After any error the module is as it
         was.

@@ -122,7 +122,7 @@ class ParametrizationList(ModuleList):
             _same("shape", "unparametrized", result.shape, shape, "")
 
     def right_inverse(self, value: Any) -> None:
-        """Put into the originals what gives ``value``.
+        """Set the originals to values from which ``value`` is computed.
 
         RuntimeError for a parametrization without ``right_inverse``; ValueError when what it gives
         does not fit the originals.

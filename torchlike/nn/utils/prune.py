@@ -134,7 +134,8 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Add one. TypeError for another type, ValueError for one of another parameter."""
+        """Add a pruning method. Raises TypeError for another type, ValueError for one of another
+        parameter."""
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:

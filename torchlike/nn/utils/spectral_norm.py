@@ -64,7 +64,7 @@ class SpectralNorm(WeightHook):
         return weight / functions.dot(u, functions.mv(matrix, v))
 
     def remove(self, module: Any) -> None:
-        """Put the normalized weight as a plain parameter."""
+        """Make the normalized weight a plain parameter."""
         with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         for name in (self.name, *(self.name + part for part in ("_u", "_v", "_orig"))):

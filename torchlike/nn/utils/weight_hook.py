@@ -30,7 +30,8 @@ class WeightHook:
 
     @classmethod
     def take_off(cls, module: Any, name: str) -> None:
-        """Remove the hook, after its last word. ValueError where there is none."""
+        """Call the hook's ``remove`` and take the hook off the module. Raises ValueError where
+        there is none."""
         found = cls._found(module, name)
         if found is None:
             raise ValueError(f"{cls._function} of '{name}' not found in {module}")

@@ -100,7 +100,7 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one epoch (or to ``epoch``) and set the rates. Call it after the optimizer."""
+        """Advance by one epoch (or to ``epoch``) and set the rates. Call it after the optimizer."""
         refuse_capture("scheduler.step()")
         if self._step_count == 1 and self._is_step_overridden():
             warnings.warn(
@@ -163,7 +163,7 @@ class LRScheduler:
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Load a state."""
         self.__dict__.update(state_dict)
 
 

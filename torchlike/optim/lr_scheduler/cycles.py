@@ -122,7 +122,7 @@ class CyclicLR(_WithMomentum):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state; ``scale_fn`` stays, with the attributes that were saved."""
+        """Load a state; ``scale_fn`` stays, with the attributes that were saved."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         saved = state_dict["_scale_fn_custom"]
         if saved is not None:

@@ -34,7 +34,7 @@ class _WithFunctions(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state; the functions stay, with the attributes that were saved."""
+        """Load a state; the functions stay, with the attributes that were saved."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for own, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if saved is not None:

@@ -20,9 +20,9 @@ _MISFIT = (
 
 
 def collate(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Samples become a batch: by the function that ``collate_fn_map`` has for the first one's type
-    (or a base of it), called with the batch and ``collate_fn_map=``; mappings and sequences element
-    by element. TypeError for anything else."""
+    """Collate samples into a batch: by the function that ``collate_fn_map`` has for the first one's
+    type (or a base of it), called with the batch and ``collate_fn_map=``; mappings and sequences
+    element by element. TypeError for anything else."""
     first = batch[0]
     table = {} if collate_fn_map is None else collate_fn_map
     function = table.get(type(first))

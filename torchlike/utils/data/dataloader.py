@@ -80,7 +80,7 @@ class _MultiProcessingDataLoaderIter(_Batches):
     _batches: Workers
 
     def goes_on(self, indices: Iterator[Any]) -> bool:
-        """Begin another pass, where the workers are there for more than one and still are."""
+        """Begin another pass and return True, unless the workers can serve no other."""
         if not self._batches.is_usable:
             return False
         self._batches.begin(indices)

@@ -20,7 +20,7 @@ def default_bins() -> list[float]:
 
 
 def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -> Any:
-    """Counts between edges: ``bins`` as ``numpy.histogram`` takes them.
+    """Count values between edges: ``bins`` as ``numpy.histogram`` takes them.
 
     Empty bins at both ends are left out, but for the one before the first. With ``max_bins``
     neighbours are joined until there are about as many. ValueError without values, or where no

@@ -137,7 +137,7 @@ def histogram_raw(
 
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
-    """Counts of values between edges (see ``make_histogram``)."""
+    """Return a summary of counts of values between edges (see ``make_histogram``)."""
     counted = make_histogram(make_np(values), bins, max_bins)
     return Summary(value=[Summary.Value(tag=name, histo=counted)])
 
@@ -295,7 +295,8 @@ def _of_curve(tag: str, rows: np.ndarray, num_thresholds: int) -> Any:
 def compute_curve(
     labels: np.ndarray, predictions: np.ndarray, num_thresholds: int = 127, weights: Any = None
 ) -> np.ndarray:
-    """True and false positives, true and false negatives, precision and recall: (6, thresholds).
+    """Compute true and false positives, true and false negatives, precision and recall: (6,
+    thresholds).
 
     The thresholds lie evenly from 0 to 1; what is at least as large is positive.
     """
@@ -329,7 +330,8 @@ def mesh(
     display_name: Any = None,
     description: str | None = None,
 ) -> Any:
-    """Points in space (B, N, 3), with colors and triangles (indices of points) of the same kind.
+    """Return a summary of points in space (B, N, 3), with colors and triangles (indices of points)
+    of the same kind.
 
     ``config_dict`` is for TensorBoard's renderer. ValueError for other shapes.
     """

@@ -370,7 +370,7 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Points in space (B, N, 3), with colors and triangles of the same kind."""
+        """Add points in space (B, N, 3), with colors and triangles of the same kind."""
         self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
     # -- models and embeddings ---------------------------------------------------------------------
@@ -408,7 +408,7 @@ class SummaryWriter:
         tag: str = "default",
         metadata_header: Any = None,
     ) -> None:
-        """Points (N, D) for TensorBoard's projector, with what they stand for.
+        """Add points (N, D) for TensorBoard's projector, with what they stand for.
 
         Args:
           metadata: N labels; with ``metadata_header`` N rows of as many columns.

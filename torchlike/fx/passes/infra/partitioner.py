@@ -40,11 +40,11 @@ class Partition:
         return str(self.nodes)
 
     def add_node(self, node: Node, node_order: int | None = None) -> None:
-        """Take a node; ``node_order`` counts from the end of the graph."""
+        """Add a node; ``node_order`` counts from the end of the graph."""
         self.nodes[node] = node_order
 
     def remove_node(self, node: Node) -> None:
-        """Give a node away. KeyError for one that is not there."""
+        """Remove a node. Raises KeyError for one that is not there."""
         del self.nodes[node]
 
     def size(self) -> int:
@@ -101,7 +101,7 @@ class _Groups:
         return True
 
     def merge(self, a: int, b: int) -> int:
-        """Make one of two partitions, unless that closes a circle. Which of them remains: the
+        """Merge two partitions, unless that closes a cycle, and return which of them remains: the
         larger, ``a`` where they are equal or nothing was done."""
         if self._circular(a, b):
             return a
@@ -115,7 +115,7 @@ class _Groups:
         return kept
 
     def move(self, node: Node, id: int | None) -> None:
-        """Put a node into another partition, or (None) out of all."""
+        """Move a node into another partition, or (None) out of all."""
         if node in self.of:
             self.parts[self.of.pop(node)].remove_node(node)
         if id is not None:
@@ -180,8 +180,8 @@ class CapabilityBasedPartitioner:
         return found
 
     def _take(self, groups: _Groups, node: Node, order: int) -> None:
-        """Take a node, and join what can be joined now. (A node that is not taken can also be why
-        others may be: what uses it has been seen.)"""
+        """Place a node in a partition where it is supported, and merge what can be merged now. (A
+        node that is not taken can also be why others may be: what uses it has been seen.)"""
         candidates: list[int] = []
         if self._is_node_supported(node):
             id = len(groups.of)

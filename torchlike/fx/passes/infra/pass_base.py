@@ -29,7 +29,7 @@ class PassBase(abc.ABC):
         """Run the pass: subclasses implement it."""
 
     def requires(self, graph_module: Any) -> None:  # noqa: B027
-        """Raises where the module is not what the pass needs."""
+        """Raise where the module is not what the pass needs."""
 
     def ensures(self, graph_module: Any) -> None:  # noqa: B027
-        """Raises where the module is not what the pass should give."""
+        """Raise where the module is not what the pass should give."""

@@ -83,12 +83,12 @@ class PassManager:
         self._validated = False
 
     def add_pass(self, _pass: Any) -> None:
-        """Put a pass at the end."""
+        """Add a pass at the end."""
         self.passes.append(_pass)
         self._validated = False
 
     def add_constraint(self, constraint: Any) -> None:
-        """Add a constraint of order."""
+        """Add a constraint on the order of passes."""
         self.constraints.append(constraint)
         self._validated = False
 

@@ -128,7 +128,7 @@ def insert_subgm(
 
 
 def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
-    """Take out nodes, the last first."""
+    """Remove nodes, the last first."""
     for node in reversed(nodes):
         gm.graph.erase_node(node)
 

@@ -51,7 +51,7 @@ class Link:
         self.flush()
 
     def flush(self) -> bool:
-        """Send what there is room for; whether that was all.
+        """Send what there is room for, and return whether that was all.
 
         A finalizer may post while this sends (a loader is collected, and dismisses its workers):
         what it posts waits for its turn, as two senders would send the first message twice.

@@ -193,7 +193,7 @@ class Workers:
         return self._come.pop(0)
 
     def _read(self, place: int) -> bool:
-        """Take what has come from a worker; whether it is there."""
+        """Take what has come from a worker, and return whether it is still there."""
         worker = self._staff[place]
         try:
             messages = worker.link.received()

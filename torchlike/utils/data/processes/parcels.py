@@ -102,7 +102,8 @@ class _Pickler(by_value.Pickler):
 
 
 def _keep(buffers: list[Any], buffer: pickle.PickleBuffer) -> bool:
-    """Put a buffer beside the pickle; whether it is so small that it is to be part of it."""
+    """Keep a buffer beside the pickle, and return whether it is so small that it is to be part of
+    it."""
     raw = buffer.raw()
     if raw.nbytes < _LEAST:
         return True

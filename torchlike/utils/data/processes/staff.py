@@ -84,7 +84,8 @@ class Server:
         return self._owner == os.getpid()
 
     def fork(self, request: dict[str, Any], descriptors: list[int]) -> int:
-        """Start a worker; its pid. Closed where the server has ended, _Spoiled where it cannot."""
+        """Start a worker and return its pid. Raises Closed where the server has ended, _Spoiled
+        where it cannot."""
         with self._lock:
             self._link.send(pickle.dumps(request), descriptors)
             late = time.monotonic() + _PATIENCE
@@ -143,7 +144,7 @@ def _may_be_copied() -> bool:
 
 
 def begin() -> None:
-    """Have a server, or one that is about to be there when the first worker is asked for."""
+    """Start a server before the first worker is asked for, unless there is one."""
     with _lock:
         _get()
 
