@@ -127,7 +127,8 @@ class _Namespace:
         self._base_count: dict[str, int] = {}
 
     def create_name(self, candidate: str, obj: Any) -> str:
-        """Return a free name like ``candidate``; the same object always gets the same name."""
+        """Take a free name like ``candidate`` and return it; the same object always gets the same
+        name."""
         if obj is not None and obj in self._obj_to_name:
             return self._obj_to_name[obj]
         candidate = _ILLEGAL.sub("_", candidate) or "_unnamed"

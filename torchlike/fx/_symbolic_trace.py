@@ -243,7 +243,7 @@ class Tracer(TracerBase):
 
     def create_arg(self, a: Any) -> Argument:
         """Return a value as a node holds it: tensors and modules of the root by their path, other
-        tensors as new attributes of it."""
+        tensors as attributes that are added to it."""
         if isinstance(a, Parameter):
             for name, p in self.root.named_parameters():
                 if a is p:
@@ -276,7 +276,8 @@ class Tracer(TracerBase):
     def create_args_for_root(
         self, root_fn: Any, is_module: bool, concrete_args: Any = None
     ) -> tuple[Any, list[Any]]:
-        """Return the function to run, and the placeholders to run it on."""
+        """Create the placeholders of the root function, and return the function to run and the
+        values to run it on."""
         self._annotations = _annotations(root_fn)
         fn = inspect.unwrap(root_fn)
         code: CodeType = fn.__code__

@@ -195,8 +195,7 @@ class TracerBase:
         return map_aggregate(made, refuse)
 
     def to_bool(self, obj: Proxy) -> bool:
-        """Return the truth value for ``if proxy:``. Raises TraceError unless a subclass overrides
-        it."""
+        """Raise TraceError for ``if proxy:``; a subclass may return a truth value instead."""
         raise TraceError(_CONTROL_FLOW)
 
     def iter(self, obj: Proxy) -> Iterator[Any]:

@@ -132,8 +132,8 @@ class PythonKeyTracer(Tracer):
         return proxy
 
     def number(self, value: Any) -> Any:
-        """Return the proxy of a SymInt or SymFloat: a node that asks a tensor for it, or computes
-        it."""
+        """Return the proxy of a SymInt or SymFloat, creating on first use the node that asks a
+        tensor for it, or computes it."""
         node = value.node
         found = self.numbers.get(node.expr)
         if found is None:

@@ -101,7 +101,8 @@ class _Split:
             self.copies[node] = made
 
     def inside(self, part: Component, node: Node) -> Node:
-        """Return the node that stands for another inside a part."""
+        """Return the node that stands for another inside a part, adding an input to the part where
+        it comes from outside."""
         if node.op == "get_attr":
             if node not in part.getattr_maps:
                 made = part.graph.get_attr(node.target, type_expr=node.type)

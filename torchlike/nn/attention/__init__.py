@@ -36,8 +36,7 @@ _KERNELS = {
 
 @contextlib.contextmanager
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
-    """Return allow only these attention kernels within a `with` block, on accelerators; the CPU has
-    one.
+    """Allow only these attention kernels within a `with` block, on accelerators; the CPU has one.
 
     Differs from PyTorch: EFFICIENT_ATTENTION is attention in blocks, by an online softmax, in plain
     JAX, and FLASH_ATTENTION JAX's Pallas kernel for TPUs. ``set_priority`` changes nothing: cuDNN's

@@ -240,7 +240,8 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return the hook that stands in for a process without input."""
+        """Record how gradients are divided, and return the hook that stands in for a process
+        without input."""
         self._divides_by_initial = kwargs.get("divide_by_initial_world_size", True)
         return _Shadow(self)
 

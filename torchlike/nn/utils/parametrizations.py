@@ -83,7 +83,8 @@ class _Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, Q: Tensor) -> Tensor:
-        """Return the tensor that maps to ``Q`` (made orthogonal first, with a base to start from).
+        """Return the tensor that maps to ``Q``; with a base, ``Q`` is made orthogonal and becomes
+        the base, from which the tensor starts.
 
         ValueError for another shape; NotImplementedError for the exponential and Cayley maps
         without a base.

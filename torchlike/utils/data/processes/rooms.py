@@ -72,8 +72,8 @@ class Rooms:
         self._lending: dict[int, _Lent] = {}
 
     def room(self, nbytes: int) -> Room:
-        """Return a room for so many bytes, with any content. Raises RuntimeError where there is no
-        memory."""
+        """Take a free room for so many bytes, with any content, or allocate one. Raises
+        RuntimeError where there is no memory."""
         for number, lent in self._all.items():
             if lent.is_free and nbytes <= lent.block.nbytes <= 2 * nbytes:
                 return self._made(number, lent)
