@@ -332,10 +332,11 @@ def _conj(input: Tensor) -> Tensor:
     """Return the conjugate, as ``conj()``: a view of a complex tensor."""
 
 def _convert_indices_from_coo_to_csr(input: Any, size: _int, *, out_int32: _bool = False) -> Tensor:
-    """Where each of ``size`` rows begins in sorted row indices (nnz,): (size + 1,)."""
+    """Return where each of ``size`` rows begins in sorted row indices (nnz,): (size + 1,)."""
 
 def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: _bool = False, transpose: _bool = False) -> Tensor:
-    """The rows and columns (2, nnz) of a matrix in CSR; the other way round if ``transpose``."""
+    """Return the rows and columns (2, nnz) of a matrix in CSR, or the columns and rows if
+``transpose``."""
 
 def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int, *, out: Tensor | None = None) -> Tensor:
     """Pack two weights of 0 … 15 (int32, (N, K)) into a byte: uint8 (N, K / 2), for
@@ -670,8 +671,9 @@ def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input
     """Return the gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""
 
 def _sparse_broadcast_to(input: Any, size: Any) -> Any:
-    """A sparse tensor broadcast to a size: sparse in the dimensions that come before its own.
-RuntimeError for a size that it does not fit, and under a jit where elements are repeated."""
+    """Broadcast a sparse tensor to a size: sparse in the dimensions that come before its own.
+Raises RuntimeError for a size that it does not fit, and under a jit where elements are
+repeated."""
 
 def _sparse_semi_structured_linear(*args: Any, **kwargs: Any) -> Any:
     """Not supported: it is not written for sparse tensors. Use instead: x.to_dense() and the dense function."""
@@ -1285,7 +1287,7 @@ def dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
     """Zero elements with probability p and scale the rest, if ``train``, in place."""
 
 def dsmm(input: Any, mat2: Any) -> Tensor:
-    """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
+    """Multiply two matrices, of which one may be sparse; ``dsmm`` is its older name."""
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
     """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
@@ -1582,15 +1584,17 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor |
     """Return a histogram of points (..., N): an N-dimensional tensor, and N tensors of edges."""
 
 def hsmm(mat1: Any, mat2: Any) -> Any:
-    """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
-sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
+    """Multiply a sparse matrix by a dense one, (n, m) and (m, k): the result has the rows that have
+elements, with one sparse and one dense dimension. Raises RuntimeError for others, and
+JitCaptureError under a jit."""
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
     """Split as ``tensor_split`` along a fixed dimension, into equal sections."""
 
 def hspmm(mat1: Any, mat2: Any) -> Any:
-    """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
-sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
+    """Multiply a sparse matrix by a dense one, (n, m) and (m, k): the result has the rows that have
+elements, with one sparse and one dense dimension. Raises RuntimeError for others, and
+JitCaptureError under a jit."""
 
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Join tensors along dimension 1 (0 for vectors)."""
@@ -2047,7 +2051,7 @@ def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: A
     """Return the layer norm, with the mean and ``1 / sqrt(var + eps)`` of each sample."""
 
 def native_norm(input: Any, p: Any = 2, dim: Any = None, keepdim: _bool = False, dtype: Any = None) -> Tensor:
-    """``norm``, under the name by which it takes sparse tensors in PyTorch."""
+    """Compute ``norm``, under the name by which it takes sparse tensors in PyTorch."""
 
 def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Return ``ne`` elementwise; a bool tensor."""
@@ -2343,9 +2347,9 @@ def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tenso
     """Return ``other - alpha * input``."""
 
 def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
-all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
-a jit."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one:
+sparse, with all elements of the rows where ``mat1`` has any. Raises RuntimeError for others,
+and JitCaptureError under a jit."""
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
     """Return a 0-dim tensor of a number, in the default float dtype."""
@@ -2437,8 +2441,8 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """Compute ``linalg.slogdet``."""
 
 def smm(input: Any, mat2: Any) -> Tensor:
-    """A sparse matrix times a dense one, with all elements of the rows that have any: sparse.
-RuntimeError for others; JitCaptureError under a jit."""
+    """Multiply a sparse matrix by a dense one: sparse, with all elements of the rows that have any.
+Raises RuntimeError for others, and JitCaptureError under a jit."""
 
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
     """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
@@ -2458,12 +2462,12 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     """``sparse_compressed_tensor`` of layout torch.sparse_bsr: crow_indices, col_indices, values and a size. RuntimeError as there."""
 
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Any:
-    """A tensor of a compressed ``layout``; its size is the least that holds the indices unless
-given."""
+    """Return a tensor of a compressed ``layout``; its size is the least that holds the indices
+unless given."""
 
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Any:
-    """A sparse tensor of ``indices`` (sparse_dim, nnz) and ``values`` (nnz, …); its size is the
-least that holds the indices unless given. ``sparse_coo_tensor(size=…)`` is empty."""
+    """Return a sparse tensor of ``indices`` (sparse_dim, nnz) and ``values`` (nnz, …); its size is
+the least that holds the indices unless given. ``sparse_coo_tensor(size=…)`` is empty."""
 
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, **options: Any) -> Any:
     """``sparse_compressed_tensor`` of layout torch.sparse_csc: ccol_indices, row_indices, values and a size. RuntimeError as there."""
@@ -2484,7 +2488,7 @@ def split_with_sizes_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """Apply ``split_with_sizes`` to make a tensor of its own (contiguous), not a view."""
 
 def spmm(input: Any, mat2: Any) -> Tensor:
-    """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
+    """Multiply two matrices, of which one may be sparse; ``dsmm`` is its older name."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``sqrt`` elementwise; integers give the default float dtype."""
@@ -2505,9 +2509,9 @@ def squeeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """Apply ``squeeze`` to make a tensor of its own (contiguous), not a view."""
 
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
-all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
-a jit."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one:
+sparse, with all elements of the rows where ``mat1`` has any. Raises RuntimeError for others,
+and JitCaptureError under a jit."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Join tensors of one size along a new dimension. RuntimeError when sizes differ."""

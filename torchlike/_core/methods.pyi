@@ -569,7 +569,7 @@ there is no GPU."""
         """Return ``deg2rad`` elementwise; integers give the default float dtype."""
 
     def dense_dim(self) -> _int:
-        """How many dimensions it has."""
+        """Return the number of dense dimensions: all those of a dense tensor."""
 
     def dequantize(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
@@ -1430,7 +1430,7 @@ first dimension) along ``dim``, or of all elements. RuntimeError unless every q 
         """Call ``hook(leaf)`` after a gradient was added to the leaf's ``.grad``."""
 
     def reinforce(self, reward: Any) -> None:
-        """RuntimeError: it went away; ``torch.distributions`` has ``log_prob``."""
+        """Raise RuntimeError: the method was removed; ``torch.distributions`` has ``log_prob``."""
 
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """Return ``max(input, 0)``. RuntimeError for bool tensors."""
@@ -1520,9 +1520,9 @@ for another number of elements."""
         """Return ``other - alpha * input``."""
 
     def saddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-        """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
-all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
-a jit."""
+        """Return ``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one:
+sparse, with all elements of the rows where ``mat1`` has any. Raises RuntimeError for others,
+and JitCaptureError under a jit."""
 
     def scatter(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
         """Write values of ``src`` (a tensor or number) at ``index`` along ``dim``:
@@ -1610,8 +1610,8 @@ and return the tensor."""
         """Compute ``linalg.slogdet``."""
 
     def smm(self, mat2: Any) -> Tensor:
-        """A sparse matrix times a dense one, with all elements of the rows that have any: sparse.
-RuntimeError for others; JitCaptureError under a jit."""
+        """Multiply a sparse matrix by a dense one: sparse, with all elements of the rows that have any.
+Raises RuntimeError for others, and JitCaptureError under a jit."""
 
     def softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
         """Return ``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for
@@ -1625,10 +1625,10 @@ a dim out of range, NotImplementedError for integers without ``dtype``."""
 named pair."""
 
     def sparse_dim(self) -> _int:
-        """0: a dense tensor has no dimension with indices."""
+        """Return the number of sparse dimensions: 0 for a dense tensor."""
 
     def sparse_mask(self, mask: Any) -> Any:
-        """The elements at the places of ``mask``, in its layout."""
+        """Return the elements at the places of ``mask``, in its layout."""
 
     def sparse_resize_(self, *args: Any, **kwargs: Any) -> Any:
         """Raise NotImplementedError: the tensor is not sparse."""
@@ -1661,9 +1661,9 @@ named pair."""
         """Apply ``squeeze`` in place: this tensor's geometry changes, its memory does not."""
 
     def sspaddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-        """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
-all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
-a jit."""
+        """Return ``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one:
+sparse, with all elements of the rows where ``mat1`` has any. Raises RuntimeError for others,
+and JitCaptureError under a jit."""
 
     def std(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
         """Return the std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
@@ -1746,19 +1746,19 @@ the flattened tensor without ``dim``."""
 ``to(device, dtype)``, ``to(other)``, and the same by keyword."""
 
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
-        """Itself (in another dtype)."""
+        """Return the tensor itself (in another dtype)."""
 
     def to_mkldnn(self, dtype: Any = None) -> Tensor:
         """Raise NotImplementedError: there is no such layout."""
 
     def to_padded_tensor(self, padding: _float, output_size: Any = None) -> Tensor:
-        """The parts of a nested tensor along a first dimension, with padding behind each.
+        """Stack the parts of a nested tensor along a first dimension, with padding behind each. Raises
 NotImplementedError for a dense one."""
 
     def to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
-        """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
-less than all, or in a compressed ``layout``. JitCaptureError under a jit, NotImplementedError
-under make_fx."""
+        """Convert to coordinate form, without the zeros (the last dimensions stay dense when
+``sparse_dim`` is less than all), or to a compressed ``layout``. Raises JitCaptureError under a
+jit, NotImplementedError under make_fx."""
 
     def to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> Any:
         """What is not zero in layout torch.sparse_bsc, by blocks; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""
@@ -1767,7 +1767,7 @@ under make_fx."""
         """What is not zero in layout torch.sparse_bsr, by blocks; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""
 
     def to_sparse_coo(self) -> Any:
-        """What is not zero in coordinate form: ``to_sparse()``."""
+        """Convert to coordinate form, without the zeros: ``to_sparse()``."""
 
     def to_sparse_csc(self, dense_dim: Any = None) -> Any:
         """What is not zero in layout torch.sparse_csc; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""

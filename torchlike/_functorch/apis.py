@@ -19,7 +19,8 @@ def chunk_vmap(
     randomness: str = "error",
     chunks: int = 2,
 ) -> Callable[..., Any]:
-    """``vmap`` that does the examples in ``chunks`` parts, of the sizes that ``Tensor.chunk`` cuts.
+    """Return a ``vmap`` that does the examples in ``chunks`` parts, of the sizes that
+    ``Tensor.chunk`` cuts.
 
     Raises what `vmap` does, and RuntimeError for a number of chunks that is not positive.
     """

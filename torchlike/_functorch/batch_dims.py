@@ -12,7 +12,8 @@ from torchlike.tensor import Tensor, wrap
 
 
 def running(level: int) -> Any:
-    """The ``vmap`` of a number, which is how many transforms run outside of it, and one.
+    """Return the running ``vmap`` of a number, which is one more than the number of transforms that
+    run outside of it.
 
     RuntimeError where no ``vmap`` of that number runs.
     """
@@ -24,7 +25,7 @@ def running(level: int) -> Any:
 
 
 def one_example(tensor: Tensor, batch_dim: int, level: int) -> Tensor:
-    """A tensor as the function under a ``vmap`` sees it: one example, without ``batch_dim``.
+    """Return a tensor as the function under a ``vmap`` sees it: one example, without ``batch_dim``.
 
     What the function writes into it in place is written into ``tensor`` at the end of the ``vmap``.
     """
@@ -45,8 +46,8 @@ def _box(of: Mapped, tensor: Tensor, batch_dim: int) -> Batched:
 
 
 def _add_batch_dim(tensor: Tensor, batch_dim: int, level: int) -> Tensor:
-    """`one_example` for those who may keep it: under a later ``vmap`` of that number it is one
-    example of what ``tensor`` holds then."""
+    """Return `one_example` for those who may keep it: under a later ``vmap`` of that number it is
+    one example of what ``tensor`` holds then."""
     return Tensor._on(_KeptExample(tensor, batch_dim, level), None)
 
 
@@ -83,7 +84,8 @@ class _KeptExample(Storage):
 
 
 def whole(level: Any, tensor: Tensor) -> Tensor:
-    """What is inside a tensor of a running ``vmap``: all examples, along the first dimension."""
+    """Return the tensor inside a tensor of a running ``vmap``: all examples, along the first
+    dimension."""
     cell = tensor._read()
     if type(cell) is Batched and cell.level is level:
         tensor = cell.value
@@ -93,8 +95,8 @@ def whole(level: Any, tensor: Tensor) -> Tensor:
 
 
 def _given_back(level: Mapped, tensor: Tensor) -> tuple[Tensor, int] | None:
-    """What the ``vmap`` maps over and its mapped dimension, where a result is an example of that
-    itself: as in PyTorch the two share memory. None for other results."""
+    """Return the tensor that the ``vmap`` maps over and its mapped dimension, where a result is an
+    example of that itself: as in PyTorch the two share memory. None for other results."""
     if tensor._view is None:
         for user, dim, inside in level.entered:
             if inside._storage is tensor._storage:
@@ -103,8 +105,9 @@ def _given_back(level: Mapped, tensor: Tensor) -> tuple[Tensor, int] | None:
 
 
 def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
-    """All examples of a tensor of a ``vmap``, along dimension ``out_dim``; as many copies as there
-    are examples of what is the same for all. IndexError for a dimension it does not have."""
+    """Return all examples of a tensor of a ``vmap``, along dimension ``out_dim``; a tensor that is
+    the same for all is repeated as often as there are examples. Raises IndexError for a dimension
+    it does not have."""
     of = running(level)
     given = _given_back(of, tensor)
     found, dim = (whole(of, tensor), 0) if given is None else given
@@ -118,8 +121,8 @@ def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int)
 
 
 def same_for_all(level: int, tensor: Tensor) -> Tensor | None:
-    """A tensor that all examples share, as it is outside of the ``vmap``; None where each has its
-    own."""
+    """Return a tensor that all examples share, as it is outside of the ``vmap``, or None where each
+    has its own."""
     cell = tensor._read()
     if type(cell) is not Batched or cell.level is not running(level):
         return tensor

@@ -35,7 +35,8 @@ def _extract(
     named: Callable[..., Iterable[tuple[str, Tensor]]],
     stand_in: Callable[[Tensor], Tensor],
 ) -> tuple[tuple[Tensor, ...], _Names]:
-    """A module's tensors, each once, and their names; it keeps tensors without memory."""
+    """Take a module's tensors out, each once, and return them and their names; the module keeps
+    tensors without memory."""
     every = list(named(remove_duplicate=False))
     tensors, names = {}, {}
     for name, tensor in every:
@@ -121,7 +122,7 @@ def _call(
 def make_functional(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
-    """``function, params``: ``function(params, *args)`` is ``model(*args)``.
+    """Return ``function, params`` such that ``function(params, *args)`` is ``model(*args)``.
 
     disable_autograd_tracking: the parameters do not require grad.
 
@@ -138,15 +139,16 @@ def make_functional(
 def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """``function, params, buffers``: ``function(params, buffers, *args)`` is ``model(*args)``."""
+    """Return ``function, params, buffers`` such that ``function(params, buffers, *args)`` is
+    ``model(*args)``."""
     return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
 
 
 def combine_state_for_ensemble(
     models: Sequence[Module],
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """``function, params, buffers`` of models of one class, their tensors stacked along a new first
-    dimension, for ``vmap``.
+    """Return ``function, params, buffers`` of models of one class, their tensors stacked along a
+    new first dimension, for ``vmap``.
 
     RuntimeError for no model, for models of different classes, or in different training modes.
     """

@@ -38,7 +38,7 @@ def vmap_impl(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """One call of ``vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)``."""
+    """Call ``vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)`` once."""
     _check_out_dims_is_int_or_int_pytree(out_dims, func)
     size, dims, flat_args, spec = _process_batched_inputs(in_dims, args, func)
     if chunk_size is None or chunk_size >= size:
@@ -66,7 +66,7 @@ def _flat_vmap(
     randomness: str,
     **kwargs: Any,
 ) -> Any:
-    """One pass over all examples."""
+    """Run the function once over all examples."""
     level = VmapLevel(batch_size, randomness)
     with level:
         number = level.depth + 1
@@ -80,7 +80,8 @@ def _flat_vmap(
 
 
 def _drawing_again() -> Callable[[], Any]:
-    """What lets the default generator draw what it draws from now on once more."""
+    """Return a function that resets the default generator to its present state, so that it draws
+    the same numbers once more."""
     capture = modes.current.capture
     if capture is not None:
         capture.refuse('vmap(randomness="same") in chunks', "chunk_size=None")
@@ -89,7 +90,7 @@ def _drawing_again() -> Callable[[], Any]:
 
 
 def _get_name(func: Callable[..., Any]) -> str:
-    """What errors call a function."""
+    """Return the name of a function for errors."""
     if hasattr(func, "__name__"):
         return func.__name__
     if isinstance(func, functools.partial):
@@ -103,9 +104,9 @@ def _get_name(func: Callable[..., Any]) -> str:
 def _process_batched_inputs(
     in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]
 ) -> tuple[int, list[int | None], list[Any], Any]:
-    """How many examples there are, the mapped dimension of each leaf of the arguments counted from
-    the front, the leaves, and their structure. ValueError in PyTorch's words for what does not
-    fit."""
+    """Return how many examples there are, the mapped dimension of each leaf of the arguments
+    counted from the front, the leaves, and their structure. Raises ValueError in PyTorch's words
+    for what does not fit."""
     where = f"vmap({_get_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -151,7 +152,8 @@ def _checked_dim(where: str, dim: Any, x: Any) -> int | None:
 
 
 def _validate_and_get_batch_size(dims: list[int | None], flat_args: list[Any]) -> int:
-    """How many examples there are. ValueError for none, or for different numbers of them."""
+    """Return how many examples there are. Raises ValueError for none, or for different numbers of
+    them."""
     sizes = [x.shape[d] for x, d in zip(flat_args, dims, strict=True) if d is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
@@ -166,7 +168,7 @@ def _validate_and_get_batch_size(dims: list[int | None], flat_args: list[Any]) -
 def _create_batched_inputs(
     flat_in_dims: list[int | None], flat_args: list[Any], vmap_level: int, args_spec: Any
 ) -> Any:
-    """The arguments that the function gets."""
+    """Return the arguments as the function gets them: one example of each mapped tensor."""
     return tree_unflatten(
         [
             x if d is None else one_example(x, d, vmap_level)
@@ -195,8 +197,8 @@ def _unwrap_batched(
     batch_size: int,
     func: Callable[..., Any],
 ) -> Any:
-    """What the function gave, with the mapped dimension. ValueError in PyTorch's words for what is
-    no tensor, or where ``out_dims`` do not fit."""
+    """Return the function's results with the mapped dimension. Raises ValueError in PyTorch's words
+    for what is no tensor, or where ``out_dims`` do not fit."""
     outputs, spec = tree_flatten(batched_outputs)
     places = _places(batched_outputs, spec, out_dims, func)
     name = _get_name(func)
@@ -210,7 +212,7 @@ def _unwrap_batched(
 
 
 def _places(outputs: Any, spec: TreeSpec, out_dims: Any, func: Callable[..., Any]) -> list[Any]:
-    """Where the mapped dimension goes in each leaf of the results."""
+    """Return where the mapped dimension goes in each leaf of the results."""
 
     def incompatible() -> NoReturn:
         raise ValueError(
@@ -234,8 +236,8 @@ def _places(outputs: Any, spec: TreeSpec, out_dims: Any, func: Callable[..., Any
 def _maybe_remove_batch_dim(
     name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None
 ) -> Any:
-    """One result, with the mapped dimension at ``out_dim``; as it is where that is None.
-    ValueError in PyTorch's words for another pair of them."""
+    """Return one result, with the mapped dimension at ``out_dim``, or as it is where that is None.
+    Raises ValueError in PyTorch's words for another pair of them."""
     if out_dim is None:
         if not isinstance(batched_output, Tensor):
             return batched_output
@@ -254,7 +256,7 @@ def _maybe_remove_batch_dim(
 
 
 def _joined(chunks: list[Any], out_dims: Any, func: Callable[..., Any]) -> Any:
-    """The results of all chunks as one."""
+    """Join the results of all chunks."""
     spec = tree_structure(chunks[0])
     places = _places(chunks[0], spec, out_dims, func)
     columns = zip(*map(tree_leaves, chunks), strict=True)

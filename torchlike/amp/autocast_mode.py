@@ -33,8 +33,8 @@ class _Settings(threading.local):
         self.counted = False
 
     def apply(self) -> None:
-        """Make it the thread's state. An accelerator's lists win where the CPU's are on too: a
-        process computes on one of the two."""
+        """Make these settings the thread's state. An accelerator's lists win where the CPU's are on
+        too: a process computes on one of the two."""
         state = None
         for device in ("cuda", "xla", "cpu"):
             there = device != "xla" or devices.available("xla")
@@ -62,18 +62,20 @@ def _tell(told: tuple[Any, ...]) -> None:
 
 
 def _seen() -> _Settings:
-    """This thread's settings, to be read or set: part of what a compiled program is for."""
+    """Return this thread's settings, to be read or set, and note that a compiled program depends on
+    them."""
     modes.setting_seen("what torch.autocast is told", _told, _tell)
     return _settings
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is autocast for a device type at all."""
+    """Return whether there is autocast for a device type at all."""
     return devices.device(device_type).type in _AVAILABLE
 
 
 def _kind(device_type: Any) -> str:
-    """The type of a device by name ("cpu" of "cpu:0"); RuntimeError where it has no autocast."""
+    """Return the type of a device by name ("cpu" of "cpu:0"). Raises RuntimeError where it has no
+    autocast."""
     kind = devices.device(device_type).type
     if kind == "meta" and devices.mapped("cpu") == "meta":
         kind = "cpu"  # a plan's models lie there, whatever their scripts say
@@ -86,12 +88,13 @@ def _kind(device_type: Any) -> str:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether autocast is on in this thread for a device type."""
+    """Return whether autocast is on in this thread for a device type."""
     return _seen().enabled[_kind(device_type)]
 
 
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
-    """Switch it on or off: ``set_autocast_enabled("cpu", True)``; of a lone flag, for CUDA."""
+    """Switch autocast on or off: ``set_autocast_enabled("cpu", True)``; of a lone flag, for
+    CUDA."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
     _seen().enabled[_kind(device_type)] = bool(enabled)
@@ -99,12 +102,13 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """The lower dtype for a device type: bfloat16 on the CPU, float16 on GPUs, unless set."""
+    """Return the lower dtype for a device type: bfloat16 on the CPU, float16 on GPUs, unless
+    set."""
     return _seen().dtypes[_kind(device_type)]
 
 
 def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
-    """Set the lower dtype."""
+    """Set the lower dtype for a device type."""
     _seen().dtypes[_kind(device_type)] = dtype
     _settings.apply()
 
@@ -118,63 +122,64 @@ def _say_deprecated(old: str, new: str) -> None:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """``is_autocast_enabled("cpu")``."""
+    """Return ``is_autocast_enabled("cpu")``."""
     _say_deprecated("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: Any) -> None:
-    """``set_autocast_enabled("cpu", enabled)``."""
+    """Call ``set_autocast_enabled("cpu", enabled)``."""
     _say_deprecated("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
     set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype() -> dtypes.dtype:
-    """``get_autocast_dtype("cpu")``."""
+    """Return ``get_autocast_dtype("cpu")``."""
     _say_deprecated("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
     return get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype: dtypes.dtype) -> None:
-    """``set_autocast_dtype("cpu", dtype)``."""
+    """Call ``set_autocast_dtype("cpu", dtype)``."""
     _say_deprecated("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
     set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype() -> dtypes.dtype:
-    """``get_autocast_dtype("cuda")``."""
+    """Return ``get_autocast_dtype("cuda")``."""
     _say_deprecated("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
     return get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype: dtypes.dtype) -> None:
-    """``set_autocast_dtype("cuda", dtype)``."""
+    """Call ``set_autocast_dtype("cuda", dtype)``."""
     _say_deprecated("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
     set_autocast_dtype("cuda", dtype)
 
 
 def is_autocast_cache_enabled() -> bool:
-    """What ``set_autocast_cache_enabled`` set. Casts are parts of compiled ops: none is cached."""
+    """Return the value that ``set_autocast_cache_enabled`` set. Casts are parts of compiled ops:
+    none is cached."""
     return _seen().cache
 
 
 def set_autocast_cache_enabled(enabled: Any) -> None:
-    """Accepted, and remembered."""
+    """Remember the setting, which changes nothing else."""
     _seen().cache = bool(enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Nothing to do: no cast is cached."""
+    """Do nothing: no cast is cached."""
 
 
 def autocast_increment_nesting() -> int:
-    """One region deeper; gives the depth."""
+    """Enter one region more, and return the depth."""
     _settings.nesting += 1
     return _settings.nesting
 
 
 def autocast_decrement_nesting() -> int:
-    """One region less; gives the depth."""
+    """Leave one region, and return the depth."""
     _settings.nesting -= 1
     return _settings.nesting
 
@@ -258,12 +263,12 @@ class autocast:
 
 
 def _enter_autocast(*arguments: Any) -> autocast:
-    """Enter a region; gives what ``_exit_autocast`` wants."""
+    """Enter a region, and return what ``_exit_autocast`` takes."""
     return autocast(*arguments).__enter__()
 
 
 def _exit_autocast(mode: autocast) -> None:
-    """Leave it."""
+    """Leave a region that ``_enter_autocast`` entered."""
     mode.__exit__(None, None, None)
 
 
@@ -271,7 +276,8 @@ def _exit_autocast(mode: autocast) -> None:
 
 
 def _cast(value: Any, device_type: str, dtype: dtypes.dtype) -> Any:
-    """Floating tensors on the device (float64 ones excepted) in a dtype, also inside containers."""
+    """Convert floating point tensors on the device (float64 ones excepted) to a dtype, also inside
+    containers."""
     if isinstance(value, Tensor):
         eligible = value.is_floating_point() and value.dtype != dtypes.float64
         return value.to(dtype) if eligible and value.device.type == device_type else value

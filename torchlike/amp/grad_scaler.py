@@ -22,8 +22,8 @@ class OptState(Enum):
 
 
 def _check_first_step(optimizer: Optimizer, capture: Any) -> None:
-    """JitCaptureError where skipping an optimizer's first step would make the second another one:
-    state that it begins with is zeros, but for SGD's momentum with dampening."""
+    """Raise JitCaptureError where skipping an optimizer's first step would make the second another
+    one: state that it begins with is zeros, but for SGD's momentum with dampening."""
     for group in optimizer.param_groups:
         if group.get("dampening") and not all(p in optimizer.state for p in group["params"]):
             capture.refuse(
@@ -104,7 +104,8 @@ class GradScaler:
         return self._scale, self._growth_tracker
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor (or a list of them, nested) times the scale. ValueError for anything else."""
+        """Multiply a tensor (or a list of them, nested) by the scale. Raises ValueError for
+        anything else."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -205,7 +206,8 @@ class GradScaler:
         self._optimizers.clear()
 
     def _follow(self, scale: Tensor, tracker: Tensor, bad: Tensor) -> None:
-        """Shrink after an infinity, grow after ``growth_interval`` steps without one."""
+        """Shrink the scale after an infinity, and grow it after ``growth_interval`` steps without
+        one."""
         done = tracker + 1
         grow = (done == self._growth_interval) & ~bad
         larger = scale * self._growth_factor
@@ -217,33 +219,33 @@ class GradScaler:
     # -- settings and state ------------------------------------------------------------------------
 
     def get_scale(self) -> float:
-        """The scale, a number: 1.0 when disabled."""
+        """Return the scale as a number: 1.0 when disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else float(self._scale.item())
 
     def get_growth_factor(self) -> float:
-        """By how much the scale grows."""
+        """Return the factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set by how much."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """By how much the scale shrinks."""
+        """Return the factor by which the scale shrinks."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set by how much."""
+        """Set the factor by which the scale shrinks."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many finite steps it grows."""
+        """Return the number of finite steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many."""
+        """Set the number of finite steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -253,11 +255,11 @@ class GradScaler:
         return self._init_growth_tracker if tracker is None else int(tracker.item())
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Return whether the scaler does anything."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale and its settings; empty when disabled."""
+        """Return the scale and its settings; an empty dictionary when disabled."""
         if not self._enabled:
             return {}
         return {
@@ -269,7 +271,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. RuntimeError for that of a disabled scaler."""
+        """Load a state. Raises RuntimeError for that of a disabled scaler."""
         if not self._enabled:
             return
         if not state_dict:

@@ -10,7 +10,7 @@ from torchlike.amp.grad_scaler import GradScaler
 
 
 def say(old: str, new: str, stacklevel: int = 3) -> None:
-    """FutureWarning: the old name is going away."""
+    """Warn, by a FutureWarning, that the old name is going away."""
     warnings.warn(
         f"`torch.{old}` is deprecated. Please use `torch.amp.{new}` instead.",
         FutureWarning,
@@ -19,7 +19,7 @@ def say(old: str, new: str, stacklevel: int = 3) -> None:
 
 
 def autocast_of(device: str, half: dtypes.dtype) -> type:
-    """``torch.<device>.amp.autocast``."""
+    """Return the class ``torch.<device>.amp.autocast``."""
 
     class Autocast(autocast):
         def __init__(
@@ -32,7 +32,7 @@ def autocast_of(device: str, half: dtypes.dtype) -> type:
 
 
 def scaler_of(device: str) -> type:
-    """``torch.<device>.amp.GradScaler``."""
+    """Return the class ``torch.<device>.amp.GradScaler``."""
 
     class Scaler(GradScaler):
         def __init__(

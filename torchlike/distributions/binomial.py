@@ -12,7 +12,7 @@ from torchlike.tensor import Tensor
 
 
 def _clamp_by_zero(x: Any) -> Tensor:
-    """max(x, 0), whose gradient at 0 is half."""
+    """Return max(x, 0), whose gradient at 0 is half."""
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
 

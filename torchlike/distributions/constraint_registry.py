@@ -33,7 +33,8 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Any) -> Transform:
-        """The transform. NotImplementedError for a class that is not registered."""
+        """Return the transform of a constraint. Raises NotImplementedError for a class that is not
+        registered."""
         try:
             factory = self._registry[type(constraint)]
         except KeyError:

@@ -53,7 +53,7 @@ class Constraint:
     event_dim: Any = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """A bool tensor of the batch's shape."""
+        """Return whether each event meets the constraint: a bool tensor of the batch's shape."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -114,7 +114,7 @@ class _Dependent(Constraint):
     def __call__(
         self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
     ) -> _Dependent:
-        """The same, saying more of itself."""
+        """Return the same constraint with more said of itself."""
         if is_discrete is NotImplemented:
             is_discrete = self._is_discrete
         if event_dim is NotImplemented:
@@ -126,7 +126,7 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint depends on parameters."""
+    """Return whether a constraint depends on parameters."""
     return isinstance(constraint, _Dependent)
 
 
@@ -371,8 +371,8 @@ class _PositiveDefinite(_Symmetric):
 
 
 def _is_settled(symmetric: Tensor, value: Tensor) -> bool:
-    """Whether matrices need no further look: they are not symmetric. A compiled program, which has
-    no values, looks at the rest too."""
+    """Return whether matrices need no further look because they are not symmetric. A compiled
+    program, which has no values, looks at the rest too."""
     if value.shape[-2] != value.shape[-1]:
         return True
     return modes.current.capture is None and not symmetric.all()

@@ -57,7 +57,7 @@ class ContinuousBernoulli(ByProbability, ExponentialFamily):
         return f.where(self._stable(), self.probs, self._lims[0])
 
     def _cont_bern_log_norm(self) -> Tensor:
-        """The logarithm of the normalizing constant."""
+        """Return the logarithm of the normalizing constant."""
         cut = self._cut_probs()
         below, above = f.where(cut <= 0.5, cut, 0.0), f.where(cut >= 0.5, cut, 1.0)
         log_norm = f.log(f.abs(f.log1p(-cut) - f.log(cut))) - f.where(

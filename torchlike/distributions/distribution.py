@@ -48,7 +48,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments from now on."""
+        """Set whether distributions check their arguments from now on."""
         if value not in (True, False):
             raise ValueError
         Distribution._validate_args = value
@@ -102,7 +102,8 @@ class Distribution:
         return self.arg_constraints
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with a larger batch shape; parameters are expanded views."""
+        """Return the same distribution with a larger batch shape; its parameters are expanded
+        views."""
         owner = next(c for c in type(self).__mro__ if c.__module__.startswith(_LIBRARY))
         new: Any = self._get_checked_instance(owner, _instance)
         batch_shape = Size(batch_shape)
@@ -122,8 +123,8 @@ class Distribution:
         return new
 
     def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
-        """An empty instance for ``expand``; NotImplementedError where a subclass with parameters of
-        its own has to say how."""
+        """Return an empty instance for ``expand``. Raises NotImplementedError where a subclass with
+        parameters of its own has to say how."""
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(
                 f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom "
@@ -145,7 +146,7 @@ class Distribution:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _enumerated(self, values: Any, expand: bool) -> Tensor:
-        """Values of one event each, along a new first dimension of the batch."""
+        """Arrange values of one event each along a new first dimension of the batch."""
         event = values.shape[1:]
         values = values.reshape(-1, *(1,) * len(self._batch_shape), *event)
         return values.expand(-1, *self._batch_shape, *event) if expand else values
@@ -173,49 +174,49 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Values, without gradients."""
+        """Draw values, without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        """Values, with gradients for the parameters."""
+        """Draw values, with gradients for the parameters."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Any:
-        """``sample((n,))``, under its old name."""
+        """Draw ``sample((n,))``, under its old name."""
         warnings.warn(
             "sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2
         )
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density (or probability) at a value."""
+        """Return the logarithm of the density (or probability) at a value."""
         raise NotImplementedError
 
     def cdf(self, value: Any) -> Any:
-        """The probability of values up to ``value``."""
+        """Return the probability of values up to ``value``."""
         raise NotImplementedError
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of ``cdf``."""
+        """Return the value up to which the probability is ``value``: the inverse of ``cdf``."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All values, along a new first dimension."""
+        """Return all values of the support, along a new first dimension."""
         raise NotImplementedError
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
-        """The exponential of the entropy."""
+        """Return the exponential of the entropy."""
         return f.exp(self.entropy())
 
     # -- checks ------------------------------------------------------------------------------------
 
     def _validate_sample(self, value: Any) -> None:
-        """ValueError for a value of another shape, or outside the support."""
+        """Raise ValueError for a value of another shape, or outside the support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         events = len(self._event_shape)
@@ -250,7 +251,7 @@ class Distribution:
             raise ValueError(f"{said}{self!r}, but found invalid values:\n{value}")
 
     def _valid(self, value: Any) -> Tensor:
-        """The value, checked where arguments are."""
+        """Return the value, checked first where arguments are validated."""
         if self._validate_args:
             self._validate_sample(value)
         return value

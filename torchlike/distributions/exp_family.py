@@ -23,7 +23,7 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def entropy(self) -> Any:
-        """The Bregman divergence of the log normalizer."""
+        """Compute the entropy as the Bregman divergence of the log normalizer."""
         with enable_grad():
             params = [p.detach().requires_grad_() for p in self._natural_params]
             normalizer = self._log_normalizer(*params)

@@ -30,7 +30,7 @@ class GeneralizedPareto(Distribution):
         self._take(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def _safe(self) -> tuple[Any, ...]:
-        """Where the concentration is 0, and the concentration with 1 there."""
+        """Return where the concentration is 0, and the concentration with 1 there."""
         zero = f.isclose(self.concentration, f.zeros_like(self.concentration))
         return zero, f.where(zero, 1.0, self.concentration)
 
@@ -49,13 +49,13 @@ class GeneralizedPareto(Distribution):
         return -self.scale.log() - f.where(zero, z, known)
 
     def log_survival_function(self, value: Any) -> Tensor:
-        """The logarithm of one minus the cdf."""
+        """Return the logarithm of one minus the cdf."""
         z = self._z(self._valid(value))
         zero, safe = self._safe()
         return f.where(zero, -z, -f.log1p(safe * z) / safe)
 
     def log_cdf(self, value: Any) -> Tensor:
-        """The logarithm of the cdf."""
+        """Return the logarithm of the cdf."""
         return f.log1p(-f.exp(self.log_survival_function(value)))
 
     def cdf(self, value: Any) -> Tensor:

@@ -25,7 +25,7 @@ class HalfCauchy(Folded):
         return self.base_dist.variance
 
     def log_prob(self, value: Any) -> Tensor:
-        """Takes numbers as well."""
+        """Return the logarithm of the density at a value, which may also be a number."""
         return super().log_prob(
             f.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         )

@@ -67,7 +67,8 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Any], Any]:
 
 
 def _dispatch(type_p: type, type_q: type) -> Any:
-    """The function of the nearest pair; by the first class where the two orders disagree."""
+    """Return the function of the nearest registered pair of classes: by the first class where the
+    two orders disagree."""
     matches = [
         pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])
     ]
@@ -90,7 +91,8 @@ def _dispatch(type_p: type, type_q: type) -> Any:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Any:
-    """``KL(p ‖ q)``, of the batch's shape. NotImplementedError for pairs not registered."""
+    """Return ``KL(p ‖ q)``, of the batch's shape. Raises NotImplementedError for pairs not
+    registered."""
     pair = (type(p), type(q))
     function = _found.get(pair)
     if function is None:
@@ -273,7 +275,7 @@ def _independent(p: Any, q: Any) -> Tensor:
 
 
 def _factor(d: Any) -> Tensor:
-    """The Cholesky factor of the covariance."""
+    """Return the Cholesky factor of the covariance."""
     return d.scale_tril if isinstance(d, LowRankMultivariateNormal) else d._unbroadcasted_scale_tril
 
 
@@ -351,7 +353,7 @@ class _Moments:
         return (_x_log_x(1 - p.low) - _x_log_x(1 - p.high) - width) / width
 
     def exponential(self, scale: Any) -> Tensor:
-        """Of ``exp(-x / scale)``."""
+        """Return the mean of ``exp(-x / scale)``."""
         p = self.p
         if isinstance(p, Exponential):
             return p.rate * scale / (p.rate * scale + 1)
@@ -363,7 +365,7 @@ class _Moments:
 
 
 def _cross_entropy(m: _Moments, q: Any) -> Tensor:
-    """``-E[log q(x)]``."""
+    """Return ``-E[log q(x)]``."""
     if isinstance(q, Exponential):
         return -q.rate.log() + q.rate * m.mean
     if isinstance(q, Gamma):

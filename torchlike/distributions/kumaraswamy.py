@@ -16,7 +16,7 @@ from torchlike.tensor import Tensor
 
 
 def _moment(a: Any, b: Any, n: int) -> Tensor:
-    """The n-th moment."""
+    """Return the n-th moment of the distribution."""
     at = 1 + n / a
     return f.exp(f.log(b) + f.lgamma(at) + f.lgamma(b) - f.lgamma(at + b))
 

@@ -39,7 +39,7 @@ class LKJCholesky(Distribution):
 
     @no_grad()
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """By the onion method, all rows at once."""
+        """Draw by the onion method, all rows at once."""
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
         normal = f.randn(shape, dtype=y.dtype, device=y.device).tril(-1)

@@ -12,19 +12,19 @@ from torchlike.tensor import Tensor
 
 
 def capacitance_tril(factor: Any, diagonal: Any) -> Tensor:
-    """The Cholesky factor of ``1 + Wᵀ D⁻¹ W`` (Woodbury's identity)."""
+    """Return the Cholesky factor of ``1 + Wᵀ D⁻¹ W`` (Woodbury's identity)."""
     inner = f.matmul(factor.mT / diagonal.unsqueeze(-2), factor)
     one = f.eye(factor.size(-1), dtype=factor.dtype, device=factor.device)
     return f.linalg.cholesky(inner + one)
 
 
 def lowrank_logdet(factor: Any, diagonal: Any, capacitance: Any) -> Tensor:
-    """The log determinant of ``W Wᵀ + D``."""
+    """Return the log determinant of ``W Wᵀ + D``."""
     return 2 * capacitance.diagonal(dim1=-2, dim2=-1).log().sum(-1) + diagonal.log().sum(-1)
 
 
 def lowrank_mahalanobis(factor: Any, diagonal: Any, x: Any, capacitance: Any) -> Tensor:
-    """``xᵀ (W Wᵀ + D)⁻¹ x``."""
+    """Return ``xᵀ (W Wᵀ + D)⁻¹ x``."""
     projected = batch_mv(factor.mT / diagonal.unsqueeze(-2), x)
     return (x.pow(2) / diagonal).sum(-1) - batch_mahalanobis(capacitance, projected)
 

@@ -13,18 +13,18 @@ from torchlike.tensor import Tensor
 
 
 def batch_mv(matrix: Any, vector: Any) -> Tensor:
-    """Matrix times vector, both batched."""
+    """Return matrix times vector, both batched."""
     return f.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
 
 
 def batch_mahalanobis(tril: Any, x: Any) -> Tensor:
-    """``xᵀ (L Lᵀ)⁻¹ x`` for (…, n, n) factors and (…, n) vectors, broadcast."""
+    """Return ``xᵀ (L Lᵀ)⁻¹ x`` for (…, n, n) factors and (…, n) vectors, broadcast."""
     solved = f.linalg.solve_triangular(tril, x.unsqueeze(-1), upper=False).squeeze(-1)
     return solved.pow(2).sum(-1)
 
 
 def precision_to_scale_tril(precision: Any) -> Tensor:
-    """The Cholesky factor of a matrix's inverse, by that of the matrix turned around."""
+    """Return the Cholesky factor of a matrix's inverse, by that of the matrix turned around."""
     turned = f.linalg.cholesky(f.flip(precision, (-2, -1)))
     inverse = f.transpose(f.flip(turned, (-2, -1)), -2, -1)
     identity = f.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
@@ -40,7 +40,7 @@ class ByCovariance(Distribution):
 
     @staticmethod
     def _one_of(error: type[Exception], **matrices: Any) -> tuple[str, Any]:
-        """The one that was given, and its name."""
+        """Return the name of the matrix that was given, and the matrix."""
         given = [(name, matrix) for name, matrix in matrices.items() if matrix is not None]
         if len(given) != 1:
             raise error(
@@ -53,7 +53,8 @@ class ByCovariance(Distribution):
         setattr(self, name, matrix.expand((*batch_shape, *matrix.shape[-2:])))
 
     def _factor(self, name: str, matrix: Any) -> None:
-        """Only once the matrix is checked: what has no factor is refused as a parameter."""
+        """Keep the Cholesky factor of a matrix, once it is checked: a matrix without a factor is
+        refused as a parameter."""
         if name == "covariance_matrix":
             matrix = f.linalg.cholesky(matrix)
         elif name == "precision_matrix":
@@ -109,11 +110,11 @@ class NormalVectors(Distribution):
     mode = mean
 
     def _log_det(self) -> Any:
-        """Of the covariance."""
+        """Return the log determinant of the covariance."""
         raise NotImplementedError
 
     def _distance(self, x: Any) -> Any:
-        """``xᵀ C⁻¹ x`` for the covariance C."""
+        """Return ``xᵀ C⁻¹ x`` for the covariance C."""
         raise NotImplementedError
 
     def log_prob(self, value: Any) -> Tensor:

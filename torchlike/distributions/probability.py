@@ -29,7 +29,7 @@ class ByProbability(Distribution):
         self._take(validate_args, **self._one_of(probs, logits))
 
     def _one_of(self, probs: Any, logits: Any) -> dict[str, Any]:
-        """The one that was given, under its name."""
+        """Return whichever of the two was given, under its name, and note which."""
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         self._given = "logits" if probs is None else "probs"

@@ -93,7 +93,7 @@ class TransformedDistribution(Distribution):
         return total + sum_rightmost(self.base_dist.log_prob(y), extra)
 
     def _monotonize(self, value: Any) -> Tensor:
-        """``value``, or one minus it, where the transforms fall."""
+        """Return ``value``, or one minus it where the transforms fall."""
         sign: Any = 1
         for t in self.transforms:
             sign = sign * t.sign

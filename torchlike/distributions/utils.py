@@ -28,7 +28,8 @@ NUMBERS = (int, float, bool)
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Numbers and tensors as tensors of one shape; numbers take the tensors' dtype and device.
+    """Broadcast numbers and tensors to tensors of one shape; numbers take the tensors' dtype and
+    device.
 
     ValueError for anything else.
     """
@@ -50,46 +51,47 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 
 def _is_tensor_like(value: Any) -> bool:
-    """Whether it is a tensor, or its class says what functions do with it."""
+    """Return whether a value is a tensor, or its class defines ``__torch_function__``."""
     return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
 
 
 def taken(path: str, doc: str) -> Any:
-    """A property that is a part's attribute: ``taken("base_dist.loc", "The median.")``."""
+    """Return a property that reads a part's attribute: ``taken("base_dist.loc", "The
+    median.")``."""
     return property(operator.attrgetter(path), doc=doc)
 
 
 def standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
-    """Draws of the standard normal distribution."""
+    """Draw from the standard normal distribution."""
     return f.empty(shape, dtype=dtype, device=device).normal_()
 
 
 def sum_rightmost(value: Any, dim: int) -> Tensor:
-    """The sum over the last ``dim`` dimensions."""
+    """Return the sum over the last ``dim`` dimensions."""
     if dim == 0:
         return value
     return value.reshape(*value.shape[:-dim], -1).sum(-1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities kept away from 0 and 1 by the dtype's epsilon."""
+    """Clamp probabilities away from 0 and 1 by the dtype's epsilon."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Probabilities from logits: by the logistic function, or softmax."""
+    """Convert logits to probabilities: by the logistic function, or softmax."""
     return f.sigmoid(logits) if is_binary else f.nn_functional.softmax(logits, dim=-1)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Logits from probabilities (log-probabilities, unless binary)."""
+    """Convert probabilities to logits (log-probabilities, unless binary)."""
     clamped = clamp_probs(probs)
     return f.log(clamped) - f.log1p(-clamped) if is_binary else f.log(clamped)
 
 
 def binary_cross_entropy(logits: Tensor, value: Tensor) -> Tensor:
-    """Elementwise, from logits."""
+    """Compute the binary cross entropy elementwise, from logits."""
     return f.nn_functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
 
@@ -124,7 +126,7 @@ class _lazy_property_and_property(lazy_property, property):
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """The elements on and below a diagonal, (…, n, n) to (…, number of them)."""
+    """Return the elements on and below a diagonal, (…, n, n) to (…, number of them)."""
     n = mat.shape[-1]
     if diag < -n or diag >= n:
         raise ValueError(f"diag ({diag}) provided is outside valid range [{-n}, {n - 1}].")
@@ -133,7 +135,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """The inverse of ``tril_matrix_to_vec``: a lower triangular matrix."""
+    """Build a lower triangular matrix: the inverse of ``tril_matrix_to_vec``."""
     root = (1 + 2 * diag) ** 2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)
     n = (-(1 + 2 * diag) + root**0.5) / 2
     if round(n) - n > finfo(vec.dtype).eps:

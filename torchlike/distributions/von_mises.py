@@ -51,7 +51,7 @@ def _polynomial(y: Any, coefficients: Any) -> Tensor:
 
 
 def _log_bessel(x: Any, order: int) -> Tensor:
-    """``log I_order(x)`` for positive x."""
+    """Return ``log I_order(x)`` for positive x."""
     small = _polynomial((x / 3.75) ** 2, _SMALL[order])
     if order == 1:
         small = x.abs() * small
@@ -77,7 +77,7 @@ class VonMises(Distribution):
 
     @no_grad()
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """By rejection from a wrapped Cauchy distribution, in float64 (Best & Fisher 1979)."""
+        """Draw by rejection from a wrapped Cauchy distribution, in float64 (Best & Fisher 1979)."""
         shape = self._extended_shape(sample_shape)
         loc, kappa = self.loc.double(), self.concentration.double()
         tau = 1 + (1 + 4 * kappa**2).sqrt()

@@ -95,7 +95,7 @@ class Wishart(ByCovariance, ExponentialFamily):
         return self._scaled(self.df) * (v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2))
 
     def _bartlett(self, sample_shape: Any) -> Tensor:
-        """A matrix from a triangular factor of chi and normal numbers (Bartlett 1933)."""
+        """Draw a matrix from a triangular factor of chi and normal numbers (Bartlett 1933)."""
         p = self._event_shape[-1]
         lengths = self._dist_chi2.rsample(sample_shape).sqrt()
         noise = lengths.clamp(min=finfo(lengths.dtype).eps).diag_embed(dim1=-2, dim2=-1)
@@ -109,7 +109,7 @@ class Wishart(ByCovariance, ExponentialFamily):
         return factor @ factor.transpose(-2, -1)
 
     def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Tensor:
-        """Matrices, with a warning, as release 2.13 of PyTorch draws them.
+        """Draw matrices as release 2.13 of PyTorch does, with a warning where some are singular.
 
         Its check for singular matrices is the wrong way round: what is *valid* is drawn once more,
         and of that again what turned out singular, up to ``max_try_correction`` times in all. So it
@@ -129,7 +129,8 @@ class Wishart(ByCovariance, ExponentialFamily):
         return drawn
 
     def _wholly(self, marked: Any) -> Tensor:
-        """Samples of which any element of the batch is marked: they are drawn as a whole."""
+        """Mark each sample of which any element of the batch is marked: samples are drawn as a
+        whole."""
         batch = len(self._batch_shape)
         return marked.any(dim=tuple(range(-batch, 0))) if batch else marked
 

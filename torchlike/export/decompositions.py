@@ -38,22 +38,22 @@ class CustomDecompTable(dict[Any, Callable[..., Any]]):
     """What operators are taken apart into, by the operator."""
 
     def copy(self) -> CustomDecompTable:
-        """A table with the same entries."""
+        """Return a table with the same entries."""
         return CustomDecompTable(self)
 
     def materialize(self) -> dict[Any, Callable[..., Any]]:
-        """The entries as a plain dictionary."""
+        """Return the entries as a plain dictionary."""
         return dict(self)
 
 
 def default_decompositions() -> CustomDecompTable:
-    """The decompositions of ``torch._decomp.core_aten_decompositions``, to be changed and passed to
-    ``run_decompositions``."""
+    """Return the decompositions of ``torch._decomp.core_aten_decompositions``, to be changed and
+    passed to ``run_decompositions``."""
     return CustomDecompTable(core_aten_decompositions())
 
 
 def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> ExportedProgram:
-    """A program's graph traced once more, below autograd. Graphs below it (branches of ``cond``,
+    """Trace a program's graph once more, below autograd. Graphs below it (branches of ``cond``,
     regions without gradients) stay as they are."""
     tracer = PythonKeyTracer()
     tracer.begin()
@@ -89,7 +89,7 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any] | None) -> Exp
 
 
 def _fake_mode(program: ExportedProgram) -> FakeTensorMode:
-    """The mode of the graph's fake tensors."""
+    """Return the mode of the graph's fake tensors, or a new one where it has none."""
     for node in program.graph.nodes:
         for value in pytree.tree_leaves(node.meta.get("val")):
             if isinstance(value, FakeTensor):
@@ -100,7 +100,8 @@ def _fake_mode(program: ExportedProgram) -> FakeTensorMode:
 def _placeholders(
     program: ExportedProgram, tracer: PythonKeyTracer, fake: FakeTensorMode
 ) -> tuple[list[Any], dict[Node, Any]]:
-    """The inputs of the new graph: what stands for each, in order, and by the old nodes."""
+    """Create the inputs of the new graph, and return the value that stands for each: in order, and
+    by the old nodes."""
     values: list[Any] = []
     env: dict[Node, Any] = {}
     nodes = [n for n in program.graph.nodes if n.op == "placeholder"]
@@ -123,12 +124,12 @@ def _placeholders(
 
 
 def _fresh(value: Tensor, fake: FakeTensorMode) -> Any:
-    """A fake tensor like another, with memory of its own."""
+    """Return a fake tensor like another, with memory of its own."""
     return fake._copied(value) if isinstance(value, FakeTensor) else fake._faked(value, None)
 
 
 def _run(node: Node, mode: FunctionalMode, env: dict[Node, Any]) -> Any:
-    """What a node gives; what it calls becomes nodes of the new graph."""
+    """Run a node and return its result; the operators it calls become nodes of the new graph."""
     if node.op == "get_attr":
         return node  # a graph below: copied where it is used
     args, kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: env[n])
@@ -160,7 +161,8 @@ def _run(node: Node, mode: FunctionalMode, env: dict[Node, Any]) -> Any:
 def _written_outputs(
     program: ExportedProgram, mode: FunctionalMode, inputs: list[Any]
 ) -> list[tuple[Any, OutputSpec]]:
-    """The new values of what the program writes: state first, then arguments."""
+    """Return the new values of state and arguments that the program writes: state first, then
+    arguments."""
     found = []
     specs = program.graph_signature.input_specs
     order = sorted(range(len(specs)), key=lambda i: specs[i].kind is InputKind.USER_INPUT)

@@ -23,7 +23,7 @@ class _DimHint:
         self.name, self.min, self.max = name, min, max
 
     def __call__(self, min: int | None = None, max: int | None = None) -> _DimHint:
-        """The same, at least ``min`` and at most ``max``."""
+        """Return the same hint, at least ``min`` and at most ``max``."""
         return _DimHint(self.name, min, max)
 
     def __repr__(self) -> str:
@@ -100,13 +100,14 @@ class Dim(metaclass=_DimType):
         return f"Dim('{self.__name__}', min={self.min or 0}, max={self.max or 'int_oo'})"
 
     def _root_size(self, size: int) -> int | None:
-        """The root's size where this dimension has that one; None for none."""
+        """Return the root's size where this dimension has the given one, or None where no root
+        gives it."""
         rest = size - self._offset
         return rest // self._scale if rest > 0 and not rest % self._scale else None
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Several dimensions of one range."""
+    """Return several dimensions of one range."""
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
@@ -133,8 +134,8 @@ class ShapesCollection:
     def dynamic_shapes(
         self, m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """What ``export`` takes, by the names of the module's arguments. ValueError for a tensor
-        that is not among them."""
+        """Return the ``dynamic_shapes`` that ``export`` takes, by the names of the module's
+        arguments. Raises ValueError for a tensor that is not among them."""
         named = bound(m, args, dict(kwargs or {}))
         leaves = {id(leaf) for leaf in pytree.tree_leaves(named)}
         unused = [shape for t, shape in self._shapes.items() if t not in leaves]
@@ -153,7 +154,8 @@ class AdditionalInputs:
         self._examples: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def add(self, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> None:
-        """Arguments of another call. AssertionError unless they are a tuple and a dictionary."""
+        """Add the arguments of another call. Raises AssertionError unless they are a tuple and a
+        dictionary."""
         if not isinstance(args, tuple):
             raise AssertionError(f"Representation of args should be a tuple, got {type(args)}")
         if kwargs is not None and not isinstance(kwargs, Mapping):
@@ -163,7 +165,8 @@ class AdditionalInputs:
     def dynamic_shapes(
         self, m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """What ``export`` takes. ValueError where dtypes, values or structures differ."""
+        """Return the ``dynamic_shapes`` that ``export`` takes. Raises ValueError where dtypes,
+        values or structures differ."""
         found, *others = [bound(m, a, k) for a, k in ((args, dict(kwargs or {})), *self._examples)]
         flat, spec = pytree.tree_flatten(found)
         rows = [pytree.tree_flatten(other) for other in others]
@@ -178,7 +181,7 @@ class AdditionalInputs:
         )
 
     def verify(self, ep: Any) -> None:
-        """Run a program on all of them. What does not fit raises as a call does."""
+        """Run a program on all of the inputs. What does not fit raises as a call does."""
         module = ep.module()
         for args, kwargs in self._examples:
             module(*args, **kwargs)
@@ -203,7 +206,7 @@ def _in_which_they_differ(leaf: Any, others: Sequence[Any]) -> Any:
 
 
 def bound(fn: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by the names that the function has for them."""
+    """Return the arguments of a call by the names that the function has for them."""
     forward = getattr(fn, "forward", fn)
     return dict(inspect.signature(forward).bind(*args, **kwargs).arguments)
 
@@ -222,7 +225,8 @@ class Argument(NamedTuple):
 
 
 def arguments_of(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Argument]:
-    """The arguments of a call, positional ones first. TypeError where they do not bind."""
+    """Return the arguments of a call, positional ones first. Raises TypeError where they do not
+    bind."""
     bound(fn, args, dict(kwargs))
     labels: list[tuple[str, int | None]] = []
     for p in inspect.signature(getattr(fn, "forward", fn)).parameters.values():
@@ -235,7 +239,7 @@ def arguments_of(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> l
 
 
 def by_leaf(value: Any, spec: Any, path: str = "") -> Iterator[tuple[Any, Any]]:
-    """Each leaf of an argument with what is said of its sizes."""
+    """Yield each leaf of an argument with the entry of ``dynamic_shapes`` for it."""
     children, structure = pytree.tree_flatten(value, is_leaf=lambda x: x is not value)
     if structure.is_leaf():
         yield value, spec
@@ -264,7 +268,7 @@ def _mismatch(path: str, what: str, spec: Any) -> Exception:
 def said_of_leaves(
     spec: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[tuple[Any, Any]]:
-    """Each leaf of the arguments, in order, with what ``dynamic_shapes`` says of it.
+    """Return each leaf of the arguments, in order, with the entry of ``dynamic_shapes`` for it.
 
     UserError for names that do not exist and structures that do not match.
     """
@@ -299,7 +303,8 @@ def _at(said: Any, index: int | None) -> Any:
 
 
 def of_dimensions(tensor: Tensor, said: Any) -> dict[int, Any]:
-    """What is said of each dimension of a tensor. ValueError for one that it does not have."""
+    """Return the entry for each dimension of a tensor. Raises ValueError for a dimension that it
+    does not have."""
     if said is None:
         return {}
     entries = dict(said) if isinstance(said, Mapping) else dict(enumerate(said))
@@ -319,7 +324,7 @@ def of_dimensions(tensor: Tensor, said: Any) -> dict[int, Any]:
 
 
 def is_dynamic(entry: Any) -> bool:
-    """Whether a dimension of which that is said may differ."""
+    """Return whether a dimension with this entry may differ between calls."""
     return isinstance(entry, Dim) or (isinstance(entry, _DimHint) and entry.name != "STATIC")
 
 
@@ -334,7 +339,8 @@ class JaxShapes(NamedTuple):
 
 
 def jax_shapes(spec: Any, fn: Any, args: Any, kwargs: Any) -> JaxShapes:
-    """Shapes with symbolic dimensions for each tensor among the arguments, and the constraints."""
+    """Return shapes with symbolic dimensions for each tensor among the arguments, and the
+    constraints."""
     pairs = [(v, s) for v, s in said_of_leaves(spec, fn, args, kwargs) if isinstance(v, Tensor)]
     assert len(pairs) == sum(isinstance(x, Tensor) for x in flatten_call(args, kwargs)[0])
     roots: dict[str, Dim] = {}

@@ -36,7 +36,7 @@ class ModuleCallSignature:
     forward_arg_names: list[str] | None = None
 
     def replace_all_uses_with(self, original_node: Any, new_node: Any) -> None:
-        """Call a node by another's name."""
+        """Rename a node in the signature to another's name."""
         for spec in (*self.inputs, *self.outputs):
             if spec.name == original_node.name:
                 spec.name = new_node.name
@@ -122,28 +122,28 @@ class ExportedProgram:
         return self.state_dict[name] if name in self.state_dict else self.constants[name]
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their names."""
+        """Yield the parameters with their names."""
         for name in self.graph_signature.parameters:
             yield name, self.state_dict[name]
 
     def parameters(self) -> Iterator[Parameter]:
-        """The parameters."""
+        """Yield the parameters."""
         for _, value in self.named_parameters():
             yield value
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their names."""
+        """Yield the buffers with their names."""
         for name in self.graph_signature.buffers:
             yield name, self._value(name)
 
     def buffers(self) -> Iterator[Tensor]:
-        """The buffers."""
+        """Yield the buffers."""
         for _, value in self.named_buffers():
             yield value
 
     def module(self, check_guards: bool = True) -> GraphModule:
-        """A module that runs the program, with the state under its old names. The parameters are
-        the program's own: what trains one trains the other.
+        """Return a module that runs the program, with the state under its old names. The parameters
+        are the program's own: what trains one trains the other.
 
         Args:
           check_guards: whether each call checks its arguments.
@@ -155,8 +155,8 @@ class ExportedProgram:
         decomp_table: Mapping[Any, Any] | None = None,
         decompose_custom_triton_ops: bool = False,
     ) -> ExportedProgram:
-        """The program without writes: new values of what it writes are outputs. Operators that
-        PyTorch makes of others are taken apart, and those of ``decomp_table`` are what it says.
+        """Return the program without writes: new values of what it writes are outputs. Operators
+        that PyTorch composes of others are decomposed, and those of ``decomp_table`` as it says.
 
         Differs from PyTorch: the default table takes apart what is made of other operators of
         aten's, not down to the core set.
@@ -164,7 +164,7 @@ class ExportedProgram:
         return _decompositions.decomposed(self, decomp_table)
 
     def validate(self) -> None:
-        """RuntimeError where graph and signature do not fit one another."""
+        """Raise RuntimeError where graph and signature do not fit one another."""
         self.graph.lint()
         nodes = [n for n in self.graph.nodes if n.op == "placeholder"]
         names = [spec.arg.name for spec in self.graph_signature.input_specs]
@@ -208,7 +208,7 @@ class ExportedProgram:
         constants: Mapping[str, Any] | None = None,
         dialect: str | None = None,
     ) -> ExportedProgram:
-        """The program with another graph."""
+        """Return the program with another graph."""
         return ExportedProgram(
             graph_module,
             graph_module.graph,

@@ -40,7 +40,8 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 def opened(program: ExportedProgram) -> dict[str, Any]:
-    """A program but for its tensors. NotImplementedError for what a file cannot hold."""
+    """Return a program but for its tensors as plain data. Raises NotImplementedError for what a
+    file cannot hold."""
     entry = program.module_call_graph[0].signature
     assert entry is not None
     guards = program.guards
@@ -105,7 +106,7 @@ def _argument(a: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """What a node gives: a tensor's shape and kind, a number, or several."""
+    """Describe a node's result as plain data: a tensor's shape and kind, a number, or several."""
     if isinstance(value, Tensor):
         return {
             "tensor": [plain(n) for n in value.shape],
@@ -173,7 +174,8 @@ class _Reader:
         return GraphModule(root, graph, "GraphModule")
 
     def _target(self, given: dict[str, Any], args: Any, below: Any) -> Any:
-        """What a node calls or reads. RuntimeError for what a file may not name."""
+        """Return the function, method or path that a node calls or reads. Raises RuntimeError for
+        what a file may not name."""
         op, target = given["op"], given["target"]
         if not isinstance(args, tuple):
             raise RuntimeError(f"node {given['name']} of a file has {args!r} for arguments")
@@ -238,7 +240,7 @@ def closed(
     constants: dict[str, Tensor],
     example: list[Any] | None,
 ) -> ExportedProgram:
-    """The program again. ``example`` are the leaves of its example inputs."""
+    """Rebuild the program from its plain data. ``example`` are the leaves of its example inputs."""
     ranges = {targets.identifier(n): ValueRange(*r) for n, r in data["ranges"].items()}
     reader = _Reader(ranges)
     module = reader.graph_module(data["graph"])

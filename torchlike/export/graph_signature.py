@@ -163,7 +163,7 @@ class ExportBackwardSignature:
 
 
 def _shown(arg: Any) -> Any:
-    """The name of an input or output, or the value of a plain one."""
+    """Return the name of an input or output, or the value of a constant one."""
     return arg.value if isinstance(arg, ConstantArgument) else arg.name
 
 
@@ -279,7 +279,7 @@ class ExportGraphSignature:
         return tuple(s.arg.name for s in self.output_specs if s.kind is OutputKind.TOKEN)
 
     def replace_all_uses(self, old: str, new: str) -> None:
-        """Call a node by another name. AssertionError unless both are names."""
+        """Rename a node in the signature. Raises AssertionError unless both are names."""
         if not isinstance(old, str) or not isinstance(new, str):
             raise AssertionError(f"expected str names, got {type(old)} and {type(new)}")
         named = (TensorArgument, SymIntArgument, SymFloatArgument, SymBoolArgument)
@@ -288,7 +288,8 @@ class ExportGraphSignature:
                 spec.arg.name = new
 
     def get_replace_hook(self, replace_inputs: bool = False) -> Callable[..., None]:
-        """A hook for ``GraphModule._set_replace_hook``: outputs follow nodes that are replaced."""
+        """Return a hook for ``GraphModule._set_replace_hook``: outputs follow nodes that are
+        replaced."""
 
         def replaced(old: Any, new: str, user: Any) -> None:
             if user.op == "output":

@@ -72,7 +72,8 @@ class InputGuards(Module):
         where: dict[str, str],
         later: list[tuple[str, str, int]],
     ) -> None:
-        """Compare a size with what it has to be; the first one of a symbol says what that is."""
+        """Compare a size with what it has to be; the first size of a symbol sets the symbol's
+        value."""
         if not isinstance(wanted, str):
             _check(wanted == size, f"{place} == {wanted}")
         elif wanted not in self.ranges:
@@ -88,7 +89,7 @@ class InputGuards(Module):
     def _solve(
         self, text: str, place: str, size: int, sizes: dict[str, int], where: dict[str, str]
     ) -> None:
-        """Find what a symbol is of which no size is that by itself: ``s0`` of ``2*s0 + 1``."""
+        """Find the value of a symbol that is not by itself a size: ``s0`` of ``2*s0 + 1``."""
         unknown = [str(v) for v in self._expression(text)._get_vars() if str(v) not in sizes]
         if len(unknown) != 1:
             return
@@ -123,12 +124,12 @@ def _check(holds: bool, said: str) -> None:
 
 
 def _named(text: str, where: Mapping[str, str]) -> str:
-    """An expression with places of sizes in the place of symbols."""
+    """Return an expression with symbols replaced by the places of sizes."""
     for symbol in sorted(where, key=len, reverse=True):
         text = text.replace(symbol, where[symbol])
     return text
 
 
 def plain(size: Any) -> Any:
-    """A size as plain data: an int, or the text of an expression."""
+    """Return a size as plain data: an int, or the text of an expression."""
     return str(size.node.expr) if is_symbolic(size) else size

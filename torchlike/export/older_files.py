@@ -30,5 +30,5 @@ class OlderProgram(ExportedProgram):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def module(self, check_guards: bool = True) -> Any:
-        """A module that runs the program; it has the state under its old names."""
+        """Return a module that runs the program; it has the state under its old names."""
         return self._loaded

@@ -111,7 +111,7 @@ def _program(
 
 
 def _guards(args: Any, kwargs: dict[str, Any], sizes: Sizes) -> InputGuards:
-    """What a trace took for granted of the arguments."""
+    """Return the guards on the arguments: what a trace took for granted of them."""
     leaves: list[tuple[str, Any]] = []
     flat = pytree.tree_leaves((args, kwargs))
     for leaf, name, wanted in zip(flat, sizes.names, sizes.of_leaves, strict=True):

@@ -63,7 +63,7 @@ class ValueRange(NamedTuple):
         return f"VR[{self.lower}, {'int_oo' if self.upper is None else self.upper}]"
 
     def has(self, size: int) -> bool:
-        """Whether a size is within."""
+        """Return whether a size is within the range."""
         return size >= self.lower and (self.upper is None or size <= self.upper)
 
 
@@ -117,7 +117,8 @@ class Sizes:
         ]
 
     def _row(self, leaf: Any, said: Any, name: str) -> dict[int, Linear]:
-        """The dimensions of a leaf that are made of symbols, and how; 0 for a number itself."""
+        """Return the dimensions of a leaf that are made of symbols, and how; dimension 0 stands for
+        a number itself."""
         if isinstance(leaf, Tensor):
             entries = of_dimensions(leaf, said)
             found = {
@@ -131,7 +132,7 @@ class Sizes:
         return {d: made for d, made in found.items() if made is not None}
 
     def _linear(self, entry: Any, size: int, where: str) -> Linear | None:
-        """How a size is made of a symbol; None for one that stays a number."""
+        """Return how a size is made of a symbol, or None for one that stays a number."""
         if isinstance(entry, int):
             if entry != size:
                 raise UserError(
@@ -191,7 +192,7 @@ class Sizes:
         return name
 
     def _made(self) -> dict[str, Any]:
-        """The symbols by name."""
+        """Return the symbols by name."""
         if not self.symbols:
             return {}
         bounds = []
@@ -218,7 +219,8 @@ class Sizes:
     # -- after the trace ---------------------------------------------------------------------------
 
     def fixed_by_the_trace(self) -> frozenset[str]:
-        """The symbols that the trace fixed and may fix, by what they are shown as.
+        """Return the symbols that the trace fixed and was allowed to fix, by the text that they are
+        shown as.
 
         UserError for a dimension of which it was said that it differs.
         """
@@ -238,7 +240,7 @@ class Sizes:
         return frozenset(found)
 
     def _others(self, guard: Any) -> list[dict[str, int]]:
-        """Other sizes of the symbols in a guard, within their ranges."""
+        """Return other sizes of the symbols in a guard, within their ranges."""
         found = []
         for name in _names(guard):
             bounds = self.symbols[name].range
@@ -250,7 +252,7 @@ class Sizes:
         return found
 
     def ranges(self) -> dict[str, ValueRange]:
-        """What the symbols may stand for, by their names."""
+        """Return the ranges of the symbols, by their names."""
         return {name: symbol.range for name, symbol in self.symbols.items()}
 
 
@@ -284,7 +286,7 @@ def _range(said: Any) -> ValueRange:
 
 
 def leaf_names(fn: Any, args: Any, kwargs: Mapping[str, Any]) -> list[str]:
-    """A name for each leaf of the arguments: the parameter's, and the way to it."""
+    """Return a name for each leaf of the arguments: the parameter's, and the path to the leaf."""
     return [
         text
         for argument in arguments_of(fn, args, kwargs)

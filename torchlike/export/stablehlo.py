@@ -59,7 +59,8 @@ def save_stablehlo(
 
 
 def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:
-    """The programs, one for each kind of call in the present mode, and the state they use."""
+    """Return the compiled programs, one for each kind of call in the present mode, and the state
+    they use."""
     if isinstance(program, OlderProgram):
         return [program._artifact], state_of(program.module())
     if isinstance(program, ExportedProgram):
@@ -84,7 +85,7 @@ def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:
 
 
 def _compiled(program: ExportedProgram, module: Any) -> Artifact:
-    """A program's module, compiled for its example inputs."""
+    """Compile a program's module for its example inputs."""
     if program.example_inputs is None:
         raise ValueError("the program has no example inputs: export the module with some")
     if program.range_constraints:

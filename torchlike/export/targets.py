@@ -96,7 +96,8 @@ _NOT_FROM_FILES = ("from_file",)
 
 
 def written(target: Any) -> list[str]:
-    """A function of a graph as names. NotImplementedError for one that a file cannot name."""
+    """Return the names by which a file knows a function of a graph. Raises NotImplementedError for
+    one that a file cannot name."""
     if isinstance(target, custom.OpOverload):
         return ["ops", target.namespace, target.operator.name, target._overloadname]
     if isinstance(target, custom.HigherOrderOperator):
@@ -109,7 +110,7 @@ def written(target: Any) -> list[str]:
 
 
 def read(path: Any) -> Any:
-    """The function of those names. RuntimeError where there is none."""
+    """Return the function of those names. Raises RuntimeError where there is none."""
     if not isinstance(path, list) or not all(isinstance(name, str) for name in path):
         raise RuntimeError(f"a graph of a file calls {path!r}, which is no path of names")
     home, *names = path
@@ -147,7 +148,8 @@ def _is_atens(name: str) -> bool:
 
 
 def method(name: Any) -> str:
-    """A method of tensors that is an operator of aten's. RuntimeError for another name."""
+    """Return the name of a method of tensors that is an operator of aten's. Raises RuntimeError for
+    another name."""
     known = isinstance(name, str) and not name.startswith("_") and _is_atens(name)
     if not known or not callable(getattr(Tensor, name, None)):
         raise RuntimeError(
@@ -157,7 +159,7 @@ def method(name: Any) -> str:
 
 
 def identifier(name: Any) -> str:
-    """A name that may stand in source. RuntimeError for another."""
+    """Return a name that may stand in source. Raises RuntimeError for another."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise RuntimeError(f"a graph of a file names {name!r}, which is no identifier")
     if name.startswith("__") or name == "self":
@@ -166,7 +168,7 @@ def identifier(name: Any) -> str:
 
 
 def one_of(name: Any, names: Iterable[str], what: str) -> str:
-    """A name that is among those. RuntimeError for another."""
+    """Return a name that is among those. Raises RuntimeError for another."""
     if name not in names:
         raise RuntimeError(f"a graph of a file names {name!r}, which is no {what} of the program")
     return name

@@ -113,8 +113,8 @@ def _aval(array: Any) -> Any:
 
 
 def _written(about: Any, buffers: dict[str, Any], name: str) -> dict[str, int]:
-    """Of each buffer that the program writes, which of its outputs it is. Unexportable for anything
-    else that is written."""
+    """Return, for each buffer that the program writes, the number of the output with its new value.
+    Raises Unexportable for anything else that is written."""
     found = {}
     for i, where in enumerate(about["written"]):
         kind, what = where

@@ -74,7 +74,7 @@ class ExportTracer(PythonKeyTracer):
         self._lifted: dict[int, Proxy] = {}
 
     def call_module(self, m: Module, forward: Any, args: Any, kwargs: Any) -> Argument:
-        """What the module does; its nodes say in which modules they are."""
+        """Run the module; its nodes record in which modules they are."""
         path = self.paths.get(m)
         if path is None:
             return forward(*args, **kwargs)
@@ -87,8 +87,8 @@ class ExportTracer(PythonKeyTracer):
             del self.module_stack[key]
 
     def _call_of(self, path: str) -> str:
-        """A name for a call: the module's path, in the call that it is made in; ``a.b@1`` for the
-        second call of ``a.b`` there."""
+        """Return a new name for a call: the module's path, in the call that it is made in;
+        ``a.b@1`` for the second call of ``a.b`` there."""
         outer = next(reversed(self.module_stack.values()), ("", None))[0]
         around = without_counts(outer)
         call = outer + path[len(around) :] if path.startswith(f"{around}.") else path
@@ -97,13 +97,13 @@ class ExportTracer(PythonKeyTracer):
         return f"{call}@{count}" if count else call
 
     def create_arg(self, a: Any) -> Argument:
-        """A value as a node holds it; a tensor from outside is a constant."""
+        """Return a value as a node holds it; a tensor from outside becomes a constant."""
         if isinstance(a, Tensor):
             return self._constant(a).node
         return super().create_arg(a)
 
     def placeholder(self, name: str, spec: InputSpec) -> Proxy:
-        """A new input at the end."""
+        """Add a new input behind the others."""
         taken = any(n.name == name for n in self.graph.nodes)
         proxy = self.create_proxy("placeholder", name, (), {})
         if not taken:  # names of Python's builtins ("input") are good ones here
@@ -138,7 +138,7 @@ class ExportTracer(PythonKeyTracer):
 
 
 def without_counts(call: str) -> str:
-    """The path of the module that a call is of: ``a.b`` of ``a.b@1``."""
+    """Return the path of the module that a call belongs to: ``a.b`` of ``a.b@1``."""
     return ".".join(part.partition("@")[0] for part in call.split("."))
 
 
@@ -151,7 +151,7 @@ def _flat(prefix: str, name: str) -> str:
 
 
 def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes) -> Traced:
-    """The graph of ``module(*args, **kwargs)``.
+    """Trace ``module(*args, **kwargs)`` into a graph.
 
     Args:
       sizes: which sizes of the arguments are symbols.
@@ -190,9 +190,9 @@ def trace(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
 
 
 def _run(tracer: ExportTracer, module: Module, args: Any, kwargs: Any) -> Any:
-    """The module's result. GuardOnDataDependentSymNode where it asked for a value, whether or not
-    an ``except`` took the error: the graph would not be the program. So for an operator whose
-    result's shape is not known."""
+    """Run the module and return its result. Raises GuardOnDataDependentSymNode where it asked for a
+    value, whether or not an ``except`` took the error: the graph would not be the program. The same
+    holds for an operator whose result's shape is not known."""
     try:
         result = module(*args, **kwargs)
     except RuntimeError:
@@ -213,7 +213,8 @@ _VALUE_ASKED = (
 
 
 def _state_inputs(tracer: ExportTracer, module: Module, fake: FakeTensorMode) -> dict[str, Tensor]:
-    """Placeholders of parameters and buffers; what stands for them, by their names."""
+    """Create placeholders of parameters and buffers, and return the tensors that stand for them, by
+    their names."""
     found: dict[str, Tensor] = {}
     persistent = set(module.state_dict(keep_vars=True))
     named = [
@@ -232,7 +233,8 @@ def _state_inputs(tracer: ExportTracer, module: Module, fake: FakeTensorMode) ->
 def _argument_inputs(
     tracer: ExportTracer, module: Module, args: Any, kwargs: Any, fake: FakeTensorMode, sizes: Sizes
 ) -> tuple[Any, Any]:
-    """Placeholders of the leaves of the arguments; the arguments as the module gets them."""
+    """Create placeholders of the leaves of the arguments, and return the arguments as the module
+    gets them."""
     flat, spec = pytree.tree_flatten((args, kwargs))
     made = []
     for leaf, name, wanted in zip(flat, sizes.names, sizes.of_leaves, strict=True):
@@ -260,7 +262,7 @@ def _given(arg: Any) -> InputSpec:
 
 
 def _output(tracer: ExportTracer, leaf: Any) -> tuple[Any, OutputSpec]:
-    """A result as the graph's output holds it, and what it is."""
+    """Return a result as the graph's output holds it, and its specification."""
     if isinstance(leaf, Tensor) or is_symbolic(leaf):
         standing = tracer.standing_for(leaf)
         node = tracer.create_arg(standing)
@@ -302,7 +304,8 @@ def _exporting() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _attributes_kept(module: Module, tracer: ExportTracer) -> Iterator[None]:
-    """``with``: what the module binds to plain attributes is undone. A warning for tensors."""
+    """Undo, at the end of a `with` block, what the module binds to plain attributes in it. Warns
+    for tensors."""
     tables = ("_parameters", "_buffers", "_modules")
     kept = {m: dict(vars(m)) for m in module.modules()}
     held = {m: {t: dict(vars(m)[t]) for t in tables} for m in kept}
@@ -335,7 +338,8 @@ def _attributes_kept(module: Module, tracer: ExportTracer) -> Iterator[None]:
 
 
 def _plain_tensors(module: Module) -> dict[str, Tensor]:
-    """Tensors that are attributes of a module or of one below it, and no part of its state."""
+    """Return the tensors that are attributes of a module or of one below it, and no part of its
+    state."""
     found: dict[str, Tensor] = {}
     for path, m in module.named_modules():
         for name, value in vars(m).items():

@@ -34,7 +34,7 @@ class FlatArgsAdapter(abc.ABC):
         metadata: dict[str, Any] | None = None,
         obj: Any = None,
     ) -> list[Any]:
-        """The leaves in the order of ``target_spec``, of those in the order of ``input_spec``."""
+        """Return the leaves, given in the order of ``input_spec``, in that of ``target_spec``."""
 
 
 class InterpreterModule(GraphModule):
@@ -69,7 +69,7 @@ class UnflattenedModule(Module):
             self.register_buffer(name, buffer, persistent=kept)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the program gives."""
+        """Run the program."""
         leaves, spec = pytree.tree_flatten((args, kwargs))
         if spec != self._specs.in_spec:
             if self.flat_args_adapter is None:
@@ -86,8 +86,8 @@ class UnflattenedModule(Module):
 def unflatten(
     module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None
 ) -> UnflattenedModule:
-    """A program as nested modules, as ``UnflattenedModule`` says. Of a program after
-    ``run_decompositions``, export the module again: ValueError."""
+    """Turn a program into nested modules, as ``UnflattenedModule`` says. Raises ValueError for a
+    program after ``run_decompositions``: export the module again."""
     if any(s.kind.name.endswith("MUTATION") for s in module.graph_signature.output_specs):
         raise ValueError(
             "unflatten takes programs as torch.export.export gives them: after "
@@ -113,7 +113,8 @@ class _Parts:
                 self.calls[node] = self._calls(node)
 
     def _calls(self, node: Node) -> list[str]:
-        """The calls in which a node is, outermost first; parts of results are where these are."""
+        """Return the calls that a node belongs to, outermost first; parts of results belong to the
+        calls of the results."""
         stack = node.meta.get("nn_module_stack")
         if stack is not None:
             return [path for path, _ in stack.values() if path]
@@ -124,7 +125,7 @@ class _Parts:
         return self.calls[before] if before is not None else []
 
     def whole(self) -> GraphModule:
-        """The outermost part."""
+        """Return the outermost part."""
         nodes = list(self.calls)
         results = self.program.graph.output_node().args[0]
         return self._part("", nodes, self.given, results)
@@ -132,7 +133,7 @@ class _Parts:
     def _part(
         self, within: str, nodes: Sequence[Node], given: Sequence[Node], results: Any
     ) -> GraphModule:
-        """A module of the nodes within a call, called with the values of ``given``."""
+        """Build a module of the nodes within a call, called with the values of ``given``."""
         graph = Graph()
         made: dict[Node, Node] = {}
         for node in given:
@@ -176,7 +177,7 @@ class _Parts:
         made: dict[Node, Node],
         value: Any,
     ) -> None:
-        """A call of a part below."""
+        """Add the call of a part below to the graph."""
         path = without_counts(call)
         own = set(nodes)
         read = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in own)
@@ -198,12 +199,12 @@ class _Parts:
             made[result].meta = dict(result.meta)
 
     def _holder(self, path: str) -> Module:
-        """A new module with the state of the one at a path, that of submodules included."""
+        """Return a new module with the state of the one at a path, that of submodules included."""
         source = self.state.get_submodule(path) if _has(self.state, path) else Module()
         return _of_the_same(source)
 
     def _closed(self, holder: Module, graph: Graph) -> GraphModule:
-        """The part, with all of its state, also what its graph does not name."""
+        """Return the part with all of its state, also what its graph does not name."""
         made = InterpreterModule(holder, graph, "InterpreterModule")
         for table in ("_parameters", "_buffers", "_modules"):
             for name, held in getattr(holder, table).items():
@@ -213,7 +214,7 @@ class _Parts:
 
 
 def _of_the_same(source: Module) -> Module:
-    """A module with the parameters, buffers and modules of another."""
+    """Return a module with the parameters, buffers and modules of another."""
     made = Module()
     for table in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
         getattr(made, table).update(getattr(source, table))

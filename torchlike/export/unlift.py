@@ -21,8 +21,8 @@ _WRITTEN = (
 
 
 def unlifted(program: Any, check_guards: bool) -> GraphModule:
-    """The program's module: placeholders of state are attributes again, new values of what it
-    writes are copied there."""
+    """Return the program's module: placeholders of state are attributes again, and new values of
+    what it writes are copied there."""
     signature = program.graph_signature
     root = state_modules(program)
     for name, child in program.graph_module.named_children():
@@ -64,7 +64,7 @@ def unlifted(program: Any, check_guards: bool) -> GraphModule:
 
 
 def _write(graph: Graph, specs: Any, outputs: list[Any], by_name: dict[str, Node]) -> list[Any]:
-    """Copy new values to where they belong; the results."""
+    """Copy new values to where they belong, and return the results."""
     copied: dict[Any, Node] = {}
     for spec, value in zip(specs, outputs, strict=True):
         if spec.kind in _WRITTEN:
@@ -76,7 +76,7 @@ def _write(graph: Graph, specs: Any, outputs: list[Any], by_name: dict[str, Node
 
 
 def state_modules(program: Any) -> Module:
-    """Nested modules that have a program's state under its names."""
+    """Return nested modules that have a program's state under its names."""
     root = Module()
     signature = program.graph_signature
     persistent = set(signature.buffers) - set(signature.non_persistent_buffers)
@@ -135,7 +135,7 @@ class _CheckCall:
 
 
 def module_argument_names(module: Any) -> list[str]:
-    """The names of the arguments that an unlifted module takes, in order."""
+    """Return the names of the arguments that an unlifted module takes, in order."""
     return list(module.graph._codegen.pytree_info.orig_args)
 
 

@@ -24,7 +24,7 @@ from torchlike.tensor import Tensor, wrap
 
 
 def variable(x: Any, name: str) -> Tensor:
-    """A variable with the value of ``x``, connected to what ``x`` itself depends on.
+    """Return a new variable with the value of ``x``, connected to what ``x`` itself depends on.
 
     ValueError when ``x`` is no tensor, RuntimeError when it is not floating.
     """
@@ -45,7 +45,7 @@ def variable(x: Any, name: str) -> Tensor:
 
 
 def _without_history(t: Tensor) -> Tensor:
-    """Another tensor with this one's value; an operator makes it where operators are handled
+    """Return another tensor with this one's value; an operator makes it where operators are handled
     (``make_fx`` knows tensors by what made them)."""
     if protocol.dispatch is not None and (
         protocol.state.dispatch_modes or protocol.dispatches(type(t))
@@ -56,8 +56,9 @@ def _without_history(t: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def differentiating(leaves: Sequence[Tensor], variables: Sequence[Tensor]) -> Iterator[None]:
-    """Inside runs the function of a reverse-mode transform. What it wrote to its variables (without
-    recording, or it is an error) is written to the caller's tensors at the end."""
+    """Run the function of a reverse-mode transform in a `with` block. What it wrote to its
+    variables (without recording, or it is an error) is written to the caller's tensors at the
+    end."""
     versions = [v._storage.version for v in variables]
     boxes.reverse.running += 1
     try:
@@ -72,7 +73,7 @@ def differentiating(leaves: Sequence[Tensor], variables: Sequence[Tensor]) -> It
 
 
 def plain_leaves(given: Any) -> list[Tensor]:
-    """The tensors among arguments that own their memory and do not require grad."""
+    """Return the tensors among arguments that own their memory and do not require grad."""
     return [
         t
         for t in trees.leaves(given)
@@ -81,9 +82,10 @@ def plain_leaves(given: Any) -> list[Tensor]:
 
 
 def unattached(output: Any, beside: Sequence[Tensor], variables: Sequence[Tensor]) -> Any:
-    """What a function gave that may have written what depends on its variables to other arguments,
-    ``beside``: these now hold the values alone, unless they depend on something else as well. Where
-    one of them is among the output, a tensor with its history is there in its place."""
+    """Detach the arguments ``beside`` from the variables that a function wrote into them, and
+    return the function's output: they hold the values alone, unless they depend on something
+    else as well. Where one of them is among the output, a tensor with its history is there in
+    its place."""
     attached = {}
     for t in beside:
         if t._node is not None and not depends_elsewhere([t], variables):
@@ -100,7 +102,7 @@ def unattached(output: Any, beside: Sequence[Tensor], variables: Sequence[Tensor
 
 
 def depends_elsewhere(tensors: Sequence[Any], variables: Sequence[Tensor]) -> bool:
-    """Whether the graph behind tensors leads to anything else than these variables."""
+    """Return whether the graph behind tensors leads to anything else than these variables."""
     ends = {edge[0] for edge in map(gradient_edge, variables) if edge is not None}
     behind = {v.grad_fn for v in variables if v.grad_fn is not None}
     if behind:
@@ -121,14 +123,14 @@ def depends_elsewhere(tensors: Sequence[Any], variables: Sequence[Tensor]) -> bo
 
 
 def outside(t: Any, connected: bool) -> Any:
-    """A result as the caller sees it: without its graph, unless that leads further."""
+    """Return a result as the caller sees it: without its graph, unless that leads further."""
     if not isinstance(t, Tensor) or connected or not t.requires_grad:
         return t
     return _without_history(t)
 
 
 def _wanted_below(tensors: Sequence[Any]) -> bool:
-    """Whether a tensor inside a box requires grad: on the tape of a level below."""
+    """Return whether a tensor inside a box requires grad, on the tape of a level below."""
     stack = list(tensors)
     while stack:
         t = stack.pop()
@@ -150,8 +152,8 @@ def _cotangent_gradients(
     retain_graph: Any,
     enabled: bool,
 ) -> list[Tensor]:
-    """Gradients of the variables, zeros for those that were not used. ``enabled``: whether the
-    caller of the transform records."""
+    """Compute the gradients of the variables, zeros for those that were not used. ``enabled``:
+    whether the caller of the transform records."""
     wanted = [
         (o, None if cotangents is None else cotangents[i])
         for i, o in enumerate(outputs)
@@ -181,7 +183,8 @@ def _cotangent_gradients(
 
 
 def chosen(args: Sequence[Any], argnums: Any) -> Any:
-    """The arguments at ``argnums``: one, or a tuple. RuntimeError when there is no such."""
+    """Return the arguments at ``argnums``: one, or a tuple. Raises RuntimeError when there is no
+    such."""
     if isinstance(argnums, int):
         return args[_checked(argnums, len(args))]
     if not isinstance(argnums, tuple):
@@ -203,7 +206,7 @@ def _checked(i: Any, n: int) -> int:
 
 
 def replaced(args: Sequence[Any], argnums: Any, values: Any) -> list[Any]:
-    """The arguments with those at ``argnums`` exchanged."""
+    """Return the arguments with those at ``argnums`` exchanged."""
     changed = list(args)
     pairs = [(argnums, values)] if isinstance(argnums, int) else zip(argnums, values, strict=True)
     for i, value in pairs:
@@ -212,7 +215,7 @@ def replaced(args: Sequence[Any], argnums: Any, values: Any) -> list[Any]:
 
 
 def split_aux(output: Any, has_aux: Any, what: str) -> tuple[Any, Any]:
-    """``(output, aux)`` of a function that gives both; (output, None) of others."""
+    """Return ``(output, aux)`` of a function that gives both, and (output, None) of others."""
     if not has_aux:
         return output, None
     if not (isinstance(output, tuple) and len(output) == 2):
@@ -223,8 +226,8 @@ def split_aux(output: Any, has_aux: Any, what: str) -> tuple[Any, Any]:
 
 
 def output_leaves(output: Any, what: str) -> tuple[list[Any], Any]:
-    """The tensors a function gave, and their structure. RuntimeError where there are none, or
-    something else among them."""
+    """Return the tensors a function gave, and their structure. Raises RuntimeError where there are
+    none, or something else among them."""
     outputs, structure = trees.flatten(output)
     if all(o is None for o in outputs):
         raise RuntimeError(
@@ -241,7 +244,7 @@ def output_leaves(output: Any, what: str) -> tuple[list[Any], Any]:
 
 
 def check_real(tensors: Sequence[Any], name: str, what: str) -> None:
-    """RuntimeError for complex tensors, whose Jacobians are not one matrix of numbers."""
+    """Raise RuntimeError for complex tensors, whose Jacobians are not one matrix of numbers."""
     for i, t in enumerate(tensors):
         if isinstance(t, Tensor) and t.is_complex():
             raise RuntimeError(
@@ -253,7 +256,7 @@ def check_real(tensors: Sequence[Any], name: str, what: str) -> None:
 def grad_and_value(
     func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False
 ) -> Callable[..., Any]:
-    """A function that gives ``(gradient, value)`` of a scalar function of tensors.
+    """Return a function that gives ``(gradient, value)`` of a scalar function of tensors.
 
     Args:
       func: gives a 0-dim (one-element) tensor, or ``(that, aux)`` with ``has_aux``.
@@ -298,7 +301,7 @@ def grad_and_value(
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
-    """A function that gives the gradient of a scalar function; see `grad_and_value`.
+    """Return a function that gives the gradient of a scalar function; see `grad_and_value`.
 
     With ``has_aux`` the result is ``(gradient, aux)``.
     """
@@ -313,8 +316,8 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False) -> Ca
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``: ``vjp_fn(cotangents)`` gives a tuple
-    with the gradient of each primal, also of a single one.
+    """Return ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``: ``vjp_fn(cotangents)`` gives a
+    tuple with the gradient of each primal, also of a single one.
 
     RuntimeError when func gives something else than tensors, ValueError for primals that are no
     tensors.
@@ -325,7 +328,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 def _pulled_back(
     func: Callable[..., Any], primals: Any, has_aux: Any, beside: Sequence[Tensor]
 ) -> tuple[Any, ...]:
-    """`vjp`; ``beside`` are plain tensors among the other arguments that func was given."""
+    """Compute what `vjp` returns; ``beside`` are plain tensors among the other arguments that func
+    was given."""
     leaves, structure = trees.flatten(primals)
     previous = modes.current.grad_enabled
     with enable_grad():  # vjp_fn may be called where gradients are recorded
@@ -363,7 +367,8 @@ def _pulled_back(
 
 
 def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """For each of the tensors, the rows (of its shape) of the unit matrix of all their elements."""
+    """Return, for each of the tensors, the rows (of its shape) of the unit matrix of all their
+    elements."""
     sizes = [t.numel() for t in tensors]
     total, made, start = sum(sizes), [], 0
     for t, n in zip(tensors, sizes, strict=True):
@@ -382,7 +387,8 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: Any = False,
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian, row by row: ``vmap`` of `vjp` over unit cotangents.
+    """Return a function that gives the Jacobian, row by row: ``vmap`` of `vjp` over unit
+    cotangents.
 
     For an output of shape (*o) and an argument of shape (*i) it has shape (*o, *i); trees of
     outputs of trees of arguments. ``chunk_size`` bounds how many rows are computed at a time; with
@@ -433,7 +439,8 @@ def jacrev(
 
 
 def _one_by_one(vjp_fn: Callable[..., Any], rows: list[Tensor], structure: Any) -> list[Tensor]:
-    """The leaves of ``vmap(vjp_fn)`` of rows, by a loop; a row has the structure of an output."""
+    """Return the leaves of ``vmap(vjp_fn)`` of rows, computed by a loop; a row has the structure of
+    an output."""
     each = zip(*(x.unbind(0) for x in rows), strict=True)
     pulled = [trees.leaves(vjp_fn(trees.unflatten(structure, list(row)))) for row in each]
     return [stack(list(column)) for column in zip(*pulled, strict=True)]

@@ -21,7 +21,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Tensor:
-    """``module(*args, **kwargs)`` with the given tensors in the place of its own.
+    """Call ``module(*args, **kwargs)`` with the given tensors in the place of its own.
 
     Args:
       parameter_and_buffer_dicts: {dotted name: tensor}, or several such dictionaries.
@@ -57,7 +57,8 @@ def functional_call(
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """``(parameters, buffers)`` of models of one class, each stacked along a new first dimension.
+    """Return ``(parameters, buffers)`` of models of one class, each stacked along a new first
+    dimension.
 
     The parameters are leaves that require grad where the models' own do. RuntimeError for no model,
     for models of different classes, or in different training modes.

@@ -40,8 +40,8 @@ def jvp(
     strict: bool = False,
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
-    """``(output, derivative)`` of func at the primals along the tangents, trees of tensors alike;
-    with ``has_aux`` ``(output, derivative, aux)``.
+    """Compute ``(output, derivative)`` of func at the primals along the tangents, trees of tensors
+    alike; with ``has_aux`` ``(output, derivative, aux)``.
 
     RuntimeError when primals and tangents differ in structure or shape, when func gives something
     else than tensors, or (``strict``) when an output does not depend on the primals.
@@ -50,7 +50,7 @@ def jvp(
 
 
 def _write(i: int, x: Tensor, direction: Tensor, primal: Tensor, tangent: Tensor | None) -> None:
-    """What func wrote to an argument, written to the caller's tensors."""
+    """Write what func wrote to an argument to the caller's tensors."""
     with modes.unrecorded():
         x.copy_(primal)
         direction.zero_() if tangent is None else direction.copy_(tangent)
@@ -64,7 +64,8 @@ def _pushed(
     has_aux: Any,
     write: Callable[..., None],
 ) -> tuple[Any, ...]:
-    """`jvp`, with ``write(i, primal, tangent, new ones)`` for each argument that func wrote to."""
+    """Compute what `jvp` returns, and call ``write(i, primal, tangent, new ones)`` for each
+    argument that func wrote to."""
     for what, value in (("primals", primals), ("tangents", tangents)):
         if not isinstance(value, tuple):
             raise RuntimeError(
@@ -120,7 +121,8 @@ def jacfwd(
     *,
     randomness: str = "error",
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian, column by column: ``vmap`` of `jvp` over unit tangents.
+    """Return a function that gives the Jacobian, column by column: ``vmap`` of `jvp` over unit
+    tangents.
 
     Shapes as those of `jacrev`, which is the cheaper one for few outputs, this for few inputs.
     RuntimeError for complex arguments and outputs.
@@ -185,13 +187,13 @@ def jacfwd(
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """A function that gives the Hessian of a scalar function: `jacfwd` of `jacrev`."""
+    """Return a function that gives the Hessian of a scalar function: `jacfwd` of `jacrev`."""
     return jacfwd(jacrev(func, argnums), argnums)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """``(output, jvp_fn)``: the derivative at the primals as a function of tangents, which runs
-    func no more.
+    """Return ``(output, jvp_fn)``: ``jvp_fn`` is the derivative at the primals as a function of
+    tangents, and does not run func again.
 
     It is the transpose of the transpose: the gradient of ``vjp(func)``, linear in its cotangents,
     with respect to those (Griewank, "Evaluating Derivatives", 2008, section 3.2).

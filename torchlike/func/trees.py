@@ -10,18 +10,18 @@ from torchlike._core.trees import unflatten as unflatten
 
 
 def leaves(tree: Any) -> list[Any]:
-    """The leaves of a tree."""
+    """Return the leaves of a tree."""
     return flatten(tree)[0]
 
 
 def tree_map(function: Callable[..., Any], tree: Any) -> Any:
-    """``function`` on each leaf."""
+    """Apply ``function`` to each leaf and return the tree of the results."""
     found, structure = flatten(tree)
     return unflatten(structure, [function(x) for x in found])
 
 
 def describe(structure: Any) -> str:
-    """A structure in words: ``tuple(*, dict(a=*))``."""
+    """Describe a structure in words: ``tuple(*, dict(a=*))``."""
     if structure is None:
         return "*"
     parts = [describe(s) for s in structure[-1]]

@@ -17,7 +17,7 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that maps ``func`` over a dimension of its tensor arguments.
+    """Return a function that maps ``func`` over a dimension of its tensor arguments.
 
     Each op inside is run once for all examples, by ``jax.vmap`` of the op.
 

@@ -16,8 +16,9 @@ from torchlike.tensor import Tensor
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """``func`` without in-place ops (and, with remove="mutations_and_views", without views) in what
-    it computes. RuntimeError for another value of ``remove``."""
+    """Return a function that computes what ``func`` does without in-place ops (and, with
+    remove="mutations_and_views", without views). Raises RuntimeError for another value of
+    ``remove``."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
             f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. "

@@ -127,7 +127,8 @@ class _Namespace:
         self._base_count: dict[str, int] = {}
 
     def create_name(self, candidate: str, obj: Any) -> str:
-        """A free name like ``candidate``; always the same for the same object."""
+        """Take a free name like ``candidate`` and return it; the same object always gets the same
+        name."""
         if obj is not None and obj in self._obj_to_name:
             return self._obj_to_name[obj]
         candidate = _ILLEGAL.sub("_", candidate) or "_unnamed"
@@ -150,7 +151,7 @@ class _Namespace:
         return candidate
 
     def associate_name_with_obj(self, name: str, obj: Any) -> None:
-        """Note who has a name that was taken before."""
+        """Record which object has a name that was taken before."""
         if self._obj_to_name.setdefault(obj, name) != name:
             raise AssertionError("obj is already associated")
 
@@ -179,37 +180,37 @@ class CodeGen:
         self._func_name: str = "forward"
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
-        """The line with ``def``."""
+        """Return the source line with ``def``."""
         if not free_vars or free_vars[0] != "self":
             free_vars.insert(0, "self")
         return f"def {self._func_name}({', '.join(free_vars)}){maybe_return_annotation}:"
 
     def generate_output(self, output_args: Any, *args: Any, **kwargs: Any) -> str:
-        """The line that returns."""
+        """Return the source line that returns."""
         return f"return {self._text(output_args)}"
 
     def process_inputs(self, *args: Any) -> Argument:
-        """The values of the placeholders for the arguments of a call."""
+        """Return the values of the placeholders for the arguments of a call."""
         return args
 
     def process_outputs(self, outputs: Any) -> Argument:
-        """The result of a call for what the output node has."""
+        """Return the result of a call for the value of the output node."""
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        """Further global names of the code, with their values."""
+        """Return further global names of the code, with their values."""
         return []
 
     def _gen_python_code(
         self, nodes: Any, root_module: str, namespace: _Namespace, **kwargs: Any
     ) -> PythonCode:
-        """The source. ``verbose``, ``include_stride`` and ``include_device``: with notes for people
-        on what values are and where they come from."""
+        """Generate the source. ``verbose``, ``include_stride`` and ``include_device``: with notes
+        for people on what values are and where they come from."""
         return _Writer(self, nodes, root_module, namespace, **kwargs).python_code()
 
 
 def _text(value: Any) -> str:
-    """A value as source. Nodes are their names."""
+    """Return a value as source. Nodes are written as their names."""
     return _argument(value, lambda hint, obj: hint)
 
 
@@ -315,7 +316,7 @@ class _Writer:
         self.body.append(f";  {freed}\n" if done else "\n")
 
     def add_global(self, hint: str, value: Any) -> str:
-        """The global name for a value, which is imported under it."""
+        """Return the global name for a value, and record that it is imported under it."""
         if _names.is_ours(value) and value is not torchlike.device:
             self.globals.setdefault("torch", torchlike)
             return _get_qualified_name(value) if value is not torchlike else "torch"
@@ -326,7 +327,7 @@ class _Writer:
         return name
 
     def annotation(self, kind: Any) -> str:
-        """A type as the code names it."""
+        """Return a type as the code writes it."""
         if kind == ():
             return "()"
         if isinstance(kind, types.UnionType):
@@ -349,7 +350,7 @@ class _Writer:
         return ", ".join([*map(self.argument, args), *by_keyword])
 
     def note(self, node: Node) -> str:
-        """What stands behind a node's name: its type, or what its value is."""
+        """Return the text behind a node's name: its type, or what its value is."""
         if self.verbose:
             kind = _readable.kind_of(node.meta.get("val"), *self.shown)
             if kind:
@@ -408,7 +409,8 @@ class _Writer:
 
 
 def _counted(body: list[str]) -> tuple[list[str], dict[int, int | None]]:
-    """The lines of a body without the notes of nodes, and each line's node; the first is line 1."""
+    """Return the lines of a body without the notes of nodes, and each line's node; the first is
+    line 1."""
     lines: list[str] = []
     numbers: dict[int, int | None] = {}
     node = None
@@ -422,7 +424,7 @@ def _counted(body: list[str]) -> tuple[list[str], dict[int, int | None]]:
 
 
 def _attribute(base: str, target: str) -> str:
-    """The source of an attribute by its path; numbers are no identifiers."""
+    """Return the source that reads an attribute by its path; numbers are no identifiers."""
     for part in target.split("."):
         text = f'"{part}"' if _PLAIN_PART.fullmatch(part) else repr(part)
         base = f"{base}.{part}" if part.isidentifier() else f"getattr({base}, {text})"
@@ -467,7 +469,8 @@ class _PyTreeCodeGen(CodeGen):
         return text
 
     def _nested(self, names: list[str]) -> str:
-        """The arguments as the specification has them: in a list, or in a list and a dictionary."""
+        """Write the arguments as the specification has them: in a list, or in a list and a
+        dictionary."""
         spec = self.pytree_info.in_spec
         parts = spec.children() if spec.type is tuple and spec.num_children == 2 else []
         if [p.type for p in parts] != [tuple, dict]:

@@ -11,7 +11,7 @@ _MARKED_WITH_COMPATIBILITY: dict[Any, None] = {}
 
 
 def compatibility(is_backward_compatible: bool) -> Callable[[Any], Any]:
-    """A decorator that notes whether a function or class is kept as it is."""
+    """Return a decorator that records whether a function or class is kept as it is."""
 
     def mark(marked: Any) -> Any:
         if is_backward_compatible:

@@ -85,7 +85,8 @@ class {name}(torch.nn.Module):
 
 
 def _is_written(module: Any) -> bool:
-    """Whether a module's text makes one like it: of the default dtype, all arguments literals."""
+    """Return whether a module's text makes one like it: of the default dtype, with literals alone
+    as arguments."""
     if type(module) not in _WRITTEN:
         return False
     if any(p.dtype is not torchlike.float32 for p in module.parameters()):

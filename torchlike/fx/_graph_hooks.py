@@ -24,7 +24,7 @@ class GraphHooks:
 
     @contextlib.contextmanager
     def _set_replace_hook(self, f: Callable[..., object]) -> Iterator[None]:
-        """``with``: a hook on replacements."""
+        """Register a hook on replacements for a `with` block."""
         if not callable(f):
             raise AssertionError("Replace hook must be a callable.")
         self._register_replace_node_hook(f)

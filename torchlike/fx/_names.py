@@ -69,7 +69,7 @@ def _methods() -> dict[Any, str]:
 
 
 def qualified_name(function: Callable[..., Any]) -> str:
-    """The path of a function: "torch.add", "operator.getitem", "getattr" of a builtin."""
+    """Return the path of a function: "torch.add", "operator.getitem", "getattr" of a builtin."""
     if isinstance(function, (OpOverload, OpOverloadPacket)):
         return f"torch.ops.{function}"
     if isinstance(function, HigherOrderOperator):
@@ -98,7 +98,7 @@ def qualified_name(function: Callable[..., Any]) -> str:
 
 
 def short_name(target: Any) -> str:
-    """The last part of a target's name, as nodes take theirs from it."""
+    """Return the last part of a target's name, as nodes take theirs from it."""
     try:
         public = _public_names().get(target)
     except TypeError:
@@ -107,7 +107,7 @@ def short_name(target: Any) -> str:
 
 
 def is_ours(value: Any) -> bool:
-    """Whether generated code reaches a value by its path from ``torch``."""
+    """Return whether generated code reaches a value by its path from ``torch``."""
     if isinstance(value, (OpOverload, OpOverloadPacket, HigherOrderOperator)):
         return True
     if isinstance(value, ModuleType):
@@ -122,5 +122,5 @@ def is_ours(value: Any) -> bool:
 
 
 def snake_case(name: str) -> str:
-    """``maxPool`` as ``max_pool``."""
+    """Convert ``maxPool`` to ``max_pool``."""
     return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower()

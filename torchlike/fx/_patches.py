@@ -35,7 +35,7 @@ class _Patcher:
             undo()
 
     def item(self, table: dict[str, Any], name: str, value: Any) -> None:
-        """A global of a module; what was none is taken out again."""
+        """Patch a global of a module; one that did not exist is removed again at the end."""
         missing = object()
         before = table.get(name, missing)
         table[name] = value
@@ -45,7 +45,7 @@ class _Patcher:
             self._undo.append(lambda: table.__setitem__(name, before))
 
     def method(self, cls: type, name: str, value: Any) -> None:
-        """An attribute of a class."""
+        """Patch an attribute of a class."""
         inherited = name not in vars(cls)
         before = getattr(cls, name)
         setattr(cls, name, value)
@@ -55,11 +55,12 @@ class _Patcher:
             self._undo.append(lambda: setattr(cls, name, before))
 
     def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
-        """`method`, as PyTorch's tracer calls it: one that was patched is patched again."""
+        """Patch a `method`, as PyTorch's tracer calls this: one that was patched is patched
+        again."""
         self.method(cls, name, new_fn)
 
     def first_visit(self, table: dict[str, Any]) -> bool:
-        """Whether a module's globals have not been seen yet."""
+        """Return whether a module's globals have not been visited yet, and mark them as visited."""
         key = (id(table), "")
         if key in self._done:
             return False

@@ -25,13 +25,13 @@ def register_pytree_flatten_spec(
     flatten_fn_spec: Callable[[Any, Any], list[Any]],
     flatten_fn_exact_match_spec: Callable[[Any, Any], bool] | None = None,
 ) -> None:
-    """Say how a class's children are asked of a value of a known structure."""
+    """Register how to take a class's children out of a value of a known structure."""
     _children_by_spec[cls] = flatten_fn_spec
 
 
 def tree_flatten_spec(tree: Any, spec: Any, exact_structural_match: bool = False) -> list[Any]:
-    """The leaves of ``tree``, which has the structure ``spec`` (below its leaves it may have more).
-    ValueError for another structure."""
+    """Return the leaves of ``tree``, which has the structure ``spec`` (below its leaves it may have
+    more). Raises ValueError for another structure."""
     if spec.is_leaf():
         return [tree]
     children = _children(tree, spec)

@@ -14,7 +14,7 @@ _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in (?P<name>.+)')
 
 
 def kind_of(value: Any, include_stride: bool = False, include_device: bool = False) -> str:
-    """What a value is in short: ``f32[2, 3]``, ``Sym(s0)``; nothing for anything else."""
+    """Describe a value in short: ``f32[2, 3]``, ``Sym(s0)``; an empty string for anything else."""
     if is_symbolic(value):
         return f"Sym({value})"
     if not isinstance(value, Tensor):
@@ -26,7 +26,8 @@ def kind_of(value: Any, include_stride: bool = False, include_device: bool = Fal
 
 
 def origin_of(node: Node) -> str:
-    """The innermost line of a node's stack trace as a comment; nothing where it has none."""
+    """Return the innermost line of a node's stack trace as a comment; an empty string where it has
+    none."""
     lines = (node.stack_trace or "").strip().split("\n")
     for at in reversed(range(len(lines))):
         found = _FRAME.search(lines[at])
@@ -43,7 +44,8 @@ class Origins:
         self._last: str | None = None
 
     def before(self, node: Node) -> str:
-        """The comment before a node; nothing where it is the one before."""
+        """Return the comment before a node; an empty string where it is the same as the one
+        before."""
         if node.op in ("placeholder", "output"):
             return ""
         found = origin_of(node) or "# No stacktrace found for following nodes"

@@ -55,7 +55,7 @@ _tracing = 0
 
 
 def is_fx_tracing() -> bool:
-    """Whether a program is being traced."""
+    """Return whether a program is being traced."""
     return _tracing > 0
 
 
@@ -93,13 +93,14 @@ class PHWithMeta(PHBase):
         self.ph_key = ph_key
 
     def transfer_attrs(self, to: Any) -> None:
-        """Give the attributes to the placeholder."""
+        """Copy the attributes to the placeholder."""
         for name, value in vars(self).items():
             setattr(to, name, value)
 
 
 def _patch_function(fn: FunctionType, nargs: int) -> FunctionType:
-    """The function with its ``*args`` and ``**kwargs`` as two ordinary parameters more."""
+    """Return the function with its ``*args`` and ``**kwargs`` as two further ordinary
+    parameters."""
     code = fn.__code__
     flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     made = code.replace(
@@ -165,15 +166,15 @@ class Tracer(TracerBase):
     # -- what subclasses change --------------------------------------------------------------------
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether calls of a module are nodes, rather than what it does: torch.nn's are, but for
-        Sequential."""
+        """Return whether calls of a module become single nodes, rather than what it does: those of
+        torch.nn do, but for Sequential."""
         home = m.__module__
         return home.startswith(("torchlike.nn", "torchlike.ao.nn")) and not isinstance(
             m, Sequential
         )
 
     def path_of_module(self, mod: Module) -> str:
-        """A submodule's path. NameError for what is none of the root's."""
+        """Return a submodule's path. Raises NameError for what is no submodule of the root."""
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)
             if path is None:
@@ -187,7 +188,7 @@ class Tracer(TracerBase):
     def call_module(
         self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any
     ) -> Argument:
-        """A call of a submodule: a node where it is a leaf, else what it does."""
+        """Trace a call of a submodule: a node where it is a leaf, else what it does."""
         path = self.path_of_module(m)
         with ScopeContextManager(self.scope, Scope(path, type(m))):
             count = self.num_calls.get(path, 0)
@@ -202,7 +203,7 @@ class Tracer(TracerBase):
                 self.module_stack.popitem()
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Argument:
-        """What an attribute of a module is while it is traced: parameters become nodes."""
+        """Return the value of a module's attribute while it is traced: parameters become nodes."""
         return self._module_getattr(attr, attr_val, parameter_proxy_cache)
 
     def _module_getattr(self, attr: str, attr_val: Any, cache: dict[str, Any]) -> Argument:
@@ -233,7 +234,7 @@ class Tracer(TracerBase):
         return attr_val
 
     def get_fresh_qualname(self, prefix: str) -> str:
-        """A free name of an attribute of the root."""
+        """Return a free name for an attribute of the root."""
         i = self._qualname_counter.get(prefix, 0)
         while hasattr(self.root, f"{prefix}{i}"):
             i += 1
@@ -241,8 +242,8 @@ class Tracer(TracerBase):
         return f"{prefix}{i}"
 
     def create_arg(self, a: Any) -> Argument:
-        """A value as a node holds it: tensors and modules of the root by their path, other tensors
-        as new attributes of it."""
+        """Return a value as a node holds it: tensors and modules of the root by their path, other
+        tensors as attributes that are added to it."""
         if isinstance(a, Parameter):
             for name, p in self.root.named_parameters():
                 if a is p:
@@ -275,7 +276,8 @@ class Tracer(TracerBase):
     def create_args_for_root(
         self, root_fn: Any, is_module: bool, concrete_args: Any = None
     ) -> tuple[Any, list[Any]]:
-        """The function to run, and the placeholders to run it on."""
+        """Create the placeholders of the root function, and return the function to run and the
+        values to run it on."""
         self._annotations = _annotations(root_fn)
         fn = inspect.unwrap(root_fn)
         code: CodeType = fn.__code__
@@ -336,7 +338,7 @@ class Tracer(TracerBase):
         return self.create_proxy("placeholder", name, default, {}, type_expr=kind)
 
     def _positional(self, values: tuple[Any, ...]) -> list[Any]:
-        """Placeholders for a function that takes any number of arguments."""
+        """Create placeholders for a function that takes any number of arguments."""
         made = [self.create_proxy("placeholder", f"input_{i}", (), {}) for i in range(len(values))]
         return [p if isinstance(v, PHBase) else v for p, v in zip(made, values, strict=True)]
 
@@ -375,7 +377,7 @@ class Tracer(TracerBase):
     # -- the trace ---------------------------------------------------------------------------------
 
     def trace(self, root: Any, concrete_args: Any = None) -> Graph:
-        """The graph of what a module or a function does with placeholders as arguments.
+        """Record the graph of what a module or a function does with placeholders as arguments.
 
         ``concrete_args`` gives values to some of them. TraceError where control flow depends on a
         tensor.
@@ -445,7 +447,7 @@ class Tracer(TracerBase):
 
 
 def _annotations(fn: Any) -> dict[str, Any]:
-    """The types that a function's signature names, evaluated where they are strings."""
+    """Return the types that a function's signature names, evaluated where they are strings."""
     try:
         return inspect.get_annotations(inspect.unwrap(fn), eval_str=True)
     except Exception:  # names that only a type checker sees
@@ -458,7 +460,7 @@ def _assert_is_none(value: Any, msg: str) -> None:
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """A module or function as a GraphModule: what it does with any tensors as arguments.
+    """Trace a module or function into a GraphModule: what it does with any tensors as arguments.
 
     TraceError where control flow depends on a tensor.
     """

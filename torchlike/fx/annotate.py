@@ -10,8 +10,8 @@ __all__ = ["annotate"]
 
 
 def annotate(val: Any, type: Any) -> Any:
-    """The value; where it is a Proxy, its node has the type from now on. RuntimeError for one that
-    has a type."""
+    """Return the value; where it is a Proxy, its node is given the type. Raises RuntimeError for
+    one that has a type."""
     if isinstance(val, Proxy):
         if val.node.type:
             raise RuntimeError(

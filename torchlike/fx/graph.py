@@ -112,14 +112,14 @@ class Graph:
         return _node_list(self)
 
     def output_node(self) -> Node:
-        """The node that returns."""
+        """Return the output node."""
         node = next(iter(reversed(self.nodes)))
         if node.op != "output":
             raise AssertionError(f"expected an output node, got {node.op}")
         return node
 
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
-        """The nodes of an operation, with a target where one is given."""
+        """Return the nodes of an operation, with a target where one is given."""
         if op == "call_function" and target is None:
             raise AssertionError("target must be set if op is call_function")
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
@@ -135,7 +135,7 @@ class Graph:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A new node at the place of insertion (the end, if no other was said)."""
+        """Insert a new node at the insert point (the end, unless another was set) and return it."""
         args = () if args is None else args
         kwargs = {} if kwargs is None else kwargs
         if not isinstance(args, tuple):
@@ -162,12 +162,13 @@ class Graph:
     def placeholder(
         self, name: str, type_expr: Any = None, default_value: Any = inspect.Signature.empty
     ) -> Node:
-        """A parameter of the function."""
+        """Insert a node for a parameter of the function."""
         args = () if default_value is inspect.Signature.empty else (default_value,)
         return self.create_node("placeholder", name, args=args, type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
-        """A parameter, buffer or other attribute of the module. Warns where it has none."""
+        """Insert a node for a parameter, buffer or other attribute of the module. Warns where it
+        has none."""
         if self.owning_module is not None and not _has(self.owning_module, qualified_name):
             warnings.warn(
                 "Attempted to insert a get_attr Node with no underlying reference in the owning "
@@ -181,7 +182,7 @@ class Graph:
     def call_module(
         self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None
     ) -> Node:
-        """A call of a submodule. AttributeError where the module has none."""
+        """Insert a node that calls a submodule. Raises AttributeError where the module has none."""
         if self.owning_module is not None:
             self.owning_module.get_submodule(module_name)
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
@@ -189,7 +190,7 @@ class Graph:
     def call_method(
         self, method_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None
     ) -> Node:
-        """A call of a method of the first argument."""
+        """Insert a node that calls a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(
@@ -200,17 +201,17 @@ class Graph:
         type_expr: Any = None,
         name: str | None = None,
     ) -> Node:
-        """A call of a function."""
+        """Insert a node that calls a function."""
         return self.create_node(
             "call_function", the_function, args, kwargs, name=name, type_expr=type_expr
         )
 
     def output(self, result: Any, type_expr: Any = None) -> Node:
-        """What the function returns."""
+        """Insert the node of what the function returns."""
         return self.create_node("output", "output", args=(result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A copy of another graph's node; ``arg_transform`` gives this graph's arguments."""
+        """Insert a copy of another graph's node; ``arg_transform`` gives this graph's arguments."""
         args = map_arg(node.args, arg_transform)
         kwargs = map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
@@ -220,7 +221,8 @@ class Graph:
     def graph_copy(
         self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
     ) -> Argument:
-        """Copies of all nodes of another graph, noted in ``val_map``. Gives what it returns."""
+        """Copy all nodes of another graph, recorded in ``val_map``, and return what that graph
+        returns."""
         for node in g.nodes:
             if node in val_map:
                 continue
@@ -231,7 +233,8 @@ class Graph:
         return None
 
     def inserting_before(self, n: Node | None = None) -> _InsertPoint:
-        """``with``: new nodes come before ``n`` (at the beginning, if there is none)."""
+        """Return a context manager in which new nodes come before ``n`` (at the beginning, if there
+        is none)."""
         if n is None:
             return self.inserting_after(self._root)
         if n.graph is not self:
@@ -239,7 +242,8 @@ class Graph:
         return _InsertPoint(self, n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> _InsertPoint:
-        """``with``: new nodes come after ``n`` (at the end, if there is none)."""
+        """Return a context manager in which new nodes come after ``n`` (at the end, if there is
+        none)."""
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
@@ -249,7 +253,7 @@ class Graph:
     # -- removing ----------------------------------------------------------------------------------
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take out a node that nothing uses. RuntimeError where something does."""
+        """Remove a node that nothing uses. Raises RuntimeError where something does."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in "
@@ -269,7 +273,8 @@ class Graph:
         to_erase._set((), {})
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out nodes that nothing uses and that do nothing else. Whether there were any."""
+        """Remove nodes that nothing uses and that have no other effect, and return whether there
+        were any."""
         self.lint()
         changed = False
         impure = is_impure_node or (lambda n: n.is_impure())
@@ -282,8 +287,8 @@ class Graph:
     # -- what it says ------------------------------------------------------------------------------
 
     def lint(self) -> None:
-        """Check it: order, names, targets. RuntimeError (ValueError for a target that the module
-        lacks) for what is wrong."""
+        """Check the graph: order, names, targets. Raises RuntimeError (ValueError for a target that
+        the module lacks) for what is wrong."""
         names: set[str] = set()
         seen: set[Node] = set()
         for node in self.nodes:
@@ -332,12 +337,12 @@ class Graph:
         print(_table(rows, ["opcode", "name", "target", "args", "kwargs"]))  # noqa: T201
 
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Have the source written by another."""
+        """Set the code generator that writes the source."""
         self._codegen = codegen
 
     def python_code(self, root_module: str, **kwargs: Any) -> PythonCode:
-        """Source of a function that does what the nodes say; ``root_module`` is the module's name
-        there ("self")."""
+        """Generate the source of a function that does what the nodes say; ``root_module`` is the
+        module's name there ("self")."""
         namespace = _Namespace()
         before = [(node, node._repr_fn) for node in self.nodes]
         for node, _ in before:
@@ -351,8 +356,8 @@ class Graph:
     def on_generate_code(
         self, make_transformer: Callable[[Any], Any]
     ) -> AbstractContextManager[None]:
-        """Register what changes the lines of the source before it is compiled: it is given the
-        present one, or None. A context manager that takes it back."""
+        """Register a function that changes the lines of the source before it is compiled: its maker
+        is given the present one, or None. The result is a context manager that takes it back."""
         previous = self._codegen._body_transformer
         self._codegen._body_transformer = make_transformer(previous)
 
@@ -366,11 +371,11 @@ class Graph:
         return context()
 
     def process_inputs(self, *args: Any) -> Argument:
-        """The values of the placeholders for a call's arguments."""
+        """Return the values of the placeholders for a call's arguments."""
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Argument:
-        """A call's result for what the output node has."""
+        """Return a call's result for the value of the output node."""
         return self._codegen.process_outputs(out)
 
     def __str__(self) -> str:
@@ -399,7 +404,7 @@ class Graph:
 
 
 def _has(module: Any, path: str) -> bool:
-    """Whether a module has a parameter, buffer or submodule at a path."""
+    """Return whether a module has a parameter, buffer or submodule at a path."""
     where, _, name = path.rpartition(".")
     try:
         holder = module.get_submodule(where)
@@ -414,7 +419,7 @@ def _short(module: Any) -> str:
 
 
 def _table(rows: list[list[Any]], headers: list[str]) -> str:
-    """Columns under headings, laid out as the package ``tabulate`` does."""
+    """Arrange columns under headings, as the package ``tabulate`` does."""
     text = [[str(cell) for cell in row] for row in rows]
     widths = [
         max(len(head) + 2, *map(len, column)) for head, *column in zip(headers, *text, strict=True)

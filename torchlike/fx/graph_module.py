@@ -47,8 +47,8 @@ def _forward_from_src(
     func_name: str = "forward",
     traced: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """The function that a source defines. Its lines can be found, for tracebacks and for
-    ``torchlike.jit``; ``traced`` says which function it is made of."""
+    """Execute a source and return the function that it defines. Its lines can be found, for
+    tracebacks and for ``torchlike.jit``; ``traced`` says which function it is made of."""
     path = f"<eval_with_key>.{next(_numbers)}"
     if traced:
         path += " from {co_filename}:{co_firstlineno} in {co_name}".format(**traced)
@@ -60,7 +60,7 @@ def _forward_from_src(
 
 
 def _format_import_block(names: dict[str, Any]) -> str:
-    """The imports that give a source its global names."""
+    """Return the import lines that give a source its global names."""
     return "\n".join(sorted(_import_of(name, value) for name, value in names.items()))
 
 
@@ -78,7 +78,7 @@ def _import_of(name: str, value: Any) -> str:
 
 
 def _own_imports(import_block: str) -> str:
-    """Imports of PyTorch's modules as those of this package."""
+    """Return the imports of PyTorch's modules as those of this package."""
     block = re.sub(r"(?m)^import torch$", "import torchlike as torch", import_block)
     block = re.sub(r"(?m)^import torch\.", "import torchlike.", block)
     return re.sub(r"(?m)^from torch import", "from torchlike import", block)
@@ -129,7 +129,7 @@ def _retraced(forward: Any, body: dict[str, Any]) -> Module:
 
 
 def _copy_attr(from_module: Any, to_module: Module, target: str) -> None:
-    """Give a module the attribute that another has at a path, with what lies on the way."""
+    """Copy the attribute at a path from one module to another, with the modules on the way."""
     *path, field = target.split(".")
     for part in path:
         below = getattr(from_module, part)
@@ -177,7 +177,8 @@ class _WrappedCall:
 
 
 def _generated_frame(error: Exception) -> traceback.FrameSummary | None:
-    """The line of the source that failed by itself, rather than in a module that it calls."""
+    """Return the line of the generated source that failed by itself, rather than in a module that
+    it calls."""
     frames = traceback.extract_tb(error.__traceback__)
     at = max((i for i, f in enumerate(frames) if "<eval_with_key>" in f.filename), default=None)
     if at is None or any(f.name in _CALLS or not _is_own(f) for f in frames[at + 1 :]):
@@ -186,7 +187,7 @@ def _generated_frame(error: Exception) -> traceback.FrameSummary | None:
 
 
 def _is_own(frame: traceback.FrameSummary) -> bool:
-    """Whether a frame is the library's, as those of its functions are."""
+    """Return whether a frame belongs to this library, as those of its functions do."""
     return frame.filename.startswith(_HERE)
 
 
@@ -306,7 +307,8 @@ class GraphModule(GraphHooks, Module):
     # -- submodules --------------------------------------------------------------------------------
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Put a module at a path, with empty ones on the way. False where something else is."""
+        """Put a module at a path, with empty ones on the way. Returns False where something else
+        is."""
         *path, field = target.split(".")
         here: Any = self
         for part in path:
@@ -321,7 +323,7 @@ class GraphModule(GraphHooks, Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Take the module at a path away. False where there is none."""
+        """Remove the module at a path. Returns False where there is none."""
         *path, field = target.split(".")
         here: Any = self
         for part in path:
@@ -334,7 +336,7 @@ class GraphModule(GraphHooks, Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Take away the modules that no node names, nor anything of them."""
+        """Remove the modules that no node names, nor anything of them."""
         used: set[str] = set()
         for node in self.graph.nodes:
             if node.op in ("call_module", "get_attr"):
@@ -402,8 +404,8 @@ class GraphModule(GraphHooks, Module):
         colored: bool = False,
         **kwargs: Any,
     ) -> str:
-        """The source of this module and of those below it, with what values are and where they
-        come from, printed and returned."""
+        """Print and return the source of this module and of those below it, with what values are
+        and where they come from."""
         written = self._graph.python_code(
             root_module="self",
             verbose=True,

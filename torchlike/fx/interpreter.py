@@ -47,7 +47,8 @@ class Interpreter:
         initial_env: dict[Node, Any] | None = None,
         enable_io_processing: bool = True,
     ) -> Argument:
-        """The result for arguments. ``initial_env`` has values of nodes that are not run again."""
+        """Run the graph on arguments and return the result. ``initial_env`` has values of nodes
+        that are not run again."""
         self.env = initial_env if initial_env is not None else {}
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
@@ -76,7 +77,7 @@ class Interpreter:
         return None
 
     def boxed_run(self, args_list: list[Any]) -> Argument:
-        """``run`` of a list of arguments, which is emptied so that they can be freed."""
+        """Run the graph on a list of arguments, which is emptied so that they can be freed."""
         inputs = list(args_list)
         args_list.clear()
         return self.run(*inputs)
@@ -87,13 +88,13 @@ class Interpreter:
             yield
 
     def run_node(self, n: Node) -> Argument:
-        """The value of a node."""
+        """Run a node and return its value."""
         with self._set_current_node(n):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
             return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """The next argument, or the default. RuntimeError where there is neither."""
+        """Return the next argument, or the default. Raises RuntimeError where there is neither."""
         if target.startswith("*"):
             return list(self.args_iter)
         try:
@@ -106,28 +107,28 @@ class Interpreter:
             ) from None
 
     def get_attr(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """The attribute of the module."""
+        """Return the attribute of the module."""
         return self.fetch_attr(target)
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """The function's result."""
+        """Call the function and return its result."""
         return target(*args, **kwargs)
 
     def call_method(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """The result of a method of the first argument."""
+        """Call a method of the first argument and return its result."""
         owner, *rest = args
         return getattr(owner, target)(*rest, **kwargs)
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """The submodule's result."""
+        """Call the submodule and return its result."""
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """The result of the run."""
+        """Return the result of the run."""
         return args[0]
 
     def fetch_attr(self, target: str) -> Argument:
-        """The attribute at a path. RuntimeError where there is none."""
+        """Return the attribute at a path. Raises RuntimeError where there is none."""
         here: Any = self.module
         parts = target.split(".")
         for i, part in enumerate(parts):
@@ -137,14 +138,14 @@ class Interpreter:
         return here
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The values of a node's arguments."""
+        """Return the values of a node's arguments."""
         args = self.map_nodes_to_values(n.args, n)
         kwargs = self.map_nodes_to_values(n.kwargs, n)
         return args, kwargs
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Argument:
-        """Arguments with the nodes in them exchanged for their values. RuntimeError for a node that
-        has none yet."""
+        """Return arguments with the nodes in them replaced by their values. Raises RuntimeError for
+        a node that has none yet."""
 
         def value(arg: Node) -> Argument:
             if arg not in self.env:
@@ -179,26 +180,26 @@ class Transformer(Interpreter):
         self.tracer._qualname_counter = {}
 
     def placeholder(self, target: Any, args: Any, kwargs: Any) -> Proxy:
-        """A placeholder of the new graph."""
+        """Create a placeholder of the new graph."""
         default = next(iter(args)) if args else inspect.Signature.empty
         return Proxy(self.new_graph.placeholder(target, default_value=default), self.tracer)
 
     def get_attr(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """An attribute in the new graph."""
+        """Read an attribute in the new graph."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """A call of the submodule in the new graph."""
+        """Call the submodule in the new graph."""
         return self.tracer.call_module(
             self.fetch_attr(target), self.fetch_attr(target).forward, args, kwargs
         )
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """A call of the function in the new graph."""
+        """Call the function in the new graph."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def transform(self) -> GraphModule:
-        """The new module."""
+        """Run the graph, recording the new one, and return the new module."""
         with fx_traceback.preserve_node_meta():
             result = super().run(enable_io_processing=False)
         if result is not None:

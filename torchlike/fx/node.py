@@ -56,8 +56,8 @@ def has_side_effect(fn: Any) -> Argument:
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Argument:
-    """Arguments with ``fn`` applied to each that is no tuple, list, dict or slice; lists and dicts
-    become immutable ones."""
+    """Return arguments with ``fn`` applied to each that is no tuple, list, dict or slice; lists and
+    dicts become immutable ones."""
     if isinstance(a, tuple):
         parts = tuple([map_aggregate(x, fn) for x in a])
         return type(a)(*parts) if hasattr(a, "_fields") else parts
@@ -71,14 +71,14 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Argument:
 
 
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Argument:
-    """Arguments with ``fn`` applied to each node."""
+    """Return arguments with ``fn`` applied to each node."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
 def _type_repr(obj: Any) -> str:
-    """A type as annotations name it."""
+    """Return a type as annotations write it."""
     if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
         if obj.__module__ == "builtins":
             return obj.__qualname__
@@ -91,7 +91,7 @@ def _type_repr(obj: Any) -> str:
 
 
 def _format_arg(arg: Any) -> str:
-    """An argument in a graph's text."""
+    """Return an argument as a graph's text writes it."""
     if hasattr(arg, "_custom_fx_repr_fn"):
         return arg._custom_fx_repr_fn()
     if isinstance(arg, list):
@@ -250,23 +250,23 @@ class Node:
         return list(self._input_nodes)
 
     def update_arg(self, idx: int, arg: Any) -> None:
-        """Exchange one positional argument."""
+        """Replace one positional argument."""
         args = list(self._args)
         args[idx] = arg
         self.args = tuple(args)
 
     def insert_arg(self, idx: int, arg: Any) -> None:
-        """Put a positional argument before one."""
+        """Insert a positional argument before one."""
         if not 0 <= idx <= len(self._args):
             raise AssertionError("insert_args index must be between 0 and len(self.args)")
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
-        """Exchange one argument by keyword."""
+        """Replace one argument by keyword."""
         self.kwargs = {**self._kwargs, key: arg}
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Take another node for one of the arguments, wherever it stands."""
+        """Replace one of the arguments by another node, wherever it stands."""
         for hook in self._replace_hooks():
             hook(old=old_input, new=new_input.name, user=self)
         change = lambda n: new_input if n is old_input else n  # noqa: E731
@@ -308,7 +308,8 @@ class Node:
         self.meta["stack_trace"] = trace
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether it does something besides giving a result: dead-code elimination keeps it."""
+        """Return whether a node does something besides giving a result: dead-code elimination keeps
+        it."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
@@ -333,8 +334,8 @@ class Node:
         kwarg_types: dict[str, Any] | None = None,
         normalize_to_only_use_kwargs: bool = False,
     ) -> ArgsKwargsPair | None:
-        """The arguments by the names of the called function's or module's parameters, with the
-        defaults, as ``(args, kwargs)``. None for a node of another kind, and where they are not
+        """Return the arguments by the names of the called function's or module's parameters, with
+        the defaults, as ``(args, kwargs)``; None for a node of another kind, and where they are not
         known. See ``torch.fx.operator_schemas.normalize_function``."""
         if self.op == "call_function":
             return normalize_function(
@@ -368,7 +369,7 @@ class Node:
         *,
         include_tensor_metadata: bool = False,
     ) -> str | None:
-        """The line of the graph's text."""
+        """Return the node's line of the graph's text."""
         kind = f"{_type_repr(self.type)} " if self.type else ""
         head = f"%{self.name} : {kind}[num_users={len(self.users)}] = "
         if self.op == "placeholder":
@@ -395,7 +396,7 @@ class Node:
         return self._repr_fn(self) if self._repr_fn else self.name
 
     def _rename(self, candidate: str) -> None:
-        """Take another name, or one like it."""
+        """Rename the node: to this name, or to one like it where it is taken."""
         if candidate == self.name:
             return
         names = self.graph._graph_namespace

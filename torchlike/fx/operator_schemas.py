@@ -61,7 +61,8 @@ class ArgsKwargsPair(NamedTuple):
 
 
 def _python_type(kind: Type) -> Any:
-    """A type of the schema language as an annotation: ``List[int]``, ``Optional[Tensor]``."""
+    """Return a type of the schema language as an annotation: ``List[int]``,
+    ``Optional[Tensor]``."""
     made = _PYTHON_TYPES.get(kind.base, Any)
     for mark in kind.marks:
         made = typing.Optional[made] if mark == "?" else typing.List[made]  # noqa: UP006, UP045
@@ -94,7 +95,7 @@ def _known_forms() -> dict[str, dict[str, forms.Form]]:
 
 
 def _python_signature(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function that PyTorch writes in Python."""
+    """Return the signature of a function that PyTorch writes in Python."""
     room, _, name = _qualified_name(function).rpartition(".")
     form = _known_forms().get(room, {}).get(name)
     if form is None or form.names[0].startswith("*"):
@@ -114,7 +115,8 @@ def _qualified_name(target: Any) -> str:
 
 
 def _is_of_the_core(target: Any) -> bool:
-    """Whether PyTorch has a function compiled, with schemas in the place of a signature."""
+    """Return whether a function of PyTorch is compiled, with schemas in the place of a
+    signature."""
     if isinstance(target, (OpOverload, OpOverloadPacket)):
         return True
     home = getattr(target, "__module__", None)
@@ -140,8 +142,8 @@ def _schemas_of(op: Any) -> list[Schema] | None:
 
 
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
-    """The signatures of the overloads of a function of ``torch`` or of ``torch.ops``; None for
-    another function. ``return_schemas``: they and the schemas."""
+    """Return the signatures of the overloads of a function of ``torch`` or of ``torch.ops``, or
+    None for another function. With ``return_schemas``: both them and the schemas."""
     found = _schemas_of(op)
     signatures = None if found is None else [_signature_of(schema) for schema in found]
     return (signatures, found) if return_schemas else signatures
@@ -150,7 +152,8 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
 def check_for_mutable_operation(
     target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """RuntimeError for a call that fits one overload alone, which writes into its arguments."""
+    """Raise RuntimeError for a call that fits one overload alone, which writes into its
+    arguments."""
     signatures, found = get_signature_for_torch_op(target, return_schemas=True)
     fitting = [
         schema
@@ -176,8 +179,8 @@ def _fits(signature: inspect.Signature, args: Sequence[Any], kwargs: dict[str, A
 
 
 def create_type_hint(x: Any) -> Any:
-    """The annotation for a value's types: of a list or tuple of types one of their common base, or
-    of ``Any`` where none of them is that; all else is given back."""
+    """Return the annotation for a value's types: for a list or tuple of types one of their common
+    base, or of ``Any`` where none of them is that; all else is given back."""
     if not isinstance(x, (list, tuple)):
         return x
     base: Any = x[0] if x else Any
@@ -196,7 +199,7 @@ def create_type_hint(x: Any) -> Any:
 
 
 def type_matches(signature_type: Any, argument_type: Any) -> bool:
-    """Whether an argument of a type is taken where a signature has another."""
+    """Return whether an argument of a type is accepted where a signature has another."""
     if signature_type is argument_type:
         return True
     origin = typing.get_origin(signature_type)
@@ -240,7 +243,7 @@ def normalize_function(
     kwarg_types: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:
-    """The arguments of a call by the names of the function's parameters, with the defaults.
+    """Return the arguments of a call by the names of the function's parameters, with the defaults.
 
     Args:
       target: the function.
@@ -293,7 +296,7 @@ def _normalize_function_or_error(
     kwarg_types: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair:
-    """`normalize_function`, with a RuntimeError in the place of None."""
+    """Call `normalize_function`, and raise a RuntimeError where it gives None."""
     found = normalize_function(
         target, args, kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs
     )
@@ -311,9 +314,9 @@ def normalize_module(
     kwargs: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:
-    """The arguments of a call of ``root``'s submodule ``target`` by the names of its parameters,
-    with the defaults; None for a module that is not one of ``torch.nn``. RuntimeError where there
-    is no such submodule."""
+    """Return the arguments of a call of ``root``'s submodule ``target`` by the names of its
+    parameters, with the defaults; None for a module that is not one of ``torch.nn``. Raises
+    RuntimeError where there is no such submodule."""
     try:
         module = root.get_submodule(target)
     except AttributeError as error:

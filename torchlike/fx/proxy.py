@@ -115,8 +115,8 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A node in the graph; subclasses refuse or note nodes here. RuntimeError for a call that
-        writes into its arguments, where ``check_mutable_operations``."""
+        """Create a node in the graph; subclasses refuse or note nodes here. Raises RuntimeError for
+        a call that writes into its arguments, where ``check_mutable_operations``."""
         if kind == "call_function" and self.check_mutable_operations:
             check_for_mutable_operation(target, args, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
@@ -130,7 +130,7 @@ class TracerBase:
         return node
 
     def proxy(self, node: Node) -> Proxy:
-        """What stands for a node's value."""
+        """Return the proxy of a node's value."""
         return Proxy(node, self)
 
     def create_proxy(
@@ -143,7 +143,7 @@ class TracerBase:
         type_expr: Any = None,
         proxy_factory_fn: Any = None,
     ) -> Argument:
-        """A node for a call, and what stands for its value."""
+        """Create a node for a call, and return the proxy of its value."""
         node = self.create_node(
             kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr
         )
@@ -153,7 +153,8 @@ class TracerBase:
         return proxy
 
     def create_arg(self, a: Any) -> Argument:
-        """A value as a node holds it. NotImplementedError for what no node can."""
+        """Return a value as a node holds it. Raises NotImplementedError for what no node can
+        hold."""
         if isinstance(a, Proxy):
             return a.node
         if hasattr(a, "__fx_create_arg__"):
@@ -194,12 +195,12 @@ class TracerBase:
         return map_aggregate(made, refuse)
 
     def to_bool(self, obj: Proxy) -> bool:
-        """What ``if proxy:`` is. TraceError unless a subclass knows."""
+        """Raise TraceError for ``if proxy:``; a subclass may return a truth value instead."""
         raise TraceError(_CONTROL_FLOW)
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """What ``for x in proxy:`` goes over, where it is not taken apart into so many names.
-        TraceError unless a subclass knows."""
+        """Return the iterator of ``for x in proxy:``, where the proxy is not unpacked into a known
+        number of names. Raises TraceError unless a subclass overrides it."""
         frame = inspect.currentframe()
         caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
         count = _unpacked(caller)
@@ -208,7 +209,7 @@ class TracerBase:
         raise TraceError(_ITERATED)
 
     def keys(self, obj: Proxy) -> Proxy:
-        """What ``proxy.keys()`` is (``**proxy`` asks)."""
+        """Return the proxy for ``proxy.keys()`` (``**proxy`` asks)."""
         return Attribute(obj, "keys")()
 
 
@@ -217,7 +218,7 @@ def _is_operator(a: Any) -> bool:
 
 
 def _unpacked(frame: Any) -> int | None:
-    """Into how many names a frame is taking something apart, or None."""
+    """Return the number of names into which a frame is unpacking something, or None."""
     if frame is None:
         return None
     for instruction in dis.get_instructions(frame.f_code):
@@ -227,7 +228,7 @@ def _unpacked(frame: Any) -> int | None:
 
 
 def _user_frames() -> list[str]:
-    """The stack above, without this package's frames."""
+    """Return the stack above, without this package's frames."""
     here = __file__.rpartition("torchlike")[0] + "torchlike"
     frames = [f for f in traceback.extract_stack() if not f.filename.startswith(here)]
     return traceback.StackSummary.from_list(frames).format()
@@ -298,7 +299,7 @@ class Proxy:
         return self.tracer.to_bool(self)
 
     def keys(self) -> Proxy:
-        """What ``**proxy`` asks."""
+        """Return the keys that ``**proxy`` asks for."""
         return self.tracer.keys(self)
 
     def __len__(self) -> int:
@@ -334,7 +335,7 @@ def _torch_assert() -> Callable[..., None]:
 
 
 def _asserts(frame: Any) -> bool:
-    """Whether a frame asks for a truth value to assert it."""
+    """Return whether a frame asks for a truth value in order to assert it."""
     instructions = list(dis.get_instructions(frame.f_code))
     at = next((i for i, x in enumerate(instructions) if x.offset == frame.f_lasti), None)
     if at is None:
@@ -377,11 +378,11 @@ class ParameterProxy(Proxy):
         return self.param.shape
 
     def size(self) -> Size:
-        """The parameter's."""
+        """Return the size of the parameter."""
         return self.param.size()
 
     def dim(self) -> int:
-        """The parameter's."""
+        """Return the number of dimensions of the parameter."""
         return self.param.dim()
 
     @property
@@ -389,11 +390,11 @@ class ParameterProxy(Proxy):
         return self.param.ndim
 
     def numel(self) -> int:
-        """The parameter's."""
+        """Return the number of elements of the parameter."""
         return self.param.numel()
 
     def nelement(self) -> int:
-        """The parameter's."""
+        """Return the number of elements of the parameter."""
         return self.param.nelement()
 
 

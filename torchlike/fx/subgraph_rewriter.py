@@ -48,7 +48,8 @@ def replace_pattern_with_filters(
     replacement_callback: Any = None,
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:
-    """``replace_pattern`` where all ``match_filters(match, original graph, pattern graph)`` agree.
+    """Replace a pattern as ``replace_pattern`` does, where all ``match_filters(match, original
+    graph, pattern graph)`` agree.
 
     ``replacement_callback(match, original graph, pattern graph)`` gives a replacement for each
     place."""

@@ -27,7 +27,7 @@ _preserving = False
 
 @contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
-    """``with``: Interpreters note the meta of the node that they run."""
+    """Have Interpreters note the meta of the node that they run, within a `with` block."""
     global _preserving
     before, _preserving = _preserving, enable
     kept = dict(current_meta)
@@ -40,18 +40,18 @@ def preserve_node_meta(enable: bool = True) -> Iterator[None]:
 
 
 def has_preserved_node_meta() -> bool:
-    """Whether that is so."""
+    """Return whether Interpreters note the meta of the node that they run."""
     return _preserving
 
 
 def get_current_meta() -> dict[str, Any]:
-    """The meta of the node that is being run."""
+    """Return the meta of the node that is being run."""
     return current_meta
 
 
 @contextmanager
 def set_current_meta(node: Any, pass_name: str = "") -> Iterator[None]:
-    """``with``: a node's meta is the present one."""
+    """Make a node's meta the present one within a `with` block."""
     kept = dict(current_meta)
     if _preserving and node.meta:
         current_meta.clear()
@@ -65,7 +65,7 @@ def set_current_meta(node: Any, pass_name: str = "") -> Iterator[None]:
 
 @contextmanager
 def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
-    """``with``: nodes made inside have these entries in ``meta["custom"]``."""
+    """Put these entries into ``meta["custom"]`` of the nodes made within a `with` block."""
     before = current_meta.get("custom")
     current_meta["custom"] = {**(before or {}), **annotation_dict}
     try:
@@ -80,7 +80,7 @@ def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
 def annotate_fn(
     annotation_dict: dict[str, Any],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``annotate`` as a decorator."""
+    """Return a decorator that runs a function under ``annotate``."""
 
     def decorate(function: Any) -> Callable[..., Any]:
         def annotated(*args: Any, **kwargs: Any) -> Argument:
@@ -99,7 +99,7 @@ def set_stack_trace(stack: list[str]) -> None:
 
 
 def format_stack() -> list[str]:
-    """The present node's stack, or Python's."""
+    """Return the present node's stack trace, or Python's."""
     if _preserving:
         return [current_meta.get("stack_trace", "")]
     return traceback.format_list(traceback.extract_stack()[:-1])

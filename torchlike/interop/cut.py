@@ -38,13 +38,14 @@ _DIFFERENTIATING = frozenset(
 
 
 def converted(t: Tensor, array: Any) -> None:
-    """``t`` became the array ``array`` by itself: in ``jnp.asarray(t)``, ``array + t``."""
+    """Warn where ``t`` became the array ``array`` by itself (in ``jnp.asarray(t)``, ``array + t``)
+    and its gradient is cut."""
     if _is_cut(t, array) or _is_cut_parameter(t, array):
         _warn()
 
 
 def taken_apart(t: Tensor, array: Any) -> None:
-    """``t`` became the leaf ``array`` of a pytree."""
+    """Warn where ``t`` became the leaf ``array`` of a pytree and its gradient is cut."""
     if not _is_cut(t, array):
         return
     functions = _functions_of_jax()
@@ -67,7 +68,8 @@ def _is_cut(t: Tensor, array: Any) -> bool:
 
 
 def _is_cut_parameter(t: Tensor, array: Any) -> bool:
-    """Whether a compiled function of JAX's own got a Parameter from the user: ``jnp.sin(weight)``.
+    """Return whether a compiled function of JAX's own got a Parameter from the user:
+    ``jnp.sin(weight)``.
 
     When it takes the Parameter apart nothing tells it from the user's training step under
     ``jax.jit``. But when it is traced, no code of the user's stands between it and the placeholder,
@@ -86,7 +88,8 @@ def _is_cut_parameter(t: Tensor, array: Any) -> bool:
 
 
 def _functions_of_jax() -> set[str]:
-    """The Python functions of JAX that the calls between the user and this package went through."""
+    """Return the Python functions of JAX that the calls between the user and this package went
+    through."""
     frame, found = _caller(), set()
     while frame is not None and _is_jax(frame):
         found.add(frame.f_code.co_qualname.partition(".")[0])
@@ -95,7 +98,7 @@ def _functions_of_jax() -> set[str]:
 
 
 def _caller() -> Any:
-    """The innermost frame that is not this package's."""
+    """Return the innermost frame that is not this package's."""
     frame = sys._getframe(1)
     while frame is not None and _module(frame).startswith(_HERE):
         frame = frame.f_back

@@ -65,8 +65,8 @@ class _Compiled:
 
 @contextlib.contextmanager
 def _as_in_jax() -> Iterator[None]:
-    """What the function does with tensors of its own is JAX's to see, not the tape's or a running
-    capture's."""
+    """Hide from the tape and from a running capture, within a `with` block, what a function does
+    with tensors of its own: that is for JAX to see."""
     current = modes.current
     previous = current.capture, current.grad_enabled, current.within_jax_function
     current.capture, current.grad_enabled, current.within_jax_function = None, False, True

@@ -16,7 +16,7 @@ from torchlike.tensor import Tensor
 
 
 def leaf_of(t: Tensor) -> Any:
-    """The array; of a tensor on the meta device a ``jax.ShapeDtypeStruct``."""
+    """Return the array of a tensor; on the meta device a ``jax.ShapeDtypeStruct``."""
     array = t._read()
     kind = type(array)
     if kind is MetaArray:
@@ -28,7 +28,7 @@ def leaf_of(t: Tensor) -> Any:
 
 
 def storage_of(leaf: Any) -> Storage:
-    """A storage that gives back the leaf.
+    """Return a storage from which `leaf_of` gives the leaf back.
 
     An array of NumPy's is shared memory, as in ``from_numpy``; a shape and a dtype alone make a
     meta tensor. JAX also rebuilds trees around whatever a function gave, and around placeholders.

@@ -70,7 +70,8 @@ def _key_of(module: Module) -> tuple[Any, ...]:
 
 
 def _places(module: Module) -> list[tuple[dict[str, Any], str]]:
-    """Each place of a tensor in the module and those inside it, in one fixed order."""
+    """Return each place that holds a tensor in the module and those inside it, in one fixed
+    order."""
     found = []
     for table in _TABLES[:2]:
         found += [
@@ -83,7 +84,7 @@ def _places(module: Module) -> list[tuple[dict[str, Any], str]]:
 
 
 def tensors_of(module: Module) -> dict[int, Tensor]:
-    """The module's tensors, one that stands in several places once."""
+    """Return the module's tensors by their id; one that stands in several places comes once."""
     return {id(table[name]): table[name] for table, name in _places(module)}
 
 
@@ -112,7 +113,7 @@ def put(module: Module, values: Mapping[str, Tensor]) -> None:
 
 
 def twin(module: Module) -> Module:
-    """A module of the same structure, whose tables are its own."""
+    """Return a module of the same structure, whose tables are its own."""
     made = object.__new__(type(module))
     made.__dict__.update(module.__dict__)
     for table in _TABLES[:2]:

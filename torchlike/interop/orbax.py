@@ -45,7 +45,7 @@ class Checkpoints:
         self._manager = ocp.CheckpointManager(Path(folder).resolve(), options=options)
 
     def steps(self) -> list[int]:
-        """The steps of which there is a checkpoint."""
+        """Return the steps of which there is a checkpoint."""
         return sorted(self._manager.all_steps())
 
     def save(self, step: int, **items: Any) -> None:
@@ -136,7 +136,7 @@ def _tensor(array: Any) -> Tensor:
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"0.weight": t}`` as ``{"0": {"weight": t}}``."""
+    """Turn ``{"0.weight": t}`` into ``{"0": {"weight": t}}``."""
     made: dict[str, Any] = {}
     for name, value in flat.items():
         *path, last = name.split(".")

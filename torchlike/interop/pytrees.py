@@ -108,7 +108,7 @@ add_method("__numpy_dtype__", property(lambda self: self.dtype.numpy))
 
 
 def arrays(tree: Any) -> Any:
-    """A pytree with the array (``t.jax()``) of each tensor in the tensor's place.
+    """Return a pytree with each tensor replaced by its array (``t.jax()``).
 
     For JAX's libraries where tensors meet arrays, or Parameters plain tensors: trees of different
     classes are different structures to JAX. ``arrays(dict(module.named_parameters()))`` and

@@ -66,7 +66,7 @@ def _highest(input: Tensor) -> float:
 
 
 def _fitted(input: Tensor, mask: Tensor) -> Tensor:
-    """The mask as bools of the input's shape."""
+    """Return the mask as bools of the input's shape."""
     if mask.dim() > input.dim():
         raise IndexError(
             "_input_mask expected broadcastable mask (got mask dimensionality higher than of the "
@@ -76,15 +76,16 @@ def _fitted(input: Tensor, mask: Tensor) -> Tensor:
 
 
 def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Tensor:
-    """The mask as bools of the input's shape. ValueError without one."""
+    """Return the mask as bools of the input's shape. Raises ValueError without one."""
     if mask is None:
         raise ValueError("_input_mask requires explicit mask")
     return _fitted(input, mask)
 
 
 def _output_mask(op: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Where the result of one of the functions below has something the mask shows: any of what was
-    reduced, or the mask itself along a dimension. ValueError for another function."""
+    """Return where the result of one of the functions below has something the mask shows: any of
+    what was reduced, or the mask itself along a dimension. Raises ValueError for another
+    function."""
     shown = _input_mask(input, mask=kwargs.get("mask"))
     name = getattr(op, "__name__", type(op).__name__)
     if name in _ALONG:
@@ -99,7 +100,7 @@ def _output_mask(op: Callable[..., Any], input: Tensor, *args: Any, **kwargs: An
 
 
 def _filled(input: Tensor, mask: Tensor | None, identity: Any) -> Tensor:
-    """The input with the identity where the mask hides it."""
+    """Return the input with the identity where the mask hides it."""
     if not isinstance(input, Tensor):
         raise NotImplementedError(
             f"torch.masked takes dense tensors, not {type(input).__name__}: call to_dense() first"
@@ -112,7 +113,7 @@ def _filled(input: Tensor, mask: Tensor | None, identity: Any) -> Tensor:
 
 
 def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """Dimensions as a sorted tuple; None and () are all of them."""
+    """Return dimensions as a sorted tuple; None and () stand for all of them."""
     if dim is None or dim == ():
         return tuple(range(ndim))
     given = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -146,7 +147,7 @@ def sum(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The sum of what the mask shows; small integers give int64."""
+    """Sum the elements that the mask shows; small integers give int64."""
     shown = _filled(input, mask, 0)
     return shown.sum(_dims(dim, input.dim()), bool(keepdim), dtype=_summed_dtype(input, dtype))
 
@@ -159,7 +160,7 @@ def prod(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The product of what the mask shows; small integers give int64."""
+    """Multiply the elements that the mask shows; small integers give int64."""
     result = _filled(input, mask, 1).to(_summed_dtype(input, dtype))
     for d in reversed(_dims(dim, input.dim())):
         result = result.prod(d, keepdim=bool(keepdim))
@@ -212,7 +213,7 @@ argmin = _place("argmin", _highest)
 
 
 def _counts(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tensor:
-    """How many elements the mask shows."""
+    """Return how many elements the mask shows."""
     shown = input.new_ones(input.shape, dtype=dtypes.bool) if mask is None else mask
     return sum(shown.expand(input.shape).to(dtypes.bool), dim, keepdim=keepdim)
 
@@ -225,7 +226,8 @@ def mean(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The mean of what the mask shows. ValueError unless it is floating or complex."""
+    """Average the elements that the mask shows. Raises ValueError unless the dtype is floating or
+    complex."""
     kind = dtype or input.dtype
     if kind.category < 2:
         source = "Input" if dtype is None else "Optional"
@@ -246,7 +248,8 @@ def median(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The (lower) median along a dimension of what the mask shows; NaN is left out too.
+    """Return the (lower) median along a dimension of the elements that the mask shows; NaN is left
+    out too.
 
     ValueError for an integer input of which a row is hidden altogether.
     """
@@ -270,7 +273,7 @@ def logsumexp(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """``log(sum(exp))`` of what the mask shows."""
+    """Return ``log(sum(exp))`` of the elements that the mask shows."""
     shown = _filled(input, mask, _lowest)
     return shown.logsumexp(_dims(dim, input.dim()), keepdim=keepdim).to(dtype or input.dtype)
 
@@ -283,7 +286,7 @@ def logaddexp(
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
-    """``log(exp(input) + exp(other))``, each with its own mask."""
+    """Return ``log(exp(input) + exp(other))``, each with its own mask."""
     found = _torch["logaddexp"](
         _filled(input, input_mask, _lowest), _filled(other, other_mask, _lowest)
     )
@@ -299,7 +302,7 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """``linalg.vector_norm`` of what the mask shows."""
+    """Compute ``linalg.vector_norm`` of the elements that the mask shows."""
     shown = _filled(input, mask, _INFINITY if ord == -_INFINITY else 0)
     return NAMESPACES["linalg"]["vector_norm"](
         shown, ord, _dims(dim, input.dim()), bool(keepdim), dtype=dtype or input.dtype
@@ -343,7 +346,8 @@ def var(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The variance of what the mask shows. AssertionError for both unbiased and correction."""
+    """Return the variance of the elements that the mask shows. Raises AssertionError for both
+    unbiased and correction."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, False)
 
 
@@ -357,8 +361,8 @@ def std(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The standard deviation of what the mask shows. AssertionError for both unbiased and
-    correction."""
+    """Return the standard deviation of the elements that the mask shows. Raises AssertionError for
+    both unbiased and correction."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, True)
 
 
@@ -366,17 +370,18 @@ def std(
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """The running sum of what the mask shows."""
+    """Return the running sum of the elements that the mask shows."""
     return _filled(input, mask, 0).cumsum(_one(dim, input.dim()), dtype=dtype or input.dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """The running product of what the mask shows."""
+    """Return the running product of the elements that the mask shows."""
     return _filled(input, mask, 1).cumprod(_one(dim, input.dim()), dtype=dtype or input.dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Softmax over what the mask shows; 0 elsewhere, NaN where it shows nothing."""
+    """Compute the softmax over the elements that the mask shows; 0 elsewhere, NaN where it shows
+    none."""
     return _F["softmax"](
         _filled(input, mask, _lowest), _one(dim, input.dim()), dtype=dtype or input.dtype
     )
@@ -385,14 +390,14 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 def log_softmax(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The logarithm of ``softmax``; -inf where the mask hides."""
+    """Compute the logarithm of ``softmax``; -inf where the mask hides."""
     return _F["log_softmax"](
         _filled(input, mask, _lowest), _one(dim, input.dim()), dtype=dtype or input.dtype
     )
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """``softmax`` of the negative."""
+    """Compute ``softmax`` of the negative."""
     return _F["softmin"](
         _filled(input, mask, _highest), _one(dim, input.dim()), dtype=dtype or input.dtype
     )
@@ -407,7 +412,7 @@ def normalize(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """What the mask shows, divided by its norm (or by ``eps`` if that is larger)."""
+    """Divide the elements that the mask shows by their norm (or by ``eps`` if that is larger)."""
     shown = _filled(input, mask, 0)
     size = norm(input, ord, dim, keepdim=True, dtype=dtype or input.dtype, mask=mask)
     return shown / _torch["maximum"](size, size.new_full((), eps))
@@ -417,7 +422,7 @@ def normalize(
 
 
 def _taking_masked_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which also takes masked tensors as its input."""
+    """Decorate a function so that it also takes masked tensors as its input."""
 
     @functools.wraps(function)
     def taking(input: Any, *args: Any, **kwargs: Any) -> Tensor:

@@ -52,7 +52,8 @@ _warned: list[bool] = []
 
 
 def _ragged(tensors: Sequence[Any], dtype: Any, device: Any) -> _NestedTensor:
-    """A ragged tensor of these parts. RuntimeError for none, and for those that do not fit."""
+    """Return a ragged tensor of these parts. Raises RuntimeError for none, and for those that do
+    not fit."""
     if not tensors:
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
     for what, seen in (
@@ -104,7 +105,7 @@ def nested_tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A nested tensor without history, of tensors or of what ``torch.tensor`` takes.
+    """Return a nested tensor without history, made of tensors or of what ``torch.tensor`` takes.
 
     RuntimeError for parts that do not fit, and for another layout than strided and jagged.
     """
@@ -116,7 +117,8 @@ def nested_tensor(
 
 
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """A nested tensor through which gradients flow, of a list of tensors or of the rows of one.
+    """Return a nested tensor through which gradients flow, made of a list of tensors or of the rows
+    of one.
 
     TypeError for anything else; RuntimeError for parts that do not fit, for a vector, and for a
     nested tensor in the other layout.
@@ -161,8 +163,8 @@ def nested_tensor_from_jagged(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> Tensor:
-    """A ragged view of ``values``, whose dimension ``jagged_dim - 1`` (the first) is divided by
-    ``offsets`` (n + 1,), or into parts of ``lengths`` (n,). With both there are holes.
+    """Return a ragged view of ``values``, whose dimension ``jagged_dim - 1`` (the first) is divided
+    by ``offsets`` (n + 1,), or into parts of ``lengths`` (n,). With both there are holes.
 
     ``min_seqlen`` and ``max_seqlen`` are taken for the least and the greatest length. RuntimeError
     without offsets and lengths, and (eagerly) for offsets that do not fit.
@@ -196,7 +198,7 @@ def nested_tensor_from_jagged(
 
 
 def _check_offsets(made: _NestedTensor) -> None:
-    """RuntimeError for parts that are not within the values. It reads them."""
+    """Raise RuntimeError for parts that are not within the values. The check reads the offsets."""
     starts = made._offsets._value("nested_tensor_from_jagged").astype("int64")
     if made._lengths is None:
         counts = starts[1:] - starts[:-1]
@@ -212,8 +214,9 @@ def _check_offsets(made: _NestedTensor) -> None:
 
 
 def narrow(tensor: Any, dim: int, start: Any, length: Any, layout: Any = _strided) -> Tensor:
-    """The entries ``start`` to ``start + length`` of each row of a tensor: a ragged view of it, or
-    (strided) a copy. Ragged, both may be tensors of one number for each row, and ``dim`` is 1.
+    """Return the entries ``start`` to ``start + length`` of each row of a tensor: a ragged view of
+    it, or (strided) a copy. Ragged, both may be tensors of one number for each row, and ``dim`` is
+    1.
 
     RuntimeError for other arguments.
     """
@@ -260,8 +263,8 @@ def _narrowed(tensor: Any, starts: Any, lengths: Any) -> Tensor:
 
 
 def masked_select(tensor: Any, mask: Any) -> Tensor:
-    """A ragged tensor of what a mask shows of each row (the last dimension) of a dense one.
-    RuntimeError for tensors that are not strided."""
+    """Return a ragged tensor of the entries that a mask selects in each row (the last dimension) of
+    a dense one. Raises RuntimeError for tensors that are not strided."""
     for name, t in (("tensor, given", tensor), ("mask, given:", mask)):
         if t.layout is not _strided:
             raise RuntimeError(f"torch.nested.masked_select requires a strided {name} {t.layout}")
@@ -272,7 +275,7 @@ def masked_select(tensor: Any, mask: Any) -> Tensor:
 def to_padded_tensor(
     input: Any, padding: float, output_size: Any = None, out: Any = None
 ) -> Tensor:
-    """The parts of a nested tensor along a first dimension, with padding behind each.
+    """Stack the parts of a nested tensor along a first dimension, with padding behind each.
 
     NotImplementedError for a dense tensor.
     """
@@ -283,6 +286,6 @@ def to_padded_tensor(
 
 @_composite("to_padded_tensor", namespaces=())
 def _to_padded_tensor(self: Any, padding: float, output_size: Any = None) -> Tensor:
-    """The parts of a nested tensor along a first dimension, with padding behind each.
+    """Stack the parts of a nested tensor along a first dimension, with padding behind each. Raises
     NotImplementedError for a dense one."""
     raise NotImplementedError("to_padded_tensor() takes a nested tensor, and this one is dense")

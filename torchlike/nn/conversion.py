@@ -22,27 +22,28 @@ Convert = Callable[[Tensor], Tensor]
 
 
 def _give_memory(t: Tensor, made: Tensor) -> Tensor:
-    """``t``, with the memory of ``made`` unless it has it already."""
+    """Bind ``t`` to the memory of ``made``, unless it has it already, and return ``t``."""
     if made is not t and (made._storage is not t._storage or made._view is not t._view):
         t.data = made
     return t
 
 
 def _exchange(t: Tensor, made: Tensor) -> Tensor:
-    """``t``, which has become what was made of it, and what was made what ``t`` was."""
+    """Swap ``t`` with what was made of it, and return ``t``."""
     swap_tensors(t, Parameter(made, t.requires_grad) if isinstance(t, Parameter) else made.detach())
     return t
 
 
 def _renew(t: Tensor, made: Tensor) -> Tensor:
-    """A new leaf on what was made of ``t``."""
+    """Return a new leaf that holds what was made of ``t``."""
     if isinstance(t, Parameter):
         return Parameter(made, t.requires_grad)
     return made.detach().requires_grad_(t.requires_grad)
 
 
 def _replacement() -> Callable[[Tensor, Tensor], Tensor]:
-    """What ``torch.__future__`` says that becomes of a parameter and what was made of it."""
+    """Return the function that replaces a parameter by what was made of it, chosen by
+    ``torch.__future__``."""
     if get_swap_module_params_on_conversion():
         return _exchange
     return _renew if get_overwrite_module_params_on_conversion() else _give_memory
@@ -94,8 +95,8 @@ class Conversions:
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``,
-        ``to(memory_format=…)``.
+        """Move or convert parameters and buffers: ``to(device)``, ``to(dtype)``, ``to(device,
+        dtype)``, ``to(tensor)``, ``to(memory_format=…)``.
 
         Only floating point and complex tensors change dtype. TypeError for an integer dtype and
         for arguments that do not fit, RuntimeError for ``copy``.
@@ -147,23 +148,23 @@ class Conversions:
         return self._apply(lambda t: t.type(dst_type))
 
     def float(self) -> Self:
-        """Floating point tensors become float32."""
+        """Convert floating point parameters and buffers to float32."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
     def double(self) -> Self:
-        """Floating point tensors become float64."""
+        """Convert floating point parameters and buffers to float64."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
     def half(self) -> Self:
-        """Floating point tensors become float16."""
+        """Convert floating point parameters and buffers to float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self) -> Self:
-        """Floating point tensors become bfloat16."""
+        """Convert floating point parameters and buffers to bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def share_memory(self) -> Self:
-        """Parameters, gradients and buffers, moved to memory that processes share: one block, which
+        """Move parameters, gradients and buffers to memory that processes share: one block, which
         costs one open file. See ``Tensor.share_memory_``."""
         tensors = [*self.parameters(), *self.buffers()]
         for t in filter(is_lazy, tensors):

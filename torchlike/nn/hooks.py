@@ -32,7 +32,7 @@ class _Global:
         self.on_module: OrderedDict[int, Hook] = OrderedDict()
 
     def around_calls(self) -> Any:
-        """Whether any of them concerns calls."""
+        """Return the global hooks around calls: falsy where there are none."""
         return self.forward_pre or self.forward or self.backward_pre or self.backward
 
 
@@ -40,7 +40,7 @@ everywhere = _Global()
 
 
 def registered(table: dict[int, Hook], module: Any, name: str, value: Any) -> Any:
-    """What the registration hooks make of a value that is about to be registered."""
+    """Return what the registration hooks make of a value that is about to be registered."""
     for hook in list(table.values()):
         changed = hook(module, name, value)
         if changed is not None:
@@ -52,7 +52,7 @@ def registered(table: dict[int, Hook], module: Any, name: str, value: Any) -> An
 
 
 def call(module: Any, forward: Hook, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``forward(*args, **kwargs)`` with the module's hooks and the global ones around it."""
+    """Call ``forward(*args, **kwargs)`` with the module's hooks and the global ones around it."""
     called: set[int] = set()
     result: Any = None
     try:
@@ -115,7 +115,8 @@ def _before(
 
 
 def _forward_hooks(module: Any) -> list[tuple[int, Hook, bool, bool]]:
-    """(id, hook, whether it gets kwargs, whether it is always called), in order."""
+    """Return (id, hook, whether it gets kwargs, whether it is always called) of each forward hook,
+    in order."""
     found = [
         (n, h, n in everywhere.forward_with_kwargs, n in everywhere.forward_always)
         for n, h in everywhere.forward.items()
@@ -165,7 +166,7 @@ class _Boundary:
 
     @classmethod
     def of(cls, module: Any) -> _Boundary | None:
-        """The boundary that the registered hooks ask for, or None."""
+        """Return the boundary that the registered hooks ask for, or None."""
         full: list[Hook] = []
         if everywhere.backward_is_full:
             full += everywhere.backward.values()
@@ -202,7 +203,8 @@ class _Boundary:
 
     @staticmethod
     def _through(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int], Any]:
-        """The values with those that require grad passed through one node; which ones; the node."""
+        """Pass the values that require grad through one node; return the values, which ones those
+        are, and the node."""
         which = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
         if not which:
             return values, which, None
@@ -257,7 +259,8 @@ class _Boundary:
 
 
 def _like(values: tuple[Any, ...], replaced: list[Any]) -> tuple[Any, ...]:
-    """A tuple of the same class as ``values``: what has named fields is read by them."""
+    """Return a tuple of the same class as ``values``: one with named fields is read by their
+    names."""
     make = getattr(values, "_make", None)
     return tuple(replaced) if make is None else make(replaced)
 
@@ -279,7 +282,7 @@ def _checked(given: tuple[Any, ...], n: int, kind: str, name: str) -> tuple[Any,
 
 
 def _watch_outputs(module: Any, args: tuple[Any, ...], result: Any) -> None:
-    """The old kind of backward hook: on the node of the first output tensor."""
+    """Register module backward hooks of the old kind on the node of the first output tensor."""
     hooks: list[Hook] = []
     if everywhere.backward_is_full is False:
         hooks += everywhere.backward.values()
@@ -311,7 +314,8 @@ def _watch_outputs(module: Any, args: tuple[Any, ...], result: Any) -> None:
 
 
 def _missed(node: Any, inputs: Any, outputs: tuple[Any, ...]) -> tuple[str, str] | None:
-    """Why a hook on ``node`` sees not all gradients of a module, in PyTorch's words, and which."""
+    """Return why a hook on ``node`` does not see all gradients of a module, in PyTorch's words, and
+    which; None where it sees them."""
     of_module, of_one = "non-full backward hooks on a Module that", "a non-full backward hook when"
     if not all(isinstance(t, Tensor) for t in outputs):
         return f"{of_module} does not return a single Tensor or a tuple of Tensors", (
@@ -420,7 +424,8 @@ class Hooks:
         return self._register_backward_hook(hook, prepend, full=True)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """The old kind: on the last node of ``forward`` only. Use register_full_backward_hook."""
+        """Register a backward hook of the old kind: on the last node of ``forward`` only. Use
+        register_full_backward_hook."""
         return self._register_backward_hook(hook, False, full=False)
 
     def _register_backward_hook(self, hook: Hook, prepend: bool, full: bool) -> RemovableHandle:
@@ -471,7 +476,7 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """The old kind of global backward hook; use register_module_full_backward_hook."""
+    """Register a global backward hook of the old kind; use register_module_full_backward_hook."""
     return _register_global_backward(hook, full=False)
 
 

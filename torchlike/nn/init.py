@@ -42,7 +42,7 @@ _LINEAR = frozenset(
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The factor by which a nonlinearity's weights should be larger than a linear layer's.
+    """Return the factor by which a nonlinearity's weights should be larger than a linear layer's.
 
     ``param`` is leaky_relu's slope (0.01 by default). ValueError for an unknown nonlinearity.
     """
@@ -66,12 +66,13 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 def _is_handled(tensor: Tensor) -> bool:
-    """Whether ``__torch_dispatch__`` of a mode, or of the tensor's class, sees what is done."""
+    """Return whether ``__torch_dispatch__`` of a mode, or of the tensor's class, sees the
+    operations on a tensor."""
     return bool(protocol.state.dispatch_modes or protocol.handlers((tensor,)))
 
 
 def _has_no_values(tensor: Tensor) -> bool:
-    """Whether a tensor is on the meta device, or a fake."""
+    """Return whether a tensor is on the meta device, or is a fake tensor."""
     return type(tensor._storage.cell) is MetaArray
 
 
@@ -209,7 +210,8 @@ def trunc_normal_(
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """Inputs and outputs of one unit: size(1) and size(0), times the kernel's elements."""
+    """Return the number of inputs and of outputs of one unit: size(1) and size(0), times the
+    kernel's elements."""
     if tensor.dim() < 2:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
@@ -227,7 +229,8 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 @no_grad()
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform with variance ``gain² · 2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010)."""
+    """Fill from a uniform distribution with variance ``gain² · 2 / (fan_in + fan_out)`` (Glorot and
+    Bengio, 2010)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     a = math.sqrt(3.0) * std
@@ -236,7 +239,8 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 @no_grad()
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with variance ``gain² · 2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010)."""
+    """Fill from a normal distribution with variance ``gain² · 2 / (fan_in + fan_out)`` (Glorot and
+    Bengio, 2010)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return tensor.normal_(0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator=generator)
 
@@ -258,7 +262,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Uniform with variance ``gain² / fan`` (He et al., 2015)."""
+    """Fill from a uniform distribution with variance ``gain² / fan`` (He et al., 2015)."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -274,14 +278,15 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Normal with variance ``gain² / fan`` (He et al., 2015)."""
+    """Fill from a normal distribution with variance ``gain² / fan`` (He et al., 2015)."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else tensor.normal_(0, std, generator=generator)
 
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A (semi-)orthogonal matrix of the first dimension by all others (Saxe et al., 2013).
+    """Fill with a (semi-)orthogonal matrix of the first dimension by all others (Saxe et al.,
+    2013).
 
     Differs from PyTorch: the QR decomposition is NumPy's, whose last bits differ (4e-7).
     """
@@ -300,7 +305,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 @no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal, with the given share of each column set to zero (Martens, 2010)."""
+    """Fill from a normal distribution, with the given share of each column set to zero (Martens,
+    2010)."""
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

@@ -22,8 +22,8 @@ def _empty() -> Tensor:
 
 
 def _of_subclass(data: Tensor, requires_grad: Any) -> Any:
-    """A parameter of another class of tensors, which says what ``detach()`` gives. RuntimeError
-    where that is of another class."""
+    """Return a parameter of another class of tensors, made by its ``detach()``. Raises RuntimeError
+    where that gives another class."""
     made: Any = data.detach()  # type: ignore[attr-defined]
     if type(made) is not type(data):
         raise RuntimeError(
@@ -176,7 +176,7 @@ class UninitializedTensorMixin(Tensor):
         )
 
     def share_memory_(self) -> Self:
-        """RuntimeError: there is nothing to share yet."""
+        """Raise RuntimeError: there is nothing to share yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
             "initialize the parameters before calling `module.share_memory()`."
@@ -239,5 +239,5 @@ TENSOR_TYPES.difference_update(  # no op takes one
 
 
 def is_lazy(t: Any) -> bool:
-    """Whether a parameter or a buffer still waits for its shape."""
+    """Return whether a parameter or a buffer is still without a shape."""
     return isinstance(t, UninitializedTensorMixin)

@@ -38,7 +38,7 @@ class _IncompatibleKeys(NamedTuple):
 
 
 def _annotated(state: Any, metadata: Any) -> Any:
-    """A plain OrderedDict of the state that also carries each module's version."""
+    """Return a plain OrderedDict of the state that also carries each module's version."""
     made = OrderedDict(state)
     if metadata is not None:
         made._metadata = metadata  # type: ignore[attr-defined]
@@ -152,7 +152,7 @@ class StateDicts:
         return getattr(type(self), name) is not getattr(StateDicts, name)
 
     def _own_state(self) -> dict[str, Tensor]:
-        """This module's parameters and persistent buffers that are not None."""
+        """Return this module's parameters and persistent buffers that are not None."""
         own = dict(self._parameters)
         skipped = self._non_persistent_buffers_set
         own.update((k, v) for k, v in self._buffers.items() if k not in skipped)
@@ -168,7 +168,8 @@ class StateDicts:
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> Any:
-        """Parameters and persistent buffers of this module and all below it, by dotted name.
+        """Return the parameters and persistent buffers of this module and all below it, by dotted
+        name.
 
         The values share memory with the module; they are detached unless ``keep_vars``.
         """

@@ -143,7 +143,7 @@ class NAdam(MomentOptimizer):
 
 
 def _momentum(p: Any, decay: Any, count: Any, momentum_decay: float) -> tuple[Any, Any]:
-    """Dozat's schedule of the momentum, with his 0.96 and his half, and one minus it."""
+    """Return the momentum of Dozat's schedule, with his 0.96 and his half, and one minus it."""
     faded = 0.5 * 0.96 ** (count * momentum_decay)
     momentum = numbers(p, decay)[0] * (1.0 - faded)
     if count.dtype == jnp.float64:

@@ -31,7 +31,8 @@ class _Keyed:
 
 @op("optimizer_step", namespaces=(), method=False, grad_name="OptimizerStepBackward0")
 def optimizer_step(tensors: Inputs, rule: Static, n: Int, n_states: Int):
-    """The new parameters and states, from those, the gradients and the hyperparameters."""
+    """Compute the new parameters and states from the old ones, the gradients and the
+    hyperparameters."""
     count = n * (1 + n_states)
     return updated(
         rule.rule, tensors[:count], tensors[count : count + n], tensors[count + n :], n, n_states
@@ -45,7 +46,7 @@ def recorded_update(
     states: Sequence[Sequence[Tensor]],
     scalars: Sequence[Callable[[], Any]],
 ) -> None:
-    """What ``fused.update_group`` does, as one op on the tape.
+    """Update a group as ``fused.update_group`` does, as one op on the tape.
 
     RuntimeError for a parameter that is a leaf and requires grad: it cannot be both where gradients
     end and the result of a step.
@@ -68,7 +69,8 @@ def recorded_update(
 
 
 def _as_tensor(get: Callable[[], Any]) -> Tensor:
-    """A hyperparameter: the user's own tensor, so that gradients reach it, or a float64 scalar."""
+    """Return a hyperparameter as a tensor: the user's own, so that gradients reach it, or a float64
+    scalar."""
     given = get.given() if hasattr(get, "given") else None  # type: ignore[attr-defined]
     if isinstance(given, Tensor):
         return given

@@ -39,7 +39,7 @@ _compiled: dict[Any, tuple[Any, Any]] = {}
 
 
 def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
-    """The group's update, compiled without and with donation."""
+    """Return the group's update, compiled without and with donation."""
     found = _compiled.get(key)
     if found is None:
 
@@ -64,7 +64,7 @@ _LONG = 1 << 15
 
 
 def _flat(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> tuple[Any, ...]:
-    """``rule`` on kernels (O, I, 3, 3) as if they had one dimension.
+    """Apply ``rule`` to kernels (O, I, 3, 3) as if they had one dimension.
 
     XLA's loops over them are three elements long: SGD with momentum on 9 million of them 9.3 ms,
     flat 4.0, AdamW 22 and 9. It moves a reshape out of the rule's way, but not across the bounds of
@@ -89,7 +89,8 @@ def _flat(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> 
 def updated(
     rule: Rule, owned: Sequence[Any], gradients: Sequence[Any], scalars: Any, n: int, n_states: int
 ) -> tuple[Any, ...]:
-    """``rule`` mapped over ``n`` parameters, which ``owned`` lists before all their states."""
+    """Map ``rule`` over ``n`` parameters, which ``owned`` lists before all their states, and return
+    their new values in that order."""
     new: list[Any] = [None] * len(owned)
     # Traced once for each shape: of a GPT's 52 parameters (9 shapes) in 20 instead of 68 ms.
     # While a program for NumPy is traced, no function is jitted but this one.
@@ -105,13 +106,13 @@ def updated(
 
 
 def one_step(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> list[Any]:
-    """A parameter and its states after a step, in the dtypes that they had."""
+    """Return a parameter and its states after a step, in the dtypes that they had."""
     p2, states2 = _on_real_floats(rule, p, g.astype(p.dtype), states, scalars)
     return [x.astype(old.dtype) for x, old in zip((p2, *states2), (p, *states), strict=True)]
 
 
 def _on_real_floats(rule: Rule, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
-    """The rule on floats it can compute with.
+    """Apply the rule to floats that it can compute with.
 
     Half precision is widened to float32 for the step: in bfloat16 0.999 is 1. Complex numbers are
     pairs of reals, as PyTorch's view_as_real makes them.
@@ -206,7 +207,8 @@ def update_group(
 def _where_there_is_one(
     capture: Any, params: Sequence[Tensor], owned: Sequence[Any], new: Sequence[Any]
 ) -> list[Any]:
-    """The update of those parameters alone that have a gradient, where a value decides of it."""
+    """Keep the update for those parameters alone that have a gradient, where that depends on a
+    value at run time."""
     n = len(params)
     n_states = len(owned) // n - 1
     kept = list(new)
@@ -227,7 +229,8 @@ def repeatedly(
     states: Sequence[Sequence[Tensor]],
     scalars: Sequence[Callable[[], Any]],
 ) -> None:
-    """``update`` where a group lists a parameter more than once: it steps as often."""
+    """Call ``update`` several times where a group lists a parameter more than once: it steps as
+    often."""
     rounds: list[list[int]] = []
     times: dict[int, int] = {}
     for i, p in enumerate(params):
@@ -239,7 +242,7 @@ def repeatedly(
 
 
 def gradient_array(p: Tensor) -> Any:
-    """The value of a parameter's gradient; of a sparse one, dense."""
+    """Return the value of a parameter's gradient; a sparse one is made dense."""
     g = p._held_grad()
     assert g is not None
     array = g._value_now()
@@ -247,13 +250,13 @@ def gradient_array(p: Tensor) -> Any:
 
 
 def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
-    """A zero state tensor that counts as having existed before a running capture."""
+    """Return a state tensor of zeros that counts as having existed before a running capture."""
     return full_outside(p, 0, dtype, shape)
 
 
 def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
-    """A state tensor full of a number, made outside of a running capture; by default shaped like
-    the parameter."""
+    """Return a state tensor full of a number, made outside of a running capture; by default shaped
+    like the parameter."""
     capture = modes.current.capture
     with modes.outside():
         if capture is None:

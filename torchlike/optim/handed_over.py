@@ -47,8 +47,9 @@ def handed_over(
     states: Sequence[Sequence[Tensor]],
     scalars: Sequence[Callable[[], Any]],
 ) -> None:
-    """The step of parameters some of which are of classes with ``__torch_dispatch__``: these handle
-    it as one operator. NotImplementedError for a state that is not of the parameter's class."""
+    """Step parameters some of which are of classes with ``__torch_dispatch__``: these handle the
+    step as one operator. Raises NotImplementedError for a state that is not of the parameter's
+    class."""
     plain = [i for i, p in enumerate(params) if not p._handles]
     if plain:
         update(key, rule, [params[i] for i in plain], [states[i] for i in plain], scalars)

@@ -23,7 +23,8 @@ __all__ = [
 
 
 def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A ``step`` that records only where the optimizer is made with ``differentiable=True``."""
+    """Decorate a ``step`` so that it records only where the optimizer is made with
+    ``differentiable=True``."""
 
     @functools.wraps(step)
     def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -34,36 +35,36 @@ def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _get_value(x: Any) -> Any:
-    """A tensor's number; while a function is captured, the tensor."""
+    """Return a tensor's number; while a function is captured, the tensor."""
     if not isinstance(x, Tensor) or modes.current.capture is not None:
         return x
     return x.item()
 
 
 def _stack_if_compiling(x: Any) -> Any:
-    """Its argument: a list of numbers stays one."""
+    """Return the argument as it is: a list of numbers stays one."""
     return x
 
 
 def _to_scalar(x: Any) -> Any:
-    """A tensor of one element as a 0-dim tensor; anything else as it is."""
+    """Return a tensor of one element as a 0-dim tensor; anything else as it is."""
     return x.squeeze() if isinstance(x, Tensor) and x.dim() else x
 
 
 def _default_to_fused_or_foreach(
     params: list[Tensor], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
-    """(False, False): a loop over the parameters, as PyTorch on a CPU."""
+    """Return (False, False): a loop over the parameters, as PyTorch on a CPU."""
     return False, False
 
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
-    """The devices on which a step may be captured: all that JAX has."""
+    """Return the devices on which a step may be captured: all that JAX has."""
     return ["cpu", "cuda", "tpu", *(["xla"] if supports_xla else [])]
 
 
 def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[..., Any]:
-    """A decorator that leaves a function as it is: capture runs Python."""
+    """Return a decorator that leaves a function as it is: capture runs Python."""
     return lambda function: function
 
 

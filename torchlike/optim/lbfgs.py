@@ -72,7 +72,8 @@ class LBFGS(Optimizer):
             at += n
 
     def _evaluate(self, closure: Any, start: list[Tensor], t: Any, d: Tensor) -> tuple[Any, ...]:
-        """Loss and gradient at ``start + t d``; the parameters stay where they were."""
+        """Compute loss and gradient at ``start + t d``; the parameters are put back where they
+        were."""
         self._move(t, d)
         loss = float(closure())
         gradient = self._flat_gradient()
@@ -82,7 +83,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any]) -> Tensor:  # type: ignore[override]
-        """Iterate; gives the loss before the first move."""
+        """Iterate, and return the loss before the first move."""
         refuse_capture("LBFGS.step()")
         group = self.param_groups[0]
         lr, search = group["lr"], group["line_search_fn"]
@@ -151,7 +152,8 @@ class LBFGS(Optimizer):
 
 
 def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:
-    """Minus the inverse Hessian's estimate times the gradient, by the two loops."""
+    """Return minus the inverse Hessian's estimate times the gradient, by the two-loop recursion;
+    the state is updated."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return gradient.neg()
@@ -187,7 +189,7 @@ def _cubic_minimum(
     g2: float,
     bounds: tuple[float, float] | None = None,
 ) -> float:
-    """Where the cubic through two points with their slopes is least, within bounds."""
+    """Return where the cubic through two points with their slopes is least, within bounds."""
     low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
     square = d1 * d1 - g1 * g2
@@ -213,7 +215,8 @@ def _strong_wolfe(
     c2: float = 0.9,
     tolerance: float = 1e-9,
 ) -> tuple[Any, ...]:
-    """(loss, gradient, step, evaluations) of a step that meets the strong Wolfe conditions.
+    """Search for a step that meets the strong Wolfe conditions and return (loss, gradient, step,
+    evaluations).
 
     First the step grows until an interval holds one, then the interval shrinks around it. A point
     is (step, loss, gradient, slope).

@@ -107,7 +107,7 @@ class Muon(RuleOptimizer):
 
 
 def _orthogonalized(x: Any, coefficients: tuple[float, ...], eps: float, n: int) -> jax.Array:
-    """The nearest orthogonal matrix, roughly: singular values come to lie around 1."""
+    """Return the nearest orthogonal matrix, roughly: its singular values lie around 1."""
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
     x = x.astype(jnp.bfloat16)

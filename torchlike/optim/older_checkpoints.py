@@ -24,7 +24,7 @@ _NUMBERS = ("step", "eta", "mu", "mu_product")
 
 
 def complete_groups(optimizer: Optimizer) -> None:
-    """Give groups the options of the optimizer that they have not, as they were then."""
+    """Add to groups the options of the optimizer that they lack, as they were then."""
     for group in optimizer.param_groups:
         for name in _BEFORE.keys() & optimizer.defaults.keys():
             group.setdefault(name, _BEFORE[name])

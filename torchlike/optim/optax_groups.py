@@ -74,8 +74,8 @@ _PLAIN = (bool, int, float, str, type(None), Tensor, np.generic)
 
 
 def unsaved(group: dict[str, Any]) -> list[str]:
-    """Entries that no file holds: the transformation, and hyperparameters that are functions,
-    arrays or trees of such."""
+    """Return the names of entries that no file holds: the transformation, and hyperparameters that
+    are functions, arrays or trees of such."""
 
     def is_plain(value: Any) -> bool:
         if isinstance(value, (list, tuple)):
@@ -86,7 +86,7 @@ def unsaved(group: dict[str, Any]) -> list[str]:
 
 
 def recipe(group: dict[str, Any]) -> tuple[Recipe, list[Callable[[], Any]]]:
-    """How to make a group's transformation, and readers of its live hyperparameters."""
+    """Return the recipe of a group's transformation, and readers of its live hyperparameters."""
     transformation, maximize = group["transformation"], bool(group["maximize"])
     if is_transformation(transformation):
         return Recipe(transformation, maximize=maximize), []
@@ -110,8 +110,8 @@ def recipe(group: dict[str, Any]) -> tuple[Recipe, list[Callable[[], Any]]]:
 
 
 def _hashable(value: Any) -> Any:
-    """A hyperparameter as part of a key; one without a hash (a dictionary, an array) is itself
-    alone."""
+    """Return a hyperparameter as part of a key; one without a hash (a dictionary, an array) equals
+    itself alone."""
     if isinstance(value, Tensor):
         return value.item()
     try:
@@ -122,7 +122,8 @@ def _hashable(value: Any) -> Any:
 
 
 def tree(group: dict[str, Any]) -> Tree:
-    """A group's parameters as optax sees them. ValueError for a name twice."""
+    """Return the structure of a group's parameters as optax sees them. Raises ValueError for a name
+    twice."""
     names = group.get("param_names")
     if names is not None and len(set(names)) < len(names):
         raise ValueError("Optax needs a name of its own for each parameter of a group")

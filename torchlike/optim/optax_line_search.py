@@ -22,7 +22,8 @@ from torchlike.tensor import Tensor
 def value_function(
     tree: Tree, params: Sequence[Tensor], closure: Callable[[], Any]
 ) -> Callable[[Any], Any]:
-    """The loss as a function of a tree of arrays, with the closure's gradients."""
+    """Return the loss as a function of a tree of arrays, with the gradients that the closure
+    computes."""
 
     def evaluate(at: Any) -> tuple[Any, Any]:
         for p, array in zip(params, tree.leaves(at), strict=True):
@@ -56,7 +57,8 @@ def searched(
     numbers: Any,
     arrays: Any,
 ) -> list[Any]:
-    """``stepped`` run by Python. Where it fails the parameters are as they were."""
+    """Run ``stepped`` in Python, without compiling it. Where it fails the parameters are put back
+    as they were."""
     owned = [jnp.copy(t._read()) for t in owners]
     arrays = tuple(map(jnp.asarray, arrays))
     # The closure compiles as ever: it runs under its own setting.

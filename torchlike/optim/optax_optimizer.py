@@ -194,7 +194,8 @@ class Optax(Optimizer):
     # -- the other way -----------------------------------------------------------------------------
 
     def as_transformation(self) -> Any:
-        """The ``optax.GradientTransformation`` of its one group, with the hyperparameters of now.
+        """Return the ``optax.GradientTransformation`` of its one group, with the present
+        hyperparameters.
 
         NotImplementedError for several groups: optax.partition has them in one transformation.
         """
@@ -214,8 +215,8 @@ class Optax(Optimizer):
     # -- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """State and groups, without the transformations and other functions: a file has no place
-        for them, and loading leaves this optimizer's."""
+        """Return state and groups, without the transformations and other functions: a file has no
+        place for them, and loading leaves this optimizer's."""
         found = super().state_dict()
         for group in found["param_groups"]:
             for name in groups.unsaved(group):
@@ -223,7 +224,7 @@ class Optax(Optimizer):
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. ValueError where it is not one of this transformation for these
+        """Load a state. Raises ValueError where it is not one of this transformation for these
         parameters."""
         kept = [(group, groups.unsaved(group)) for group in self.param_groups]
         before = self.state, self.param_groups
@@ -252,7 +253,7 @@ class Optax(Optimizer):
 def _first_state(
     recipe: Recipe, layout: StateLayout, tree: Tree, params: Sequence[Tensor], readers: Any
 ) -> dict[str, Tensor]:
-    """The state before the first step, made outside of a running capture."""
+    """Return the state before the first step, made outside of a running capture."""
     capture = modes.current.capture
     arrays = tuple([p._read() for p in params])
     if any(isinstance(a, core.Tracer) for a in arrays):
@@ -275,8 +276,8 @@ def _first_state(
 
 
 def _conditions(params: Sequence[Tensor], has: tuple[bool, ...]) -> dict[int, Any]:
-    """Of each parameter that has a gradient, the condition on which it has (mostly True: only in a
-    compiled function may a value decide of it)."""
+    """Return, for each parameter that has a gradient, the condition on which it has one (mostly
+    True: only in a compiled function may a value decide of it)."""
     capture = modes.current.capture
     given = [k for k, one in enumerate(has) if one]
     if capture is None or not capture.conditions:
@@ -285,7 +286,7 @@ def _conditions(params: Sequence[Tensor], has: tuple[bool, ...]) -> dict[int, An
 
 
 def _gradients(params: Sequence[Tensor], conditions: dict[int, Any]) -> tuple[Any, ...]:
-    """The gradients that there are, zeros where their condition does not hold."""
+    """Return the gradients that there are, with zeros where their condition does not hold."""
     arrays = []
     for k, when in conditions.items():
         array = gradient_array(params[k])
@@ -294,8 +295,8 @@ def _gradients(params: Sequence[Tensor], conditions: dict[int, Any]) -> tuple[An
 
 
 def _split(arguments: dict[str, Any]) -> tuple[Extra, tuple[Any, ...]]:
-    """Further arguments of ``update`` as their structure and their arrays. TypeError for a plain
-    value that has no hash: the step is compiled for it."""
+    """Split further arguments of ``update`` into their structure and their arrays. Raises TypeError
+    for a plain value that has no hash: the step is compiled for it."""
     leaves, tree = jax.tree.flatten(arguments, is_leaf=lambda x: isinstance(x, Tensor))
     plain: list[tuple[int, Any]] = []
     arrays: list[Any] = []
@@ -311,7 +312,7 @@ def _split(arguments: dict[str, Any]) -> tuple[Extra, tuple[Any, ...]]:
 def _run(
     plain: Any, donating: Any, owners: Sequence[Tensor], gradients: Any, numbers: Any, arrays: Any
 ) -> Any:
-    """The compiled step: in the memory of parameters and state where nobody else holds it."""
+    """Run the compiled step: in the memory of parameters and state where nobody else holds it."""
     capture = modes.current.capture
     donate = capture is None and all(t._view is None and t._storage.is_sole_owner() for t in owners)
     owned = tuple([t._value_now() for t in owners])
@@ -328,7 +329,8 @@ def _run(
 
 
 def _explain_missing(error: TypeError, with_closure: bool) -> None:
-    """A TypeError that says how to give what ``update`` misses, where that is what it is about."""
+    """Raise a TypeError that says how to give an argument that ``update`` misses, where the error
+    is about one."""
     missing = re.search(r"missing \d+ required (?:keyword-only )?arguments?: (.*)", str(error))
     if missing is None:
         return

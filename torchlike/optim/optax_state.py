@@ -24,7 +24,7 @@ class StateLayout(NamedTuple):
     generators: tuple[Any, ...]
 
     def state(self, arrays: Sequence[Any]) -> Any:
-        """optax's state around arrays."""
+        """Return optax's state built around arrays."""
         leaves = [
             a if generator is None else jax.random.wrap_key_data(a, impl=generator)
             for a, generator in zip(arrays, self.generators, strict=True)
@@ -32,7 +32,7 @@ class StateLayout(NamedTuple):
         return jax.tree.unflatten(self.tree, leaves)
 
     def arrays(self, state: Any) -> list[Any]:
-        """The arrays of a state of this layout, in the dtypes that they had.
+        """Return the arrays of a state of this layout, in the dtypes that they had.
 
         ValueError for one that optax gave another structure or shape.
         """
@@ -54,7 +54,7 @@ class StateLayout(NamedTuple):
         return found
 
     def check(self, saved: Mapping[str, Any], where: str) -> None:
-        """ValueError for tensors that are no state of this layout."""
+        """Raise ValueError for tensors that are no state of this layout."""
         missing = [n for n in self.names if n not in saved]
         more = [n for n in saved if n not in self.names]
         if missing or more:
@@ -72,7 +72,7 @@ class StateLayout(NamedTuple):
 
 
 def layout_of(state: Any) -> StateLayout:
-    """The layout of a state, whose leaves may be shapes alone (``jax.eval_shape``)."""
+    """Return the layout of a state, whose leaves may be shapes alone (``jax.eval_shape``)."""
     found, tree = jax.tree_util.tree_flatten_with_path(state)
     names = tuple([jax.tree_util.keystr(path) for path, _ in found])
     generators = tuple([_generator(leaf) for _, leaf in found])
@@ -81,7 +81,7 @@ def layout_of(state: Any) -> StateLayout:
 
 
 def _generator(leaf: Any) -> Any:
-    """Of a typed key, for which generator it is; None for any other leaf."""
+    """Return the generator that a typed key is for; None for any other leaf."""
     told: list[Any] = []
     if _is_key(leaf):
         jax.eval_shape(lambda key: told.append(jax.random.key_impl(key)), leaf)
@@ -93,5 +93,5 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _numbers(leaf: Any) -> Any:
-    """A leaf's array; of a typed key, its numbers."""
+    """Return a leaf's array; for a typed key, its numbers."""
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf

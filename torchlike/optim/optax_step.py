@@ -59,7 +59,7 @@ def made(
     live: Sequence[str],
     numbers: Sequence[Any],
 ) -> Any:
-    """What a function makes of hyperparameters."""
+    """Call a function on hyperparameters, fixed and live, and return what it makes."""
     plain = {k: v.value if type(v) is Itself else v for k, v in fixed}
     return function(**plain, **dict(zip(live, numbers, strict=True)))
 
@@ -75,7 +75,7 @@ class Recipe(NamedTuple):
     maximize: bool = False
 
     def made(self, numbers: tuple[Any, ...]) -> Any:
-        """The transformation with these live hyperparameters."""
+        """Return the transformation with these live hyperparameters."""
         found = self.transformation
         if not is_transformation(found):
             found = made(found, self.fixed, self.live, numbers)
@@ -95,12 +95,12 @@ class Extra(NamedTuple):
 
 
 def is_transformation(x: Any) -> bool:
-    """Whether it is a GradientTransformation (a pair of ``init`` and ``update``)."""
+    """Return whether ``x`` is a GradientTransformation (a pair of ``init`` and ``update``)."""
     return hasattr(x, "init") and hasattr(x, "update")
 
 
 def as_python_float(x: Any) -> Any:
-    """A scalar that promotes as a Python float does: float32 parameters stay float32."""
+    """Return a scalar that promotes as a Python float does: float32 parameters stay float32."""
     return lax.convert_element_type_p.bind(
         jnp.asarray(x, jnp.float64), new_dtype=jnp.dtype("float64"), weak_type=True, sharding=None
     )
@@ -118,7 +118,7 @@ def stepped(
     numbers: Any,
     arrays: Any,
 ) -> list[Any]:
-    """The parameters and the state after a step, from those before, which ``owned`` lists.
+    """Return the parameters and the state after a step, from those before, which ``owned`` lists.
 
     ``value_fn`` gives the loss for other parameters; None where there is no closure.
     """
@@ -150,7 +150,7 @@ def stepped(
 
 
 def _taken(update: Callable[..., Any], offered: dict[str, Any]) -> dict[str, Any]:
-    """Those of the arguments that a function takes."""
+    """Return those of the arguments offered that a function takes."""
     parameters = inspect.signature(update).parameters
     anything = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     return {k: v for k, v in offered.items() if anything or k in parameters}
@@ -173,7 +173,7 @@ def compiled(
     extra: Extra,
     with_closure: bool,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`stepped` compiled, without and with donation of parameters and state.
+    """Return `stepped` compiled, without and with donation of parameters and state.
 
     NeedsEvaluations, where it is called first, of a transformation that calls ``value_fn``.
     """
@@ -204,7 +204,8 @@ def compiled(
 
 @functools.lru_cache(maxsize=_MOST)
 def initial(recipe: Recipe, layout: StateLayout, tree: Tree) -> Callable[..., Any]:
-    """The arrays of the first state, of parameters and live hyperparameters, compiled."""
+    """Return a compiled function from parameters and live hyperparameters to the arrays of the
+    first state."""
 
     def first(params: Any, numbers: Any) -> tuple[Any, ...]:
         x64.require()
@@ -218,7 +219,7 @@ def initial(recipe: Recipe, layout: StateLayout, tree: Tree) -> Callable[..., An
 
 @functools.lru_cache(maxsize=_MOST)
 def layout_for(recipe: Recipe, tree: Tree, avals: tuple[Any, ...]) -> StateLayout:
-    """The layout of the state for parameters of these shapes."""
+    """Return the layout of the state for parameters of these shapes."""
 
     def first(params: Any, numbers: Any) -> Any:
         return recipe.made(tuple(map(as_python_float, numbers))).init(params)
@@ -232,7 +233,8 @@ def layout_for(recipe: Recipe, tree: Tree, avals: tuple[Any, ...]) -> StateLayou
 def takes_traced(
     transformation: Any, fixed: tuple[tuple[str, Any], ...], live: tuple[str, ...]
 ) -> bool:
-    """Whether a function makes a transformation of these hyperparameters without their values."""
+    """Return whether a function makes a transformation of these hyperparameters when they are
+    traced, without their values."""
 
     def make(*numbers: Any) -> Any:
         found = made(transformation, fixed, live, numbers)

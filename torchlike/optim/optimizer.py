@@ -98,7 +98,7 @@ class Optimizer:
         return {name: OrderedDict() for name in _HOOKS}
 
     def _patch_step_function(self) -> None:
-        """Nothing to do: ``step`` calls its hooks as soon as the class is made."""
+        """Do nothing: ``step`` calls its hooks as soon as the class is made."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -182,14 +182,14 @@ class Optimizer:
 
     @staticmethod
     def loss_of(closure: Callable[[], Any] | None) -> Tensor | None:
-        """The closure's loss, computed with gradients on; None without a closure."""
+        """Return the closure's loss, computed with gradients on; None without a closure."""
         if closure is None:
             return None
         with enable_grad():
             return closure()
 
     def with_gradients(self, group: dict[str, Any]) -> list[Tensor]:
-        """The group's parameters that have a gradient."""
+        """Return the group's parameters that have a gradient."""
         return [p for p in group["params"] if p._held_grad() is not None]
 
     # -- hooks -------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class Optimizer:
         return handle
 
     def _changed(self, kind: str, value: Any) -> dict[Any, Any]:
-        """What the hooks make of a state dictionary."""
+        """Run the hooks on a state dictionary and return what they make of it."""
         for hook in list(self._hooks[kind].values()):
             changed = hook(self, value)
             value = value if changed is None else changed
@@ -240,7 +240,8 @@ class Optimizer:
     # -- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """State and groups with parameters replaced by their numbers, as PyTorch lays it out."""
+        """Return state and groups with parameters replaced by their numbers, as PyTorch lays it
+        out."""
         for hook in list(self._hooks["state_dict_pre"].values()):
             hook(self)
         numbers: dict[int, int] = {}
@@ -257,7 +258,7 @@ class Optimizer:
         return self._changed("state_dict_post", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. ValueError when its groups do not fit this optimizer's.
+        """Load a state. Raises ValueError when its groups do not fit this optimizer's.
 
         Differs from PyTorch: copies the tensors. There, later steps write into those of
         ``state_dict``, so that loading it a second time does not go back to where it was saved.
@@ -320,7 +321,7 @@ class Optimizer:
 
 
 def _cast_state(p: Tensor, value: Any, name: Any = None) -> Any:
-    """State tensors in the parameter's dtype and device (step counts stay float32)."""
+    """Convert state tensors to the parameter's dtype and device (step counts stay float32)."""
     if isinstance(value, Tensor) and name != "step" and p.is_floating_point():
         return value.to(device=p.device, dtype=p.dtype)
     if isinstance(value, dict):
@@ -361,8 +362,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 def hyperparameter(
     group: dict[str, Any], name: str, index: int | None = None
 ) -> Callable[..., Any]:
-    """A reader of a group's number (one of a pair, with ``index``), asked anew at each step (and at
-    each run of a program)."""
+    """Return a reader of a group's number (one of a pair, with ``index``), which reads it anew at
+    each step (and at each run of a program)."""
 
     def read() -> float:
         value = group[name] if index is None else group[name][index]
@@ -376,7 +377,7 @@ def hyperparameter(
 
 
 def refuse_capture(what: str) -> None:
-    """JitCaptureError when a function is being captured."""
+    """Raise JitCaptureError while a function is captured."""
     if modes.current.capture is not None:
         raise JitCaptureError(
             f"{what} changes Python state and would run only once: call it outside the jitted "
@@ -385,7 +386,7 @@ def refuse_capture(what: str) -> None:
 
 
 def check_range(name: str, value: Any, low: float = 0.0, high: float | None = None) -> None:
-    """ValueError in PyTorch's words for a hyperparameter outside ``[low, high)``."""
+    """Raise ValueError in PyTorch's words for a hyperparameter outside ``[low, high)``."""
     number = value if not isinstance(value, Tensor) else float(value)
     if number < low or (high is not None and number >= high):
         raise ValueError(f"Invalid {name}: {value}")

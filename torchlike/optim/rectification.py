@@ -12,8 +12,9 @@ from torchlike.optim.rules import numbers
 
 
 def averaged_over(p: Any, decay: Any, step: Any, second: Any) -> tuple[Any, jax.Array]:
-    """The paper's length of the moment's average in the limit, and at a step, among the `numbers`
-    of ``p``. ``second`` is the moment's correction, ``1 - decay ** step``.
+    """Return the length, in the paper's terms, over which the moment is averaged: in the limit, and
+    at a step, among the `numbers` of ``p``. ``second`` is the moment's correction, ``1 - decay **
+    step``.
 
     That at a step is the difference of two numbers which early steps make nearly equal:
     ``2 / (1 - decay) - 1 - 2 * step * decay ** step / (1 - decay ** step)``. Float64 has bits for
@@ -33,7 +34,7 @@ def averaged_over(p: Any, decay: Any, step: Any, second: Any) -> tuple[Any, jax.
 
 
 def _exponential_beyond_line(x: jax.Array) -> jax.Array:
-    """``exp(x) - 1 - x`` for x in [-1, 0], by its series."""
+    """Return ``exp(x) - 1 - x`` for x in [-1, 0], by its series."""
     total = jnp.zeros_like(x)
     for k in range(12, 1, -1):
         total = total * x + 1 / math.factorial(k)
@@ -41,8 +42,8 @@ def _exponential_beyond_line(x: jax.Array) -> jax.Array:
 
 
 def _logarithm_beyond_line(x: jax.Array) -> jax.Array:
-    """``-log(1 - x) - x`` for x in (0, 1]. With z = x / (2 - x), -log(1 - x) is
-    2 * (z + z**3 / 3 + z**5 / 5 + …), and 2 * z - x is x * z."""
+    """Return ``-log(1 - x) - x`` for x in (0, 1]. With z = x / (2 - x), -log(1 - x) is 2 * (z +
+    z**3 / 3 + z**5 / 5 + …), and 2 * z - x is x * z."""
     z = x / (2 - x)
     total = jnp.zeros_like(x)
     for k in range(17, 1, -2):

@@ -75,5 +75,6 @@ class Rprop(RuleOptimizer):
 
 
 def _sign(x: Any) -> jax.Array:
-    """1, -1 or 0; that of NaN is 0, as in PyTorch, so that such a gradient moves nothing."""
+    """Return the sign, 1, -1 or 0; that of NaN is 0, as in PyTorch, so that such a gradient moves
+    nothing."""
     return jnp.where(x > 0, jnp.ones_like(x), jnp.where(x < 0, -jnp.ones_like(x), 0))

@@ -38,11 +38,13 @@ class RuleOptimizer(Optimizer):
     _starts_at_rate = False
 
     def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
-        """What the rule keeps of a parameter, in the order in which it takes it, PyTorch's."""
+        """Return the names of the states that the rule keeps of a parameter, in the order in which
+        it takes them, PyTorch's."""
         raise NotImplementedError
 
     def _first(self, name: str, p: Tensor, group: dict[str, Any]) -> Tensor:
-        """A state before the first step: zeros like the parameter; ``step`` is a number."""
+        """Return a state before the first step: zeros like the parameter; ``step`` is one
+        number."""
         return one_number(p, 0) if name == "step" else full_outside(p, 0)
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
@@ -54,7 +56,7 @@ class RuleOptimizer(Optimizer):
         complete_states(self)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        """What the rule has compiled in."""
+        """Return the settings that are compiled into the rule."""
         return (group["weight_decay"] != 0, group["maximize"])
 
     _rule: Callable[..., Any]
@@ -93,7 +95,7 @@ class RuleOptimizer(Optimizer):
             self._check_sparse(group)
 
     def _check_sparse(self, group: dict[str, Any]) -> None:
-        """RuntimeError for a sparse gradient, unless the rule takes it, as a dense one."""
+        """Raise RuntimeError for a sparse gradient, unless the rule takes it, as a dense one."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
 
@@ -104,7 +106,7 @@ class MomentOptimizer(RuleOptimizer):
 
     @staticmethod
     def _check_moments(lr: Any, eps: Any, betas: Any, weight_decay: Any) -> None:
-        """ValueError for what no such rule takes, in PyTorch's order."""
+        """Raise ValueError for hyperparameters that no such rule takes, in PyTorch's order."""
         check_rate(lr)
         check_range("epsilon value", eps)
         check_betas(betas)
@@ -112,19 +114,19 @@ class MomentOptimizer(RuleOptimizer):
 
 
 def one_number(p: Tensor, value: float) -> Tensor:
-    """A state that is one number, as PyTorch keeps it: 0-dim and float32."""
+    """Return a state that is one number, as PyTorch keeps it: 0-dim and float32."""
     return full_outside(p, value, np.float32, ())
 
 
 def check_rate(lr: Any) -> None:
-    """ValueError for a negative rate, or a tensor of several."""
+    """Raise ValueError for a negative rate, or a tensor of several."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     check_range("learning rate", lr)
 
 
 def check_betas(betas: Sequence[Any]) -> None:
-    """ValueError for decay rates outside [0, 1)."""
+    """Raise ValueError for decay rates outside [0, 1)."""
     for i in (0, 1):
         check_range(f"beta parameter at index {i}", betas[i], 0.0, 1.0)
 
@@ -133,32 +135,34 @@ def check_betas(betas: Sequence[Any]) -> None:
 
 
 def numbers(p: Any, *scalars: Any) -> list[Any]:
-    """Scalars in the dtype in which a rule computes with them: float64 on the CPU, as PyTorch
-    computes with Python numbers; on accelerators that of the parameter, at least float32. A TPU
-    emulates float64, in fifty instructions a quotient, and each parameter counts its own steps."""
+    """Return scalars in the dtype in which a rule computes with them: float64 on the CPU, as
+    PyTorch computes with Python numbers; on accelerators that of the parameter, at least
+    float32. A TPU emulates float64, in fifty instructions a quotient, and each parameter counts
+    its own steps."""
     kind = jnp.float64 if targets.is_cpu() else jnp.promote_types(p.dtype, jnp.float32)
     return [s if getattr(s, "dtype", None) == kind else jnp.asarray(s, kind) for s in scalars]
 
 
 def like(p: Any, *scalars: Any) -> list[Any]:
-    """What was computed of `numbers`, in the parameter's dtype: rounded once, as by PyTorch."""
+    """Convert what was computed of `numbers` to the parameter's dtype: rounded once, as by
+    PyTorch."""
     return [jnp.asarray(s, p.dtype) for s in scalars]
 
 
 def moment(old: Any, value: Any, decay: Any) -> jax.Array:
-    """``decay * old + (1 - decay) * value``. In float32 1 - 0.999 would be off by 5e-5."""
+    """Return ``decay * old + (1 - decay) * value``. In float32 1 - 0.999 would be off by 5e-5."""
     keep, take = like(old, decay, 1 - decay)
     return keep * old + take * value
 
 
 def lerp(old: Any, value: Any, decay: Any) -> jax.Array:
-    """`moment` rounded as in PyTorch's ``lerp_``: ``old + (1 - decay) * (value - old)``."""
+    """Return `moment` rounded as in PyTorch's ``lerp_``: ``old + (1 - decay) * (value - old)``."""
     return old + like(old, 1 - decay)[0] * (value - old)
 
 
 def correction(p: Any, decay: Any, step: Any) -> jax.Array:
-    """``1 - decay ** step``, the bias correction of a moment, among the `numbers` of ``p``: as
-    exact in float32 as in float64 (a hundred powers of that took a TPU's compiler 40 s)."""
+    """Return ``1 - decay ** step``, the bias correction of a moment, among the `numbers` of ``p``:
+    as exact in float32 as in float64 (a hundred powers of that took a TPU's compiler 40 s)."""
     (count,) = numbers(p, step)
     if count.dtype == jnp.float64:
         return 1 - jnp.asarray(decay, jnp.float64) ** count
@@ -167,14 +171,14 @@ def correction(p: Any, decay: Any, step: Any) -> jax.Array:
 
 
 def corrected(p: Any, lr: Any, decay: Any, step: Any) -> jax.Array:
-    """``lr / correction(p, decay, step)``."""
+    """Return ``lr / correction(p, decay, step)``."""
     return numbers(p, lr)[0] / correction(p, decay, step)
 
 
 def decayed(
     p: Any, g: Any, lr: Any, weight_decay: Any, decay: Any, decoupled: Any
 ) -> tuple[Any, ...]:
-    """Parameter and gradient after weight decay."""
+    """Return parameter and gradient after weight decay."""
     if decay and decoupled:
         rate, weight_decay = numbers(p, lr, weight_decay)
         return p * like(p, 1 - rate * weight_decay)[0], g

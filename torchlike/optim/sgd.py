@@ -101,7 +101,7 @@ class SGD(Optimizer):
 
     @staticmethod
     def _check_sparse(group: dict[str, Any], params: list[Any]) -> None:
-        """RuntimeError for what PyTorch refuses of sparse gradients."""
+        """Raise RuntimeError for settings that PyTorch refuses with sparse gradients."""
         if any(p._held_grad().is_sparse for p in params):
             if group["fused"]:
                 raise RuntimeError("`_fused_sgd` does not support sparse gradients")
@@ -122,7 +122,8 @@ def _rule(
     states: Any,
     scalars: Any,
 ) -> tuple[Any, ...]:
-    """Sutskever et al. 2013, as PyTorch writes it: the buffer is not scaled by the rate.
+    """Compute the step of Sutskever et al. 2013, as PyTorch writes it: the buffer is not scaled by
+    the rate.
 
     optax.trace has no dampening, and its first step agrees only without one.
     """

@@ -56,7 +56,7 @@ class SparseAdam(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update what the gradients name. The step count is an int, as in PyTorch."""
+        """Update the entries that the gradients name. The step count is an int, as in PyTorch."""
         loss = self.loss_of(closure)
         for group in self.param_groups:
             for p in self.with_gradients(group):
@@ -102,7 +102,8 @@ def _updated(
     eps: float,
     maximize: bool,
 ) -> tuple[Any, ...]:
-    """Parameter and moments after a step: computed everywhere, kept where there is a gradient.
+    """Return parameter and moments after a step: computed everywhere, kept where there is a
+    gradient.
 
     Of the named rows alone it would be compiled anew for each number of them without duplicates.
     """

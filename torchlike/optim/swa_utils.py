@@ -37,7 +37,7 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """``decay * average + (1 - decay) * value``."""
+    """Return a function that computes ``decay * average + (1 - decay) * value``."""
     _check_decay(decay)
 
     @no_grad()
@@ -48,7 +48,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
-    """The mean of all values so far."""
+    """Return a function that computes the mean of all values so far."""
 
     @no_grad()
     def update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Tensor:
@@ -58,7 +58,7 @@ def get_swa_avg_fn() -> Callable[..., Any]:
 
 
 def _each(one: Callable[..., Any]) -> Callable[..., Any]:
-    """An average of one tensor, in place for lists of them."""
+    """Turn an average of one tensor into one of lists of tensors, in place."""
 
     @no_grad()
     def update(averaged: Any, current: Any, num_averaged: Any) -> None:
@@ -69,7 +69,8 @@ def _each(one: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """The exponential moving average of lists of tensors, in place."""
+    """Return a function that updates the exponential moving average of lists of tensors in
+    place."""
     _check_decay(decay)
 
     def one(average: Any, value: Any, n: Any) -> Tensor:
@@ -81,7 +82,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 
 
 def get_swa_multi_avg_fn() -> Callable[..., Any]:
-    """The mean of lists of tensors so far, in place."""
+    """Return a function that updates the mean of lists of tensors so far in place."""
     return _each(get_swa_avg_fn())
 
 
@@ -114,7 +115,7 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The averaged model's."""
+        """Call the averaged model."""
         return self.module(*args, **kwargs)
 
     @no_grad()
@@ -207,7 +208,8 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def anneal_func(self, t: float) -> float:
-        """How much of the way is done at a share of the epochs."""
+        """Return how much of the way from one rate to the other is done at a share of the
+        epochs."""
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
     def get_lr(self) -> list[Any]:

@@ -101,7 +101,7 @@ def _array(leaf: Any) -> Any:
 
 
 def _leaves_and_groups(optimizer: Optimizer, params: Any) -> tuple[list[Any], list[int]]:
-    """The arrays of a tree of parameters, and of each the number of its group."""
+    """Return the arrays of a tree of parameters, and the number of the group of each."""
     leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(params)]
     if len(optimizer.param_groups) == 1:
         return leaves, [0] * len(leaves)
@@ -124,7 +124,7 @@ def _leaves_and_groups(optimizer: Optimizer, params: Any) -> tuple[list[Any], li
 def _stepped(
     optimizer: Optimizer, groups: list[int], leaves: Any, gradients: Any, states: Any
 ) -> tuple[list[Any], tuple[dict[str, Any], ...]]:
-    """Parameters and states after a step of the optimizer, a twin of which steps on arrays."""
+    """Return parameters and states after a step of the optimizer: a twin of it steps on arrays."""
     with _unseen():
         tensors = [Parameter(from_jax(a)) for a in leaves]
         for p, g in zip(tensors, gradients, strict=True):
@@ -137,7 +137,7 @@ def _stepped(
 
 @contextmanager
 def _unseen() -> Iterator[None]:
-    """What the step does is JAX's to see, not a running capture's."""
+    """Hide what runs in a `with` block from a running capture: the step is for JAX to trace."""
     with modes.capturing(None):
         yield
 

@@ -41,7 +41,7 @@ def _require_sparse(t: Any, name: str) -> Any:
 
 
 def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
-    """A product of which at least one matrix is sparse: dense, or sparse when both are.
+    """Multiply two matrices of which at least one is sparse: dense, or sparse when both are.
 
     With ``reduce`` ("sum", "mean", "amax", "amin") ``mat1`` is sparse, ``mat2`` dense, and the
     products of a row are reduced so, over the elements that are there.
@@ -64,7 +64,7 @@ def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * mat + alpha * (mat1 @ mat2)``, ``mat1`` sparse; dense when ``mat`` is."""
+    """Return ``beta * mat + alpha * (mat1 @ mat2)``, ``mat1`` sparse; dense when ``mat`` is."""
     product: Any = mm(_require_sparse(mat1, "addmm"), mat2)
     if isinstance(mat, (SparseTensor, _CompressedTensor)):
         return _weighted(mat, beta) + product * alpha
@@ -76,7 +76,7 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) 
 def sampled_addmm(
     input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0
 ) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` at the places of the sparse matrix ``input``.
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` at the places of the sparse matrix ``input``.
 
     Differs from PyTorch: coordinate form too, where PyTorch takes compressed rows alone.
     """
@@ -92,7 +92,8 @@ def sampled_addmm(
 
 
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
-    """The sum over all dimensions (dense) or over some (sparse, unless no sparse one is left)."""
+    """Return the sum over all dimensions (dense) or over some (sparse, unless no sparse one is
+    left)."""
     if isinstance(input, _CompressedTensor):
         input.coalesce()  # PyTorch's refusal
     values: Any = _require_sparse(input, "sum")

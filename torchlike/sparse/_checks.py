@@ -26,17 +26,17 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """What was said last."""
+        """Return whether the checks were last switched on."""
         return check_sparse_tensor_invariants._enabled
 
     @staticmethod
     def enable() -> None:
-        """Say that indices are to be checked."""
+        """Switch the checks of indices on."""
         check_sparse_tensor_invariants._enabled = True
 
     @staticmethod
     def disable() -> None:
-        """Say that they are not."""
+        """Switch the checks of indices off."""
         check_sparse_tensor_invariants._enabled = False
 
     def __init__(self, enable: bool = True) -> None:
@@ -68,7 +68,8 @@ class check_sparse_tensor_invariants:
 
 
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
-    """``gradcheck`` for functions of sparse tensors, whose sparse results are compared densely.
+    """Return a ``gradcheck`` for functions of sparse tensors, whose sparse results are compared
+    densely.
 
     Numbers are varied in the values of each sparse input: at all places of the tensor, or with
     ``masked=True`` at those that it has elements at. Errors are gradcheck's.
@@ -96,7 +97,7 @@ def _densely(t: Any) -> Any:
 def _of_values(
     func: Callable[..., Any], given: tuple[Any, ...], masked: bool
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """A function of the values of sparse inputs, and these."""
+    """Return a function of the values of sparse inputs, and those values."""
     patterns = [_pattern(t, masked) for t in given]
     if not any(pattern is not None for pattern in patterns):
         return func, given
@@ -117,7 +118,7 @@ def _of_values(
 
 
 def _pattern(t: Any, masked: bool) -> Any:
-    """The tensor whose values are varied for a sparse one; None for others."""
+    """Return the tensor whose values are varied for a sparse one, or None for others."""
     if not isinstance(t, WithoutMemory):
         return None
     if masked:

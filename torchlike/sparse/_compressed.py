@@ -75,22 +75,22 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
     is_sparse_csr = property(lambda self: self.layout is sparse_csr)
 
     def n_batch(self) -> int:
-        """How many dimensions the batch has."""
+        """Return how many dimensions the batch has."""
         return self._compressed.dim() - 1
 
     def blocksize(self) -> tuple[int, int] | None:
-        """Rows and columns of a block; None where values are single elements."""
+        """Return rows and columns of a block, or None where values are single elements."""
         if not self.kind.in_blocks:
             return None
         rows, columns = self._held.shape[self.n_batch() + 1 : self.n_batch() + 3]
         return rows, columns
 
     def sparse_dim(self) -> int:
-        """2: rows and columns."""
+        """Return 2, for rows and columns."""
         return 2
 
     def dense_dim(self) -> int:
-        """How many dimensions each value has."""
+        """Return how many dimensions each value has."""
         return self._held.dim() - self.n_batch() - 1 - 2 * self.kind.in_blocks
 
     def _nnz(self) -> int:
@@ -106,23 +106,23 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         return self._compressed if name == kind.compressed else self._plain
 
     def crow_indices(self) -> Tensor:
-        """Where each row begins. RuntimeError where columns are compressed."""
+        """Return where each row begins. Raises RuntimeError where columns are compressed."""
         return self._indices_named("crow_indices")
 
     def col_indices(self) -> Tensor:
-        """The column of each element. RuntimeError where columns are compressed."""
+        """Return the column of each element. Raises RuntimeError where columns are compressed."""
         return self._indices_named("col_indices")
 
     def ccol_indices(self) -> Tensor:
-        """Where each column begins. RuntimeError where rows are compressed."""
+        """Return where each column begins. Raises RuntimeError where rows are compressed."""
         return self._indices_named("ccol_indices")
 
     def row_indices(self) -> Tensor:
-        """The row of each element. RuntimeError where rows are compressed."""
+        """Return the row of each element. Raises RuntimeError where rows are compressed."""
         return self._indices_named("row_indices")
 
     def values(self) -> Tensor:
-        """The values (*batch, nnz, …)."""
+        """Return the values (*batch, nnz, …)."""
         return self._held
 
     def _not_coordinates(self, name: str) -> Any:
@@ -131,27 +131,27 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         )
 
     def indices(self) -> Tensor:
-        """RuntimeError: that is for coordinate form."""
+        """Raise RuntimeError: that is for coordinate form."""
         return self._not_coordinates("indices")
 
     def coalesce(self) -> Tensor:
-        """RuntimeError: that is for coordinate form."""
+        """Raise RuntimeError: that is for coordinate form."""
         return self._not_coordinates("coalesce")
 
     def is_coalesced(self) -> bool:
-        """RuntimeError: that is for coordinate form."""
+        """Raise RuntimeError: that is for coordinate form."""
         return self._not_coordinates("is_coalesced")
 
     def stride(self, dim: int | None = None) -> Any:
-        """RuntimeError: there is no memory to step through."""
+        """Raise RuntimeError: there is no memory to step through."""
         raise RuntimeError("Sparse CSR tensors do not have strides")
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """RuntimeError: there is no memory order."""
+        """Raise RuntimeError: there is no memory order."""
         raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
 
     def numpy(self, *, force: Any = False) -> np.ndarray:
-        """TypeError: ``to_dense()`` first."""
+        """Raise TypeError: call ``to_dense()`` first."""
         raise TypeError(
             f"can't convert {self.kind.name} layout tensor to numpy. Use Tensor.to_dense() first."
         )
@@ -166,7 +166,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
     # -- conversions -------------------------------------------------------------------------------
 
     def _of(self, parts: Sequence[Tensor], size: Any) -> CompressedTensor:
-        """Other parts in this layout."""
+        """Return a tensor of other parts in this layout."""
         compressed, plain, values = parts
         return CompressedTensor(compressed, plain, values, size, self.layout)
 
@@ -174,7 +174,8 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         return CompressedTensor(self._compressed, self._plain, values, self.shape, self.layout)
 
     def coordinates(self) -> tuple[Tensor, Tensor]:
-        """Indices (batch dimensions + 2, n) and values (n, *dense sizes) of every element."""
+        """Return indices (batch dimensions + 2, n) and values (n, *dense sizes) of every
+        element."""
         n_batch, block = self.n_batch(), self.blocksize()
         outer = uncompressed_indices(self._compressed, self._nnz())
         inner = self._plain.to(dtypes.int64)
@@ -192,19 +193,19 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         return at, self._held.reshape(at.shape[1], *self.shape[n_batch + 2 :])
 
     def at_its_places(self, t: Any) -> CompressedTensor:
-        """The elements of a tensor of this size at the places of this one's."""
+        """Return the elements of a tensor of this size at the places of this one's."""
         dense = t.to_dense() if isinstance(t, TensorOfParts) else t
         at, _ = self.coordinates()
         return self._with(dense[tuple(at)].reshape(self._held.shape))
 
     @following(in_coordinates)
     def to_coordinates(self) -> SparseTensor:
-        """The same in coordinate form; indices are sorted where rows of elements are."""
+        """Convert to coordinate form; indices are sorted where rows of elements are."""
         at, values = self.coordinates()
         return SparseTensor(at, values, self.shape, self.layout is sparse_csr)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The dense tensor. RuntimeError for a dtype, as in PyTorch."""
+        """Return the dense tensor. Raises RuntimeError for a dtype, as in PyTorch."""
         if dtype is not None:
             raise RuntimeError("dtype argument is not supported by sparse_csr_to_dense")
         return self.to_coordinates().to_dense()
@@ -217,7 +218,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         blocksize: Any = None,
         dense_dim: Any = None,
     ) -> Any:
-        """In coordinate form, or in another compressed layout."""
+        """Convert to coordinate form, or to another compressed layout."""
         if sparse_dim not in (None, 2):
             raise RuntimeError(
                 f"sparse_compressed_to_sparse: conversion from {self.kind.name} to Sparse with "
@@ -228,11 +229,11 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
         return self.to_coordinates()
 
     def to_sparse_coo(self) -> SparseTensor:
-        """In coordinate form."""
+        """Convert to coordinate form."""
         return self.to_sparse()
 
     def _filled(self, value: Any) -> CompressedTensor:
-        """With all elements a value; without elements for 0."""
+        """Return the tensor with all elements set to a value; without elements for 0."""
         held, n = self._held.detach(), self.n_batch()
         if value != 0:
             return self._with(_torch["full_like"](held, value))
@@ -249,7 +250,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
 
     @following(as_it_is)
     def clone(self, *, memory_format: Any = None) -> CompressedTensor:
-        """A copy."""
+        """Return a copy."""
         return self._of([part.clone() for part in self._storage.cell.tensors()], self.shape)
 
     def copy_(self, source: Any, non_blocking: Any = False) -> CompressedTensor:
@@ -271,7 +272,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
 
     @following(lambda g, _, dims: g.permute(tuple(np.argsort(dims).tolist())))
     def _permuted(self, dims: tuple[int, ...]) -> CompressedTensor:
-        """Rows and columns swapped: the same indices in the other layout."""
+        """Swap rows and columns: the same indices in the other layout."""
         n = self.n_batch()
         if dims == tuple(range(self.dim())):
             return self._with(self._held)
@@ -294,7 +295,7 @@ class CompressedTensor(WithoutMemory, cell=CompressedArray):
 
     @following(lambda g, size, dim, index: through(lambda x: x.select(dim, index), size)(g))
     def _selected(self, dim: int, index: int) -> Tensor:
-        """One row, column or matrix."""
+        """Return one row, column or matrix."""
         if dim < self.n_batch():
             parts = [part.select(dim, index) for part in self._storage.cell.tensors()]
             return self._of(parts, (*self.shape[:dim], *self.shape[dim + 1 :]))
@@ -332,8 +333,8 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
-    """A tensor of a compressed ``layout``; its size is the least that holds the indices unless
-    given.
+    """Return a tensor of a compressed ``layout``; its size is the least that holds the indices
+    unless given.
 
     RuntimeError for another layout, sizes that do not fit and (eagerly) indices that are out of
     range, not sorted or not distinct.

@@ -52,7 +52,7 @@ def _check_sizes(name: str, input: Any, other: Any) -> None:
 
 @rule("add")
 def _(input: Any, other: Any, alpha: Any) -> Tensor:
-    """Two of one layout (compressed), or a dense and a compressed one (dense)."""
+    """Add two tensors of one layout (compressed), or a dense and a compressed one (dense)."""
     if _is_number(input) or _is_number(other):
         raise NotImplementedError("add() of a sparse tensor and a number: call to_dense() first")
     _check_sizes("add", input, other)
@@ -87,7 +87,7 @@ def _(input: Any, other: Any, alpha: Any) -> Tensor:
 
 @rule("sum")
 def _(input: CompressedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
-    """Dense over all dimensions; over some with ``keepdim``, compressed."""
+    """Sum over all dimensions (dense), or over some with ``keepdim`` (compressed)."""
     held = input._held if dtype is None else cast_op(input._held, dtype)
     if dim is None:
         return held.sum()
@@ -110,7 +110,8 @@ def _(input: CompressedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 
 @rule("mul")
 def _(input: Any, other: Any) -> Tensor:
-    """Times a number, a dense tensor of this size, or a compressed one: where both have any."""
+    """Multiply by a number, a dense tensor of this size, or a compressed one: the result has
+    elements where both have any."""
     if not isinstance(input, CompressedTensor):
         input, other = other, input
     if _is_number(other) or not other.dim():
@@ -140,8 +141,8 @@ def _(input: Any, other: Any) -> Tensor:
 
 
 def _product(input: Any, other: Any) -> Tensor:
-    """Of a compressed matrix and a dense vector or matrix (dense), or of two (compressed); of
-    batches, matrix by matrix."""
+    """Multiply a compressed matrix and a dense vector or matrix (dense), or two compressed ones
+    (compressed); batches are multiplied matrix by matrix."""
     if not isinstance(input, CompressedTensor):
         if input.dim() == 1:
             return _product(other.mT, input)
@@ -173,8 +174,8 @@ def _product(input: Any, other: Any) -> Tensor:
 
 
 def _product_of_two(a: CompressedTensor, b: CompressedTensor) -> CompressedTensor:
-    """A product at every place that has a term: pairs of elements, of which those for one place
-    are added."""
+    """Compute a product at every place that has a term: pairs of elements, of which those for one
+    place are added."""
     layout = a.layout if a.layout is b.layout and a.kind.in_blocks else sparse_csr
     left, right = (compressed(t, sparse_csr) if t.layout is not sparse_csr else t for t in (a, b))
     begins = right._compressed._value("a product of sparse matrices", _INSTEAD)
@@ -238,7 +239,7 @@ def _(input: CompressedTensor, dtype: Any) -> CompressedTensor:
 
 @rule("zero_op")
 def _(input: CompressedTensor) -> CompressedTensor:
-    """Nothing that is not zero."""
+    """Return a tensor without elements: all zeros."""
     return input._filled(0)
 
 
@@ -259,7 +260,7 @@ def _(input: CompressedTensor, decimals: Any) -> CompressedTensor:
 
 
 def same_layout(found: SparseTensor, like: CompressedTensor) -> CompressedTensor:
-    """A tensor in coordinate form in the layout of another."""
+    """Convert a tensor in coordinate form to the layout of another."""
     if modes.current.capture is not None:
         modes.current.capture.refuse("a change of layout", _INSTEAD)
     return compressed(found, like.layout, like.blocksize())

@@ -24,7 +24,8 @@ _INSTEAD = "the compressed tensor, made outside the jit"
 def of_dense(
     t: Tensor, kind: Kind, block: tuple[int, ...] | None, dense_dim: int
 ) -> CompressedTensor:
-    """What is not zero of a dense tensor; of blocks, those with an element that is not zero."""
+    """Compress the elements of a dense tensor that are not zero; of blocks, those with such an
+    element."""
     n = t.dim() - dense_dim
     if n < 2:
         raise RuntimeError(
@@ -48,7 +49,8 @@ def of_dense(
 def of_coordinates(
     at: Tensor, values: Tensor, size: tuple[int, ...], kind: Kind, block: tuple[int, ...] | None
 ) -> CompressedTensor:
-    """``values`` (n, *dense sizes) at indices (batch dimensions + 2, n), which are distinct.
+    """Compress ``values`` (n, *dense sizes) at indices (batch dimensions + 2, n), which are
+    distinct.
 
     RuntimeError where the matrices of a batch have different numbers of elements.
     """
@@ -86,7 +88,7 @@ def of_coordinates(
 
 
 def _in_order(values: Tensor, slot: np.ndarray, count: int) -> Tensor:
-    """The values, each in its slot; added where several have one."""
+    """Return the values, each in its slot; those of one slot are added."""
     if count < slot.size:
         places = make_tensor(slot.astype(np.int64))
         return coalesced_values(values, places, count, values.dtype is dtypes.bool)
@@ -99,7 +101,7 @@ def _in_order(values: Tensor, slot: np.ndarray, count: int) -> Tensor:
 def compressed(
     t: Any, layout: Any, blocksize: Any = None, dense_dim: Any = None
 ) -> CompressedTensor:
-    """A dense tensor, one in coordinate form or another compressed one in ``layout``.
+    """Convert a dense tensor, one in coordinate form or another compressed one to ``layout``.
 
     RuntimeError for a block size that is missing or does not divide, and for batches whose matrices
     differ in their numbers of elements. JitCaptureError under a jit: which elements are there

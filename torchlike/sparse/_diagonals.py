@@ -16,8 +16,8 @@ from torchlike.tensor import Tensor
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
-    """A matrix of ``shape`` whose diagonal ``offsets[i]`` is ``diagonals[i]``, of which the element
-    for column j is ``diagonals[i, j]``.
+    """Return a matrix of ``shape`` whose diagonal ``offsets[i]`` is ``diagonals[i]``, of which the
+    element for column j is ``diagonals[i, j]``.
 
     ``layout``: coordinate form by default, CSR or CSC. RuntimeError for diagonals that are no
     matrix, another number of offsets, repeated offsets, offsets that are not int64,

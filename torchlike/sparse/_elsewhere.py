@@ -94,7 +94,8 @@ def targets(operands: Sequence[Any], pull_of: Callable[[int], Pull]) -> list[tup
 
 
 def _densely(gradient: Any) -> Any:
-    """The dense tensor, by a sum: the gradient of to_dense() would be cut to the places."""
+    """Return the gradient as a dense tensor, by a sum: the gradient of to_dense() would be cut to
+    the places."""
     if not _takes_all(gradient):
         return gradient.to_dense()
     return NAMESPACES[""]["zeros"](tuple(gradient.shape), dtype=gradient.dtype) + gradient
@@ -148,7 +149,7 @@ def follow(result: Any, operands: Sequence[Any], pull_of: Callable[[int], Pull])
 
 
 def _handing(result: Any, into: Sequence[tuple[Any, Pull]]) -> Any:
-    """A sparse result with an elsewhere that hands on to these."""
+    """Attach an elsewhere that hands gradients on to ``into`` to a sparse result, and return it."""
     if modes.current.levels or not modes.current.grad_enabled:
         return result
     made = wrap(MetaArray(tuple(result.shape), result._held.dtype.numpy))
@@ -159,7 +160,7 @@ def _handing(result: Any, into: Sequence[tuple[Any, Pull]]) -> Any:
 
 
 def _takes_all(operand: Any) -> bool:
-    """Whether this is a sparse tensor with an elsewhere."""
+    """Return whether an operand is a sparse tensor with an elsewhere."""
     return isinstance(operand, TensorOfParts) and operand._elsewhere is not None
 
 
@@ -304,7 +305,8 @@ class _PullNode(Node):
 
 
 def _in_coordinates(gradient: Any, dtype: Any) -> Any:
-    """The gradient as the engine adds it up, dense or in coordinates, in the operand's dtype."""
+    """Return the gradient as the engine adds it up, dense or in coordinates, in the operand's
+    dtype."""
     if isinstance(gradient, TensorOfParts):
         gradient = gradient.to_sparse()  # type: ignore[attr-defined]
     if gradient.dtype.is_complex and not dtype.is_complex:

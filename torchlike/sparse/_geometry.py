@@ -20,7 +20,8 @@ _VIEW = "an operation that makes a view"
 
 
 def own_method(t: Tensor, name: str) -> Any:
-    """The method of a tensor's class, for ``Tensor.name(t)``; None where it is Tensor's."""
+    """Return the method of a tensor's class, for ``Tensor.name(t)``, or None where it is
+    Tensor's."""
     found = getattr(type(t), name)
     return None if found is getattr(Tensor, name) else found
 
@@ -51,14 +52,14 @@ class WithoutMemory(TensorOfParts):
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """With another dtype or on another device."""
+        """Convert to another dtype or move to another device."""
         return follow(super().to(*args, **kwargs), [self], lambda _: as_it_is)
 
     def _whole_gradient(self, values: Any, elsewhere: Any) -> Any:
         return joined(self, values, elsewhere)
 
     def _in_own_layout(self, gradient: Any) -> Any:
-        """A gradient in coordinates in this tensor's layout."""
+        """Convert a gradient in coordinates to this tensor's layout."""
         return gradient
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -84,16 +85,16 @@ class WithoutMemory(TensorOfParts):
         raise NotImplementedError(self._refusal(_VIEW))
 
     def _permuted(self, dims: tuple[int, ...]) -> Any:
-        """Dimensions in another order."""
+        """Permute the dimensions."""
         raise NotImplementedError
 
     def coordinates(self) -> tuple[Tensor, Tensor]:
-        """Indices (sparse dimensions, n) and values (n, *dense sizes) of every element."""
+        """Return indices (sparse dimensions, n) and values (n, *dense sizes) of every element."""
         raise NotImplementedError
 
     def _start(self, gradient: Any) -> tuple[Any, Any]:
-        """Where backward starts with a gradient of this tensor: at its values with those of the
-        gradient, or elsewhere with all of it.
+        """Return the tensor at which backward starts with a gradient of this tensor, and the
+        gradient: at its values with those of the gradient, or elsewhere with all of it.
 
         RuntimeError for another size. NotImplementedError for what would be lost: a dense gradient,
         or one that has elements where this tensor has none, and nothing that takes them.
@@ -127,11 +128,11 @@ class WithoutMemory(TensorOfParts):
         return self._held, at_my_places._held
 
     def _selected(self, dim: int, index: int) -> Tensor:
-        """One index of a dimension: sparse, or dense where no sparse dimension is left."""
+        """Select one index of a dimension: sparse, or dense where no sparse dimension is left."""
         raise NotImplementedError
 
     def __getitem__(self, index: Any) -> Any:
-        """By numbers, None, ``...`` and whole slices."""
+        """Index by numbers, None, ``...`` and whole slices."""
         given = [*index] if isinstance(index, tuple) else [index]
         if any(isinstance(i, (Tensor, list)) for i in given):
             raise NotImplementedError(self._refusal("indexing by tensors"))
@@ -154,7 +155,7 @@ class WithoutMemory(TensorOfParts):
         return found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """TypeError: make another one, or write into its values."""
+        """Raise TypeError: make another tensor, or write into its values."""
         raise TypeError("Cannot assign to a sparse tensor")
 
     def backward(
@@ -164,8 +165,8 @@ class WithoutMemory(TensorOfParts):
         create_graph: Any = False,
         inputs: Any = None,
     ) -> None:
-        """From a gradient of this size, of which the places of this tensor count where it is made
-        of values with a history. RuntimeError without one."""
+        """Run backward from a gradient of this size, of which the places of this tensor count where
+        it is made of values with a history. Raises RuntimeError without one."""
         if gradient is None or self._elsewhere is not None:
             super().backward(gradient, retain_graph, create_graph, inputs)
             return
@@ -177,7 +178,8 @@ class WithoutMemory(TensorOfParts):
 
 
 def _within(places: Tensor, others: Tensor, size: Sequence[int]) -> bool:
-    """Whether each of the places is among the others; both are indices (sparse dimensions, n)."""
+    """Return whether each of the places is among the others; both are indices (sparse dimensions,
+    n)."""
     sizes = tuple(size[: places.shape[0]])
     if places.shape[0] != others.shape[0]:
         return False

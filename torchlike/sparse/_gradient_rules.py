@@ -46,14 +46,15 @@ _LINEAR = ("add", "sub", "sum")
 
 
 def _around(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Put something around the rules for an op."""
+    """Wrap the rules for an op."""
     for rules in (RULES, COMPRESSED_RULES):
         if OPS[name].name in rules:
             rules[OPS[name].name] = make(rules[OPS[name].name])
 
 
 def _kept(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments as they are now, whatever is written to them later."""
+    """Return snapshots of the arguments, which keep their values whatever is written to them
+    later."""
     return tuple(still(a) if isinstance(a, Tensor) else a for a in args)
 
 
@@ -109,7 +110,7 @@ def _follows(name: str, pull_of: PullOf, when: Callable[..., bool] = _always) ->
 
 
 def _plain(t: Any) -> Any:
-    """A sparse tensor in coordinates."""
+    """Return a sparse tensor in coordinate form, and anything else as it is."""
     return in_coordinates(t) if isinstance(t, WithoutMemory) else t
 
 
@@ -119,14 +120,15 @@ def _adjoint(t: Any) -> Any:
 
 
 def _of_first(second: Any) -> Pull:
-    """The gradient of ``a`` in ``a @ second``."""
+    """Return the function from the gradient of ``a @ second`` to that of ``a``."""
     if second.dim() == 1:
         return lambda g: g.unsqueeze(-1) * second.conj()
     return lambda g: g @ _adjoint(second)
 
 
 def _of_second(first: Any) -> Pull:
-    """The gradient of ``b`` in ``first @ b``, a matrix or a batch of them."""
+    """Return the function from the gradient of ``first @ b`` to that of ``b``, a matrix or a batch
+    of them."""
     if first.dim() == 1:
         return lambda g: first.conj().unsqueeze(-1) * g
     return lambda g: _adjoint(first) @ g
@@ -215,7 +217,8 @@ def _both_sparse(input: Any, other: Any) -> bool:
 
 
 def _of_factor(args: tuple[Any, ...], i: int) -> Pull:
-    """At the places of the other factor, where that is sparse; of a tensor of one number a sum."""
+    """Return the function from the gradient of a product to that of a factor: at the places of the
+    other factor, where that is sparse; a sum for a tensor of one number."""
     other = _conjugate(args[1 - i])
     if not args[i].dim():
         return lambda g: (g * other).sum()
@@ -264,7 +267,8 @@ _follows(
 
 
 def _joined(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Each part's gradient is cut out of the whole."""
+    """Decorate a rule that joins tensors: the gradient of each part is cut out of that of the
+    whole."""
 
     def following(tensors: Any, dim: int) -> Any:
         result = rule(tensors, dim)

@@ -12,7 +12,8 @@ from torchlike.tensor import Tensor
 def check_shapes(
     kind: Kind, compressed: Tensor, plain: Tensor, values: Tensor, size: tuple[int, ...]
 ) -> None:
-    """RuntimeError unless the three have the ranks and sizes that a tensor of ``size`` needs."""
+    """Raise RuntimeError unless the three have the ranks and sizes that a tensor of ``size``
+    needs."""
     _check_ranks(kind, compressed, plain, values)
     n_batch = compressed.dim() - 1
     n_block = 2 * kind.in_blocks
@@ -79,7 +80,7 @@ def _check_ranks(kind: Kind, compressed: Tensor, plain: Tensor, values: Tensor) 
 
 
 def check_indices(kind: Kind, compressed: np.ndarray, plain: np.ndarray, n_inner: int) -> None:
-    """RuntimeError unless the indices are sorted, distinct and in range."""
+    """Raise RuntimeError unless the indices are sorted, distinct and in range."""
     nnz = plain.shape[-1]
     name, other = kind.compressed, kind.plain
     outer = f"n{'rows' if kind.by_rows else 'cols'}"

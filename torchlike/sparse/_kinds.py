@@ -56,7 +56,7 @@ TRANSPOSED = {
 
 
 def name_of(layout: Any) -> str:
-    """What PyTorch's messages call a layout."""
+    """Return the name that PyTorch's messages give a layout."""
     if layout is layouts.strided:
         return "Strided"
     return "Sparse" if layout is layouts.sparse_coo else KINDS[layout].name

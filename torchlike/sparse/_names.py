@@ -39,28 +39,28 @@ for _name, _of in (
 
 @composite(namespaces=())
 def to_sparse_coo(self: Tensor) -> SparseTensor:
-    """What is not zero in coordinate form: ``to_sparse()``."""
+    """Convert to coordinate form, without the zeros: ``to_sparse()``."""
     converted: Any = self
     return converted.to_sparse()
 
 
 @composite(namespaces=())
 def sparse_dim(self: Tensor) -> int:
-    """0: a dense tensor has no dimension with indices."""
+    """Return the number of sparse dimensions: 0 for a dense tensor."""
     own = own_method(self, "sparse_dim")
     return own(self) if own else 0
 
 
 @composite(namespaces=())
 def dense_dim(self: Tensor) -> int:
-    """How many dimensions it has."""
+    """Return the number of dense dimensions: all those of a dense tensor."""
     own = own_method(self, "dense_dim")
     return own(self) if own else self.dim()
 
 
 @composite(aliases=("dsmm",), method=False)
 def spmm(input: Any, mat2: Any) -> Tensor:
-    """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
+    """Multiply two matrices, of which one may be sparse; ``dsmm`` is its older name."""
     return input @ mat2
 
 
@@ -68,13 +68,13 @@ def spmm(input: Any, mat2: Any) -> Tensor:
 def native_norm(
     input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
-    """``norm``, under the name by which it takes sparse tensors in PyTorch."""
+    """Compute ``norm``, under the name by which it takes sparse tensors in PyTorch."""
     return NAMESPACES[""]["norm"](input, p, dim, keepdim, dtype=dtype)
 
 
 @composite(namespaces=())
 def reinforce(self: Tensor, reward: Any) -> None:
-    """RuntimeError: it went away; ``torch.distributions`` has ``log_prob``."""
+    """Raise RuntimeError: the method was removed; ``torch.distributions`` has ``log_prob``."""
     raise RuntimeError(
         "reinforce() was removed.\nUse torch.distributions instead: "
         "loss = -distribution.log_prob(action) * reward; loss.backward()"
@@ -83,7 +83,7 @@ def reinforce(self: Tensor, reward: Any) -> None:
 
 @composite(method=False)
 def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False) -> Tensor:
-    """Where each of ``size`` rows begins in sorted row indices (nnz,): (size + 1,)."""
+    """Return where each of ``size`` rows begins in sorted row indices (nnz,): (size + 1,)."""
     begins = NAMESPACES[""]["searchsorted"](input, NAMESPACES[""]["arange"](size + 1).to(input))
     return begins.to(dtypes.int32 if out_int32 else dtypes.int64)
 
@@ -92,7 +92,8 @@ def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool =
 def _convert_indices_from_csr_to_coo(
     crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False
 ) -> Tensor:
-    """The rows and columns (2, nnz) of a matrix in CSR; the other way round if ``transpose``."""
+    """Return the rows and columns (2, nnz) of a matrix in CSR, or the columns and rows if
+    ``transpose``."""
     rows = uncompressed_indices(crow_indices, col_indices.shape[-1])
     both = (col_indices, rows) if transpose else (rows, col_indices)
     dtype = dtypes.int32 if out_int32 else dtypes.int64

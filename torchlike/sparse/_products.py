@@ -44,8 +44,9 @@ def weighted(input: Any, beta: Any) -> Any:
 
 @composite(aliases=("hsmm",), method=False)
 def hspmm(mat1: Any, mat2: Any) -> SparseTensor:
-    """A sparse matrix times a dense one, (n, m) and (m, k): of the rows that have elements, one
-    sparse and one dense dimension. RuntimeError for others; JitCaptureError under a jit."""
+    """Multiply a sparse matrix by a dense one, (n, m) and (m, k): the result has the rows that have
+    elements, with one sparse and one dense dimension. Raises RuntimeError for others, and
+    JitCaptureError under a jit."""
     require_tensor(mat2, "hspmm", "mat2", 2)
     matrix = _require_matrix(mat1, "hspmm")
     rows = make_tensor(_rows_with_elements(matrix, "hspmm"))
@@ -56,9 +57,9 @@ def hspmm(mat1: Any, mat2: Any) -> SparseTensor:
 
 @composite(aliases=("saddmm",))
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> SparseTensor:
-    """``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one: sparse, with
-    all elements of the rows where ``mat1`` has any. RuntimeError for others; JitCaptureError under
-    a jit."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` of two sparse matrices and a dense one:
+    sparse, with all elements of the rows where ``mat1`` has any. Raises RuntimeError for others,
+    and JitCaptureError under a jit."""
     for position, (name, t) in enumerate((("mat1", mat1), ("mat2", mat2)), 2):
         require_tensor(t, "sspaddmm", name, position)
     addend, matrix = (_require_matrix(t, "sspaddmm") for t in (input, mat1))
@@ -81,8 +82,8 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1)
 
 @composite()
 def smm(input: Any, mat2: Any) -> Tensor:
-    """A sparse matrix times a dense one, with all elements of the rows that have any: sparse.
-    RuntimeError for others; JitCaptureError under a jit."""
+    """Multiply a sparse matrix by a dense one: sparse, with all elements of the rows that have any.
+    Raises RuntimeError for others, and JitCaptureError under a jit."""
     require_tensor(mat2, "smm", "mat2", 2)
     matrix = _require_matrix(input, "smm")
     nothing = SparseTensor(

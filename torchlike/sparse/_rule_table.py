@@ -54,7 +54,7 @@ def rule(name: str) -> Callable[[Rule], Rule]:
 
 
 def compressed_rule(name: str) -> Callable[[Rule], Rule]:
-    """The same where an operand is compressed."""
+    """Return a decorator that registers the rule of a function where an operand is compressed."""
     return _into(COMPRESSED_RULES, name)
 
 
@@ -69,5 +69,5 @@ def _into(table: dict[str, Rule], name: str) -> Callable[[Rule], Rule]:
 
 
 def functions(names: Iterable[str]) -> dict[str, Callable[..., Any]]:
-    """The public functions of those names that are ops."""
+    """Return the public functions of those names that are ops."""
     return {name: NAMESPACES[""][name] for name in names if name in OPS}

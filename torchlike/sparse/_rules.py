@@ -52,7 +52,7 @@ def _check_size(name: str, input: Any, other: Any) -> None:
 
 
 def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Tensor:
-    """``input + factor * other``, sparse if both are."""
+    """Return ``input + factor * other``, sparse if both are."""
     if not isinstance(other, SparseTensor):
         raise RuntimeError(
             f"{name}(sparse, dense) is not supported. Use {name}(dense, sparse) instead."
@@ -100,7 +100,7 @@ def _(input: Any, other: Any, alpha: Any) -> Tensor:
 
 @rule("sum")
 def _sum(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
-    """Dense over all dimensions, else with the sparse dimensions that are left."""
+    """Sum over all dimensions (dense), or over some (with the sparse dimensions that are left)."""
     values = input._held if dtype is None else cast_op(input._held, dtype)
     n, every = input.sparse_dim(), range(input.dim())
     named = every if dim is None else (dim,) if isinstance(dim, int) else ints(dim)
@@ -144,7 +144,7 @@ def _(input: SparseTensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tenso
 
 @rule("mul")
 def _(input: Any, other: Any) -> SparseTensor:
-    """Times a number, a dense tensor that broadcasts to this, or a sparse one."""
+    """Multiply by a number, a dense tensor that broadcasts to this one, or a sparse one."""
     if not isinstance(input, SparseTensor):
         input, other = other, input
     if isinstance(other, SparseTensor):
@@ -156,7 +156,7 @@ def _(input: Any, other: Any) -> SparseTensor:
 
 
 def _product_of_both(input: SparseTensor, other: SparseTensor) -> SparseTensor:
-    """Of two sparse tensors, broadcast: where both have elements."""
+    """Multiply two sparse tensors, broadcast: the result has elements where both have."""
     if input.dtype is not other.dtype:  # before either is broadcast: one without dimensions yields
         common = common_dtype((input, other))
         input, other = (t._with(t._held.to(common)) for t in (input, other))
@@ -176,7 +176,7 @@ def _product_of_both(input: SparseTensor, other: SparseTensor) -> SparseTensor:
 
 
 def _places(t: SparseTensor, shape: tuple[int, ...]) -> np.ndarray:
-    """The indices of each element as one number, in their order."""
+    """Return the indices of each element as one number, in their order."""
     at = t._at._value("mul")
     if not len(at):
         return np.zeros(at.shape[1], np.int64)
@@ -199,7 +199,8 @@ def _(input: Any, other: Any) -> SparseTensor:
 
 
 def _product(input: Any, other: Any) -> Tensor:
-    """Of a sparse matrix and a dense vector or matrix (dense), or of two sparse ones (sparse)."""
+    """Multiply a sparse matrix and a dense vector or matrix (dense), or two sparse matrices
+    (sparse)."""
     if not isinstance(input, SparseTensor):
         if other.dim() != 2:
             raise NotImplementedError(_ONLY_MATRICES)
@@ -242,8 +243,8 @@ def _(input: Any, weight: Any, bias: Any) -> Tensor:
 
 @rule("bmm")
 def _(input: Any, mat2: Any) -> Tensor:
-    """Of batches (b, n, m), with indices in all dimensions, and (b, m, k): one product with all
-    matrices along a diagonal."""
+    """Multiply batches (b, n, m), with indices in all dimensions, and (b, m, k): one product with
+    all matrices along a diagonal."""
     if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
         raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
     if input.sparse_dim() != 3:
@@ -278,7 +279,7 @@ def _(input: SparseTensor, dtype: Any) -> SparseTensor:
 
 @rule("zero_op")
 def _(input: SparseTensor) -> SparseTensor:
-    """Nothing that is not zero."""
+    """Return a tensor without elements: all zeros."""
     return SparseTensor(
         input._at.new_empty((input.sparse_dim(), 0)),
         input._held.new_empty((0, *input._held.shape[1:])),
@@ -288,7 +289,7 @@ def _(input: SparseTensor) -> SparseTensor:
 
 
 def _divided(input: Any, other: Any, *rounding: str) -> SparseTensor:
-    """By a number, rounded: of the sums where an element stands several times."""
+    """Divide by a number, and round: the sums are divided where an element stands several times."""
     if (
         not isinstance(input, SparseTensor)
         or isinstance(other, SparseTensor)

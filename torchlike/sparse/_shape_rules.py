@@ -28,7 +28,7 @@ _INSTEAD = "the operation outside the jit"
 
 @rule("cat_op")
 def _(tensors: Any, dim: int) -> SparseTensor:
-    """One after another along a dimension. RuntimeError for tensors that do not fit, and for dense
+    """Concatenate along a dimension. Raises RuntimeError for tensors that do not fit, and for dense
     ones among them."""
     first = tensors[0]
     for at, t in enumerate(tensors):
@@ -73,7 +73,7 @@ def _(tensors: Any, dim: int) -> SparseTensor:
 
 @rule("stack")
 def _(tensors: Any, dim: int) -> SparseTensor:
-    """Joined along a new dimension."""
+    """Stack along a new dimension."""
     first: Any = tensors[0]
     if any(tuple(t.shape) != tuple(first.shape) for t in tensors):
         raise RuntimeError("stack expects each tensor to be equal size")
@@ -84,8 +84,9 @@ def _(tensors: Any, dim: int) -> SparseTensor:
 
 @composite("_sparse_broadcast_to", method=False)
 def broadcast_sparse(input: Any, size: Any) -> SparseTensor:
-    """A sparse tensor broadcast to a size: sparse in the dimensions that come before its own.
-    RuntimeError for a size that it does not fit, and under a jit where elements are repeated."""
+    """Broadcast a sparse tensor to a size: sparse in the dimensions that come before its own.
+    Raises RuntimeError for a size that it does not fit, and under a jit where elements are
+    repeated."""
     shape = ints(size)
     check_expandable(tuple(input.shape), shape)
     n, lead = input.sparse_dim(), len(shape) - input.dim()
@@ -112,8 +113,8 @@ def broadcast_sparse(input: Any, size: Any) -> SparseTensor:
 
 @rule("index_select")
 def _(input: SparseTensor, dim: int, index: Any) -> SparseTensor:
-    """JitCaptureError under a jit for a dimension with indices: how many are there depends on
-    values."""
+    """Select indices of a dimension. Raises JitCaptureError under a jit for a dimension with
+    indices: how many elements there are depends on values."""
     d, n = errors.wrap_dim(dim, input.dim()), input.sparse_dim()
     size = [*input.shape]
     size[d] = index.numel()
@@ -141,7 +142,7 @@ def _(input: SparseTensor, dim: int, index: Any) -> SparseTensor:
 def _chosen(
     input: SparseTensor, dim: int, chosen: np.ndarray, to: np.ndarray, size: Any, coalesced: bool
 ) -> SparseTensor:
-    """Some of the elements, with new indices along a dimension."""
+    """Return some of the elements, with new indices along a dimension."""
     where = make_tensor(chosen.astype(np.int64))
     at = input._at[:, where]
     at[dim] = make_tensor(to.astype(np.int64))
@@ -149,7 +150,8 @@ def _chosen(
 
 
 def _narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
-    """``length`` indices of a dimension from ``start`` on. RuntimeError out of range."""
+    """Return ``length`` indices of a dimension from ``start`` on. Raises RuntimeError out of
+    range."""
     if not 0 <= dim < input.dim():
         raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {input.dim()}.")
     d, n = dim, input.sparse_dim()
@@ -173,7 +175,7 @@ def _narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spar
 
 
 def _sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
-    """Another size, with the elements there are. RuntimeError where they would not fit.
+    """Resize in place, with the elements there are. Raises RuntimeError where they would not fit.
 
     Differs from PyTorch: values grow by zeros behind them in each dense dimension. PyTorch moves
     them, in the order of their memory, to other places, and the rest is what memory holds.
@@ -218,7 +220,7 @@ def _check_resized(t: SparseTensor, shape: tuple[int, ...], sparse: int, dense: 
 
 
 def _enlarged(held: Tensor, size: tuple[int, ...]) -> Any:
-    """Values with zeros behind them in dense dimensions."""
+    """Extend values with zeros behind them in dense dimensions."""
     whole = held.new_zeros(size)
     whole[tuple(slice(n) for n in held.shape)] = held
     return whole
@@ -227,7 +229,8 @@ def _enlarged(held: Tensor, size: tuple[int, ...]) -> Any:
 def _sparse_resize_and_clear_(
     self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int
 ) -> SparseTensor:
-    """Another size, without elements. RuntimeError for sizes that do not fit each other."""
+    """Resize in place and remove all elements. Raises RuntimeError for sizes that do not fit each
+    other."""
     shape = ints(size)
     if sparse_dim + dense_dim != len(shape):
         raise RuntimeError(
@@ -238,7 +241,7 @@ def _sparse_resize_and_clear_(
 
 
 def _resize_as_sparse_(self: SparseTensor, the_template: Any) -> SparseTensor:
-    """The size of another tensor in coordinate form."""
+    """Resize in place to the size of another tensor in coordinate form."""
     return _sparse_resize_(
         self, the_template.shape, the_template.sparse_dim(), the_template.dense_dim()
     )

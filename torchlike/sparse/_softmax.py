@@ -12,7 +12,7 @@ from torchlike.tensor import Tensor
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """Softmax along ``dim``: elements that are not there count as minus infinity.
+    """Compute the softmax along ``dim``: elements that are not there count as minus infinity.
 
     RuntimeError for a tensor of another layout; IndexError for a dimension out of range.
     """
@@ -20,7 +20,7 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
 
 
 def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """The logarithm of ``softmax``; errors as there."""
+    """Compute the logarithm of ``softmax``; errors as there."""
     return _softmax("log_softmax", input, dim, dtype, True)
 
 

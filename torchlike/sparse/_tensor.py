@@ -62,17 +62,17 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return self._storage.cell.at
 
     def sparse_dim(self) -> int:
-        """How many dimensions have indices."""
+        """Return how many dimensions have indices."""
         return self._at.shape[0]
 
     def dense_dim(self) -> int:
-        """How many dimensions each value has."""
+        """Return how many dimensions each value has."""
         return self._held.dim() - 1
 
     _dimI, _dimV = sparse_dim, dense_dim
 
     def coordinates(self) -> tuple[Tensor, Tensor]:
-        """Indices (sparse_dim, nnz) and values (nnz, *dense sizes)."""
+        """Return indices (sparse_dim, nnz) and values (nnz, *dense sizes)."""
         return self._at, self._held
 
     def _nnz(self) -> int:
@@ -85,11 +85,11 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return self._held
 
     def is_coalesced(self) -> bool:
-        """Whether indices are sorted and different."""
+        """Return whether indices are sorted and distinct."""
         return self._storage.cell.coalesced
 
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
-        """Say whether they are."""
+        """Set whether the indices are sorted and distinct."""
         cell = self._storage.cell
         said = SparseArray(cell.at, cell.held, cell.shape, coalesced)
         said.coalesced = coalesced  # also of a single value, which is sorted anyway
@@ -103,23 +103,24 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
             )
 
     def indices(self) -> Tensor:
-        """The indices (sparse_dim, nnz). RuntimeError unless coalesced."""
+        """Return the indices (sparse_dim, nnz). Raises RuntimeError unless coalesced."""
         self._require_coalesced("indices")
         return self._at
 
     def values(self) -> Tensor:
-        """The values (nnz, …). RuntimeError unless coalesced."""
+        """Return the values (nnz, …). Raises RuntimeError unless coalesced."""
         self._require_coalesced("values")
         return self._held
 
     def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
-        """The name of its old class, or the tensor in another dtype."""
+        """Return the name of its old class, or the tensor in another dtype."""
         if dtype is not None:
             return self.to(dtype)
         return super().type().replace("torch.", "torch.sparse.", 1)
 
     def _gradient_of(self, values: Tensor) -> SparseTensor:
-        """Sparse like this tensor, coalesced (duplicates have it in common)."""
+        """Return the gradient of the values as a tensor that is sparse like this one, coalesced
+        (duplicates have it in common)."""
         if self.is_coalesced():
             return self._with(values)
         at, first = np.unique(self._at._value("grad", _INSTEAD), axis=1, return_index=True)
@@ -143,7 +144,8 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return bool(self._held.sum() != 0)
 
     def item(self) -> Any:
-        """The number that it is. RuntimeError where it has more elements than one."""
+        """Return the tensor's one number. Raises RuntimeError where it has more elements than
+        one."""
         if self.numel() != 1:
             raise RuntimeError(errors.NO_SCALAR.format(self.numel()))
         return self._held.sum().item()
@@ -155,11 +157,11 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return SparseTensor(indices, values, size, self.is_coalesced())
 
     def _with(self, values: Tensor) -> SparseTensor:
-        """The same places with other values."""
+        """Return a tensor with other values at the same places."""
         return SparseTensor(self._at, values, self.shape, self.is_coalesced())
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The dense tensor, duplicates added."""
+        """Return the dense tensor, with duplicates added."""
         values = self._held if dtype is None else self._held.to(dtype)
         whole = values.new_zeros(tuple(self.shape))
         if not self.sparse_dim():
@@ -176,8 +178,8 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         blocksize: Any = None,
         dense_dim: Any = None,
     ) -> Any:
-        """Itself, or in a compressed layout. RuntimeError for another number of sparse
-        dimensions."""
+        """Return the tensor itself, or convert it to a compressed layout. Raises RuntimeError for
+        another number of sparse dimensions."""
         if layout in (None, sparse_coo):
             if sparse_dim not in (None, self.sparse_dim()):
                 raise RuntimeError(
@@ -189,8 +191,8 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 
     @following(as_it_is)
     def coalesce(self) -> SparseTensor:
-        """Sorted by indices, duplicates added. JitCaptureError under a jit: how many remain
-        depends on values."""
+        """Return the tensor sorted by indices, with duplicates added. Raises JitCaptureError under
+        a jit: how many remain depends on values."""
         if self.is_coalesced():
             return self
         at = self._at._value("coalesce()", _INSTEAD)
@@ -205,13 +207,13 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 
     @following(as_it_is)
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
-        """A copy."""
+        """Return a copy."""
         return SparseTensor(self._at.clone(), self._held.clone(), self.shape, self.is_coalesced())
 
     def new(self, *args: Any, device: Any = None) -> SparseTensor:
-        """Another sparse tensor: ``sparse_coo_tensor`` by its old name. Numbers, or nothing, are
-        the size of an empty one. TypeError for values or a list alone, RuntimeError for a device
-        of another type."""
+        """Make another sparse tensor: ``sparse_coo_tensor`` by its old name. Numbers, or nothing,
+        are the size of an empty one. Raises TypeError for values or a list alone, RuntimeError for
+        a device of another type."""
         if device is not None and devices.device(device).type != self.device.type:
             raise RuntimeError(
                 f"legacy constructor expects device type: {self.device.type} but device type: "
@@ -226,7 +228,7 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return sparse_coo_tensor(*args, device=device)
 
     def new_zeros(self, *size: Any, dtype: Any = None) -> SparseTensor:
-        """An empty one, of any size."""
+        """Return a sparse tensor of any size without elements."""
         shape = ints(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
         return sparse_coo_tensor(size=shape, dtype=dtype or self.dtype)
 
@@ -248,7 +250,8 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
         return SparseTensor(at, values, size, self.is_coalesced() and not is_moved)
 
     def t(self) -> Any:
-        """The transpose of a matrix. RuntimeError for more dimensions, and for dense ones."""
+        """Return the transpose of a matrix. Raises RuntimeError for more dimensions, and for dense
+        ones."""
         if self.dim() > 2 or self.dense_dim():
             raise RuntimeError(
                 "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
@@ -260,7 +263,8 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 
     @following(lambda g, size, dim, index: through(lambda x: x.select(dim, index), size)(g))
     def _selected(self, dim: int, index: int) -> SparseTensor | Tensor:
-        """JitCaptureError under a jit for a dimension with indices."""
+        """Select one index of a dimension. Raises JitCaptureError under a jit for a dimension with
+        indices."""
         n, size = self.sparse_dim(), (*self.shape[:dim], *self.shape[dim + 1 :])
         if dim >= n:
             values = self._held.select(dim - n + 1, index)
@@ -274,7 +278,8 @@ class SparseTensor(WithoutMemory, cell=SparseArray):
 
     @following(lambda g, _, dim: g.select(dim, 0))
     def _unsqueezed(self, dim: int) -> SparseTensor:
-        """A dimension with indices up to the last of them, else a dense one."""
+        """Insert a dimension of size 1: with indices up to behind the last sparse one, else
+        dense."""
         n, size = self.sparse_dim(), (*self.shape[:dim], 1, *self.shape[dim:])
         if dim > n:
             return SparseTensor(
@@ -319,8 +324,8 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> SparseTensor:
-    """A sparse tensor of ``indices`` (sparse_dim, nnz) and ``values`` (nnz, …); its size is the
-    least that holds the indices unless given. ``sparse_coo_tensor(size=…)`` is empty.
+    """Return a sparse tensor of ``indices`` (sparse_dim, nnz) and ``values`` (nnz, …); its size is
+    the least that holds the indices unless given. ``sparse_coo_tensor(size=…)`` is empty.
 
     RuntimeError for sizes that do not fit and (eagerly) for indices out of range.
 
@@ -384,15 +389,15 @@ def sparse_coo_tensor(
 
 
 def own_values(values: Any, requires_grad: bool) -> Tensor:
-    """The values of a new tensor: another leaf than the tensor given, which nothing said of the new
-    one changes; what has history keeps it."""
+    """Return the values of a new tensor: another leaf than the tensor given, so that settings of
+    the new one leave that unchanged; what has history keeps it."""
     if requires_grad:
         return values.detach().requires_grad_()
     return values if values.requires_grad else values.detach()
 
 
 def _is_sorted(at: np.ndarray) -> bool:
-    """Whether indices (sparse_dim, nnz) are sorted and different."""
+    """Return whether indices (sparse_dim, nnz) are sorted and distinct."""
     step = np.diff(at, axis=1)
     first = np.argmax(step != 0, axis=0)  # the first dimension in which neighbours differ
     return bool((np.take_along_axis(step, first[None], 0) > 0).all()) if len(at) else True
@@ -407,9 +412,9 @@ def to_sparse(
     blocksize: Any = None,
     dense_dim: Any = None,
 ) -> SparseTensor:
-    """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
-    less than all, or in a compressed ``layout``. JitCaptureError under a jit, NotImplementedError
-    under make_fx."""
+    """Convert to coordinate form, without the zeros (the last dimensions stay dense when
+    ``sparse_dim`` is less than all), or to a compressed ``layout``. Raises JitCaptureError under a
+    jit, NotImplementedError under make_fx."""
     if any(getattr(mode, "makes_graph", False) for mode in protocol.state.dispatch_modes):
         raise NotImplementedError(
             "make_fx: to_sparse() depends on values, which a graph does not have. Make the sparse "
@@ -434,7 +439,7 @@ def to_sparse(
 
 @composite(namespaces=())
 def sparse_mask(self: Any, mask: Any) -> Any:
-    """The elements at the places of ``mask``, in its layout."""
+    """Return the elements at the places of ``mask``, in its layout."""
     if tuple(self.shape) != tuple(mask.shape):
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} "
@@ -452,7 +457,7 @@ def sparse_mask(self: Any, mask: Any) -> Any:
 
 
 def _to_dense(self: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
-    """Itself (in another dtype)."""
+    """Return the tensor itself (in another dtype)."""
     if own := own_method(self, "to_dense"):
         return own(self, dtype, masked_grad=masked_grad)
     return self if dtype is None else self.to(dtype)

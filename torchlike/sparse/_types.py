@@ -43,7 +43,7 @@ class SparseTensorType(type):
         size: Any = None,
         device: Any = None,
     ) -> SparseTensor:
-        """``FloatTensor(indices, values, size)``, ``FloatTensor(2, 3)`` (a size) or
+        """Make ``FloatTensor(indices, values, size)``, ``FloatTensor(2, 3)`` (a size) or
         ``FloatTensor()``. The values given keep their own dtype, as in PyTorch."""
         if not args or isinstance(args[0], Tensor):
             if args or values is not None:

@@ -25,7 +25,8 @@ _LATER = ("benchmark", "collect_env", "flop_counter", "module_tracker")
 
 
 def set_module(obj: Any, mod: str) -> None:
-    """Say that a class or function comes from another module. TypeError for what is no text."""
+    """Set the module that a class or function says it comes from. Raises TypeError for what is no
+    text."""
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod

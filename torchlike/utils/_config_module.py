@@ -33,8 +33,8 @@ class ConfigModule(ModuleType):
     def patch(
         self, changes: str | dict[str, Any] | None = None, value: Any = None, **named: Any
     ) -> Iterator[None]:
-        """Settings for as long as a ``with`` block or a decorated function runs: as a name and a
-        value, as a dictionary or by keyword."""
+        """Change settings for as long as a ``with`` block or a decorated function runs: given as a
+        name and a value, as a dictionary or by keyword."""
         given = {changes: value} if isinstance(changes, str) else changes or {}
         wanted = {**given, **named}
         before = {name: getattr(self, name) for name in wanted}
@@ -47,7 +47,7 @@ class ConfigModule(ModuleType):
                 setattr(self, name, old)
 
     def get_config_copy(self) -> dict[str, Any]:
-        """All settings as they are."""
+        """Return all settings with their present values."""
         return {name: getattr(self, name) for name in sorted(self._settings)}
 
 

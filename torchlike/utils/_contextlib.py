@@ -15,7 +15,8 @@ class _DecoratorContextManager(DecoratingContext):
     """The base class: each call of a decorated function enters what ``clone()`` gives."""
 
     def clone(self) -> Self:
-        """An instance for one call; with arguments of ``__init__``, a subclass passes them on."""
+        """Return an instance for one call; a subclass whose ``__init__`` takes arguments passes
+        them on."""
         return type(self)()
 
     def _again(self) -> Self:
@@ -41,7 +42,8 @@ class _Entering(DecoratingContext):
 
 
 def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
-    """``func``, each call of which (of a generator, each step) runs inside a context manager.
+    """Decorate ``func`` so that each call (of a generator, each step) runs inside a context
+    manager.
 
     ctx: a context manager that can be entered more than once, or a function that makes one.
 

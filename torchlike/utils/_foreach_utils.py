@@ -20,12 +20,13 @@ _Lists = list[list[Tensor | None]]
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """Devices on which lists of tensors are the faster way: on none of them."""
+    """Return the devices on which lists of tensors are the faster way: none."""
     return []
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    """Devices with a step for a whole list of parameters: a choice on none, for all steps are."""
+    """Return the devices with a choice of a step for a whole list of parameters: none, for all
+    steps are such."""
     return []
 
 
@@ -35,14 +36,14 @@ def _device_has_foreach_support(device: Device) -> bool:
 
 
 def _has_foreach_support(tensors: Sequence[Tensor | None], device: Device) -> bool:
-    """Whether ``torch._foreach_*`` take these tensors."""
+    """Return whether ``torch._foreach_*`` take these tensors."""
     return all(t is None or isinstance(t, Tensor) for t in tensors)
 
 
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
 ) -> dict[tuple[Device, Dtype], tuple[_Lists, list[int]]]:
-    """Columns of equally long (or empty) lists, grouped by device and dtype of the first list.
+    """Group the columns of equally long (or empty) lists by device and dtype of the first list.
 
     Gives (device, dtype) -> (the lists, the columns' numbers if asked for). RuntimeError for lists
     of other lengths, or a first list that has no tensor at some place.

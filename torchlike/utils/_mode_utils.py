@@ -10,5 +10,5 @@ __all__ = ["all_same_mode", "no_dispatch"]
 
 
 def all_same_mode(modes: Sequence[object]) -> bool:
-    """Whether all are equal to the first."""
+    """Return whether all modes are equal to the first."""
     return all(mode == modes[0] for mode in modes)

@@ -56,7 +56,7 @@ class TorchDispatchMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:
-        """An instance: the way before ``with`` took instances."""
+        """Return an instance, as it was made before ``with`` took instances."""
         return cls(*args, **kwargs)
 
     @classmethod
@@ -86,7 +86,7 @@ def _pop_mode(k: Any = None) -> Any:
 
 @contextlib.contextmanager
 def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
-    """Without the innermost mode, which is given."""
+    """Remove the innermost mode, which is given, for a `with` block."""
     mode = protocol.pop_dispatch()
     try:
         yield mode
@@ -95,35 +95,36 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
 
 
 def _disable_current_modes() -> Any:
-    """``with _disable_current_modes():`` no mode sees anything; gives those that were on."""
+    """Switch all modes off within a `with` block, which is given those that were on."""
     return unhandled()
 
 
 def _get_current_dispatch_mode() -> Any:
-    """The innermost mode; None without one."""
+    """Return the innermost mode, or None without one."""
     on = protocol.state.dispatch_modes
     return on[-1] if on else None
 
 
 def _get_current_dispatch_mode_stack() -> list[Any]:
-    """The modes that are on, innermost last."""
+    """Return the modes that are on, innermost last."""
     return list(protocol.state.dispatch_modes)
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether a mode is on; unless asked, those that say ``is_infra_mode()`` do not count."""
+    """Return whether a mode is on; unless asked, those that say ``is_infra_mode()`` do not
+    count."""
     on = protocol.state.dispatch_modes
     return any(include_infra_modes or not m.is_infra_mode() for m in on)
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether an object can be taken apart and made again: it has ``__tensor_flatten__`` and
+    """Return whether an object can be taken apart and made again: it has ``__tensor_flatten__`` and
     ``__tensor_unflatten__``."""
     return is_traceable_wrapper_subclass_type(type(t))
 
 
 def is_traceable_wrapper_subclass_type(t: Any) -> bool:
-    """`is_traceable_wrapper_subclass` of its class."""
+    """Return whether instances of a class are what `is_traceable_wrapper_subclass` asks for."""
     return (
         isinstance(t, type)
         and issubclass(t, Tensor)
@@ -136,7 +137,7 @@ def is_traceable_wrapper_subclass_type(t: Any) -> bool:
 def transform_subclass(
     t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
 ) -> Any:
-    """A wrapper like ``t`` on other inner tensors: ``callback(name, inner)`` for each.
+    """Rebuild a wrapper like ``t`` on other inner tensors: ``callback(name, inner)`` for each.
 
     AssertionError where the result has not the size asked for.
     """
@@ -156,8 +157,8 @@ def transform_subclass(
 def return_and_correct_aliasing(
     func: Any, args: Sequence[Any], kwargs: Any, out: Any
 ) -> protocol.Result:
-    """What a handler gives back: for an argument that ``func`` writes, that argument itself; for a
-    view, ``out`` as a view of its argument.
+    """Return the result that a handler gives back: for an argument that ``func`` writes, that
+    argument itself; for a view, ``out`` as a view of its argument.
 
     AssertionError for an operator that writes where the argument has the alias of no result.
     """

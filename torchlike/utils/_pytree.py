@@ -166,7 +166,7 @@ def register_pytree_node(
 
 
 def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
-    """The name by which `treespec_dumps` writes a class of named tuples."""
+    """Register the name by which `treespec_dumps` writes a class of named tuples."""
     treespec_text.set_form(cls, serialized_type_name, None, None)
 
 
@@ -201,7 +201,7 @@ def register_constant(cls: type) -> None:
 
 
 def is_constant_class(cls: Any) -> bool:
-    """Whether instances of ``cls`` are part of a tree's structure."""
+    """Return whether instances of ``cls`` are part of a tree's structure."""
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
@@ -240,7 +240,7 @@ def _keep(cls: type, flatten_fn: Any, unflatten_fn: Any, named: Any) -> None:
 
 
 def is_namedtuple(x: Any) -> bool:
-    """Whether ``x`` is an instance or a class made by ``namedtuple``."""
+    """Return whether ``x`` is an instance of a class made by ``namedtuple``, or such a class."""
     kind = x if isinstance(x, type) else type(x)
     return issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
 
@@ -249,7 +249,8 @@ is_namedtuple_class = is_namedtuple_instance = is_namedtuple
 
 
 def is_structseq(x: Any) -> bool:
-    """Whether ``x`` is what a function of several results gives (``torch.max``), or its class."""
+    """Return whether ``x`` is the result of a function with several (``torch.max``), or its
+    class."""
     return (x if isinstance(x, type) else type(x)) in RETURN_TYPES.values()
 
 
@@ -257,7 +258,8 @@ is_structseq_class = is_structseq_instance = is_structseq
 
 
 def _get_node_type(tree: Any) -> Any:
-    """The key of a node in SUPPORTED_NODES: its type, ``namedtuple`` for all named tuples."""
+    """Return the key of a node in SUPPORTED_NODES: its type, ``namedtuple`` for all named
+    tuples."""
     return namedtuple if is_namedtuple(type(tree)) else type(tree)
 
 
@@ -289,19 +291,19 @@ class TreeSpec:
         return len(self._children)
 
     def children(self) -> list[TreeSpec]:
-        """The specs of the children."""
+        """Return the specs of the children."""
         return list(self._children)
 
     def child(self, index: int) -> TreeSpec:
-        """The spec of one child."""
+        """Return the spec of one child."""
         return self._children[index]
 
     def is_leaf(self) -> bool:
-        """Whether the tree is a leaf."""
+        """Return whether the tree is a leaf."""
         return self.type is None
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """The tree with these leaves. ValueError for another number of them."""
+        """Return the tree with these leaves. Raises ValueError for another number of them."""
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
@@ -317,7 +319,8 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn(parts, self.context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """What stands in another tree where this one has leaves. ValueError where they differ."""
+        """Return what stands in another tree where this one has leaves. Raises ValueError where
+        they differ."""
         if self.type is None:
             return [tree]
         kind = _get_node_type(tree)
@@ -379,7 +382,7 @@ PyTreeSpec = TreeSpec
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A spec as JSON, which PyTorch reads as well.
+    """Write a spec as JSON, which PyTorch reads as well.
 
     TypeError for no spec, and for a context that JSON cannot write. NotImplementedError for a class
     registered without ``serialized_type_name``. ValueError for another protocol than 1.
@@ -390,7 +393,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The spec that `treespec_dumps` wrote.
+    """Read a spec that `treespec_dumps` wrote.
 
     NotImplementedError for a class whose name is not registered. ValueError for another protocol.
     """
@@ -403,7 +406,7 @@ class _Star:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """The tree of a spec, with ``*`` for each leaf."""
+    """Return the tree of a spec as text, with ``*`` for each leaf."""
     return repr(tree_unflatten([_Star() for _ in range(treespec.num_leaves)], treespec))
 
 
@@ -424,45 +427,47 @@ def _open(x: Any, is_leaf: _IsLeaf, leaves: list[Any]) -> TreeSpec:
 
 
 def tree_flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """``(leaves, spec)`` of a tree; what ``is_leaf`` says yes to is not opened."""
+    """Flatten a tree to ``(leaves, spec)``; a node for which ``is_leaf`` is true is not opened."""
     leaves: list[Any] = []
     return leaves, _open(tree, is_leaf, leaves)
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """The tree of a spec with these leaves. TypeError for something else than a spec."""
+    """Return the tree of a spec with these leaves. Raises TypeError for something else than a
+    spec."""
     if not isinstance(treespec, TreeSpec):
         raise _no_spec(treespec)
     return treespec.unflatten(leaves)
 
 
 def tree_leaves(tree: Any, is_leaf: _IsLeaf = None) -> list[Any]:
-    """The leaves of a tree."""
+    """Return the leaves of a tree."""
     return tree_flatten(tree, is_leaf)[0]
 
 
 def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
-    """The leaves of a call's arguments."""
+    """Return the leaves of a call's arguments."""
     return tree_leaves((args, kwargs))
 
 
 def tree_iter(tree: Any, is_leaf: _IsLeaf = None) -> Iterator[Any]:
-    """The leaves of a tree, one after the other."""
+    """Iterate over the leaves of a tree."""
     return iter(tree_leaves(tree, is_leaf))
 
 
 def tree_structure(tree: Any, is_leaf: _IsLeaf = None) -> TreeSpec:
-    """The spec of a tree."""
+    """Return the spec of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_is_leaf(tree: Any, is_leaf: _IsLeaf = None) -> bool:
-    """Whether a tree is a leaf."""
+    """Return whether a tree is a leaf."""
     return _container(tree, is_leaf) is None
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
-    """A tree of ``func``'s results on each leaf (and what ``rests`` have in its place)."""
+    """Apply ``func`` to each leaf (and what ``rests`` have in its place) and return the tree of the
+    results."""
     leaves, spec = tree_flatten(tree, is_leaf)
     columns = [leaves, *(spec.flatten_up_to(r) for r in rests)]
     return spec.unflatten([func(*row) for row in zip(*columns, strict=True)])
@@ -483,7 +488,7 @@ def _chooses(only: Any) -> Callable[[Any], Any]:
 def tree_map_only(
     only: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _IsLeaf = None
 ) -> Any:
-    """`tree_map` on the leaves of a type (or types, or for which a predicate holds)."""
+    """Apply `tree_map` to the leaves of a type (or types, or for which a predicate holds)."""
     chosen = _chooses(only)
     return tree_map(lambda x: func(x) if chosen(x) else x, tree, is_leaf=is_leaf)
 
@@ -491,25 +496,25 @@ def tree_map_only(
 def tree_map_only_(
     only: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _IsLeaf = None
 ) -> Any:
-    """`tree_map_` on the leaves that `tree_map_only` chooses."""
+    """Apply `tree_map_` to the leaves that `tree_map_only` chooses."""
     tree_map_only(only, func, tree, is_leaf)
     return tree
 
 
 def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) -> bool:
-    """Whether ``pred`` holds for every leaf."""
+    """Return whether ``pred`` holds for every leaf."""
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) -> bool:
-    """Whether ``pred`` holds for any leaf."""
+    """Return whether ``pred`` holds for any leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_all_only(
     only: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None
 ) -> bool:
-    """Whether ``pred`` holds for every leaf of a type."""
+    """Return whether ``pred`` holds for every leaf of a type."""
     chosen = _chooses(only)
     return all(pred(x) for x in tree_leaves(tree, is_leaf) if chosen(x))
 
@@ -517,7 +522,7 @@ def tree_all_only(
 def tree_any_only(
     only: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None
 ) -> bool:
-    """Whether ``pred`` holds for any leaf of a type."""
+    """Return whether ``pred`` holds for any leaf of a type."""
     chosen = _chooses(only)
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if chosen(x))
 
@@ -525,8 +530,8 @@ def tree_any_only(
 def _broadcast_to_and_flatten(
     tree: Any, treespec: TreeSpec, is_leaf: _IsLeaf = None
 ) -> list[Any] | None:
-    """The value of a tree for each leaf of a spec, a leaf of the tree for all leaves below its
-    place; None where the two do not match."""
+    """Return the value of a tree for each leaf of a spec, a leaf of the tree for all leaves below
+    its place; None where the two do not match."""
     found: list[Any] = []
     return found if _spread(tree, treespec, is_leaf, found) else None
 
@@ -557,7 +562,8 @@ def _spread(tree: Any, spec: TreeSpec, is_leaf: _IsLeaf, found: list[Any]) -> bo
 def tree_flatten_with_path(
     tree: Any, is_leaf: _IsLeaf = None
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
-    """``tree_flatten`` with each leaf as ``(keys, leaf)``; `keystr` writes the keys as a path.
+    """Flatten a tree as ``tree_flatten`` does, with each leaf as ``(keys, leaf)``; `keystr` writes
+    the keys as a path.
 
     ValueError for a class that was registered without ``flatten_with_keys_fn``.
     """
@@ -565,14 +571,14 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(tree: Any, is_leaf: _IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
-    """The leaves of a tree, each as ``(keys, leaf)``."""
+    """Return the leaves of a tree, each as ``(keys, leaf)``."""
     return list(_with_paths((), tree, is_leaf))
 
 
 def tree_map_with_path(
     func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None
 ) -> Any:
-    """`tree_map` with the keys of each leaf as ``func``'s first argument."""
+    """Apply `tree_map` with the keys of each leaf as ``func``'s first argument."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     others = (
         zip(*(spec.flatten_up_to(r) for r in rests), strict=True) if rests else [()] * len(found)

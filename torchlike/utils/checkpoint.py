@@ -90,18 +90,19 @@ def _set(name: str, value: bool) -> Iterator[None]:
 
 
 def set_checkpoint_early_stop(enable: bool) -> contextlib.AbstractContextManager[None]:
-    """Whether a second run ends as soon as every tensor is there that the first run saved (so it
-    is by default). Counts for regions entered inside the context, over ``early_stop=``."""
+    """Set, within a `with` block, whether a second run ends as soon as every tensor is there that
+    the first run saved (so it is by default). It counts for regions entered inside the block, over
+    ``early_stop=``."""
     return _set("early_stop", enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> contextlib.AbstractContextManager[None]:
-    """``debug=`` for all regions entered inside the context; None leaves it to each call."""
+    """Set ``debug=`` for all regions entered within a `with` block; None leaves it to each call."""
     return _set("debug", enabled)  # type: ignore[arg-type]
 
 
 def noop_context_fn() -> tuple[Any, Any]:
-    """The default ``context_fn``: two contexts that do nothing."""
+    """Return the default ``context_fn``: two contexts that do nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -154,7 +155,7 @@ class _Recomputed(Region):
         self._log: tuple[list[str], list[str]] = ([], [])
 
     def pack(self, t: Tensor) -> _Holder:
-        """The first run's hook."""
+        """Record a tensor that the first run saves, and return a holder in its place."""
         holder = _Holder(self, len(self._holders))
         self._holders.append(weakref.ref(holder))
         if self._check:
@@ -164,7 +165,8 @@ class _Recomputed(Region):
         return holder
 
     def unpack(self, holder: _Holder) -> Tensor:
-        """The tensor again; computes the region again at the first one of a backward pass."""
+        """Return a tensor that the first run saved; the region is computed again at the first one
+        of a backward pass."""
         running = modes.current.backward_pass
         number = 0 if running is None else running.number
         if number != self._made_for or holder.index not in self._values:
@@ -249,7 +251,7 @@ class _Recomputed(Region):
 
 
 def _line(t: Tensor) -> str:
-    """A saved tensor, and the user's line at which it was saved."""
+    """Describe a saved tensor, with the user's line at which it was saved."""
     frames = [
         f
         for f in traceback.extract_stack()
@@ -345,7 +347,8 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """``function(*args)``, of which backward computes the inside again instead of keeping it.
+    """Run ``function(*args)``, the inside of which is computed again by backward instead of being
+    kept.
 
     Args:
       function: what to run, twice. It must do the same both times.

@@ -16,17 +16,18 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
-        """Choose it."""
+        """Set the device type."""
         DefaultDeviceType._default_device_type = device
 
     @staticmethod
     def get_device_type() -> str:
-        """Which it is."""
+        """Return the device type that is set."""
         return DefaultDeviceType._default_device_type
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Tensors without their history, which require grad as before; other values as they are.
+    """Return the tensors without their history, which require grad as before; other values are
+    returned as they are.
 
     RuntimeError for what is no tuple.
     """
@@ -46,7 +47,8 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """UserWarning when no input requires grad: a checkpoint's gradients would be None."""
+    """Warn, by a UserWarning, when no input requires grad: a checkpoint's gradients would be
+    None."""
     if not any(value.requires_grad for value in inputs if isinstance(value, Tensor)):
         warnings.warn(
             "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
@@ -54,14 +56,14 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """No states: tensors of all devices draw from one generator, the CPU's."""
+    """Return no states: tensors of all devices draw from one generator, the CPU's."""
     return [], []
 
 
 def set_device_states(
     devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
 ) -> None:
-    """Give back what ``get_device_states`` gave. ValueError for states, which it never gives."""
+    """Restore what ``get_device_states`` gave. ValueError for states, which it never gives."""
     if devices or states:
         raise ValueError(
             "set_device_states: devices have no random states of their own; "

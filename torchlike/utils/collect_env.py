@@ -30,7 +30,7 @@ class SystemEnv(NamedTuple):
 
 
 def get_env_info() -> SystemEnv:
-    """This machine and this Python."""
+    """Return facts of this machine and this Python."""
     packages = []
     for name in _PACKAGES:
         try:
@@ -51,7 +51,7 @@ def get_env_info() -> SystemEnv:
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """A line for each fact."""
+    """Write a line for each fact."""
     lines = []
     for name, value in envinfo._asdict().items():
         if isinstance(value, list):
@@ -62,12 +62,12 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """``pretty_str(get_env_info())``."""
+    """Return ``pretty_str(get_env_info())``."""
     return pretty_str(get_env_info())
 
 
 def main() -> None:
-    """Print it."""
+    """Print the facts of this machine and this Python."""
     sys.stdout.write(f"Collecting environment information...\n{get_pretty_env_info()}\n")
 
 

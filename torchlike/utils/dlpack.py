@@ -11,10 +11,12 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """The tensor's memory as a capsule (a versioned one, which says that it may be written)."""
+    """Return the tensor's memory as a capsule (a versioned one, which says that it may be
+    written)."""
     return tensor.__dlpack__(max_version=(1, 0))
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
-    """A tensor of what another library offers (an object with ``__dlpack__``, or a capsule)."""
+    """Make a tensor of what another library offers (an object with ``__dlpack__``, or a
+    capsule)."""
     return functions.from_dlpack(ext_tensor, device=device, copy=copy)

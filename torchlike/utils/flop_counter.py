@@ -60,15 +60,15 @@ class FlopCounterMode:
         self.mode: _Counting | None = None
 
     def get_total_flops(self) -> int:
-        """The operations of all modules together."""
+        """Return the number of operations of all modules together."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """Module -> packet -> operations; "Global" has all of them."""
+        """Return module -> packet -> number of operations; "Global" has all of them."""
         return {module: dict(counts) for module, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """The counts as text: modules down to ``depth`` levels, and their operators."""
+        """Return the counts as text: modules down to ``depth`` levels, and their operators."""
         deepest = self.depth if depth is None else depth
         total = self.get_total_flops()
         power = max(0, min(len(_SUFFIXES) - 1, (len(str(total)) - 2) // 3))

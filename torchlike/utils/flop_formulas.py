@@ -26,7 +26,7 @@ _OWN: dict[str, Formula] = {}
 
 
 def on_shapes(formula: Formula) -> Formula:
-    """A formula of shapes, on tensors."""
+    """Turn a formula of shapes into one of tensors."""
 
     @functools.wraps(formula)
     def counted(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
@@ -39,8 +39,8 @@ def on_shapes(formula: Formula) -> Formula:
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Formula], Formula]:
-    """A decorator: the function counts the operations of these operators (packets, such as
-    ``torch.ops.mylib.foo``).
+    """Return a decorator for a function that counts the operations of these operators (packets,
+    such as ``torch.ops.mylib.foo``).
 
     It gets the operator's arguments with shapes in the place of tensors and ``out_shape``; with
     ``get_raw`` the tensors themselves and ``out_val``. ValueError for what is no packet,
@@ -64,7 +64,8 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Form
 
 
 def formula_of(packet: Any, chosen: dict[Any, Formula]) -> Formula | None:
-    """The formula for a packet: one of the ``chosen``, else one of torchlike's own operators."""
+    """Return the formula for a packet: one of the ``chosen``, else that of one of torchlike's own
+    operators."""
     found = chosen.get(packet)
     return _OWN.get(str(packet)) if found is None else found
 
@@ -90,7 +91,8 @@ def _added(added: Any, a: Shape, b: Shape, *, out_shape: Any = None, **options: 
 
 
 def _convolved(batch: int, places: Shape, kernel: Shape) -> int:
-    """A kernel (out, in, *taps) at so many places of each of ``batch`` images."""
+    """Count the operations of a kernel (out, in, *taps) at so many places of each of ``batch``
+    images."""
     return 2 * batch * prod(places) * prod(kernel)
 
 
@@ -140,7 +142,7 @@ def _convolution_backward(
 
 
 def _attention(query: Shape, key: Shape, value: Shape) -> int:
-    """Scores and weighted sums; heads of keys and values may be shared."""
+    """Count the operations of scores and weighted sums; heads of keys and values may be shared."""
     return 2 * prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
 
 
@@ -189,7 +191,7 @@ def _attention_backward(
 
 
 def _letters(operands: Sequence[Shape], equation: str) -> tuple[list[str], str]:
-    """A letter for each dimension of the operands and of the result, those of "..." too."""
+    """Return a letter for each dimension of the operands and of the result, those of "..." too."""
     terms, arrow, result = equation.replace(" ", "").partition("->")
     found, most = [], 0
     for term, shape in zip(terms.split(","), operands, strict=True):
@@ -205,7 +207,7 @@ def _letters(operands: Sequence[Shape], equation: str) -> tuple[list[str], str]:
 
 @_own("torchlike.einsum")
 def _einsum(operands: Sequence[Shape], equation: str, *, out_shape: Any, **options: Any) -> int:
-    """Operands are multiplied from the left to the right; a letter that no other has is summed
+    """Count products of operands from the left to the right; a letter that no other has is summed
     before, one that none of the rest has in the product. Without such, nothing is counted."""
     letters, result = _letters(operands, equation)
     sizes: dict[str, int] = {}
@@ -254,8 +256,8 @@ def _recurrent_backward(
     out_shape: Any = None,
     **options: Any,
 ) -> int:
-    """A product for each weight's gradient, and one for that of what it was multiplied with: not
-    for the input, unless it is asked for."""
+    """Count a product for each weight's gradient, and one for that of what it was multiplied with:
+    not for the input, unless it is asked for."""
     total = 2 * _recurrent(x, *rest)
     if 0 not in which:
         weights = next(r for r in reversed(rest) if isinstance(r, (list, tuple)) and r)
@@ -295,7 +297,7 @@ for _name in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"):
 
 @_own("torchlike.multi_dot", "torchlike.chain_matmul")
 def _multi_dot(matrices: Sequence[Shape], *, out_shape: Any = None, **options: Any) -> int:
-    """In the cheapest order."""
+    """Count the products in the cheapest order."""
     first = () if len(matrices[0]) == 2 else (1,)
     sizes = [*first, *matrices[0], *(m[-1] if len(m) == 2 else 1 for m in matrices[1:])]
     n = len(sizes) - 1
@@ -312,7 +314,7 @@ def _multi_dot(matrices: Sequence[Shape], *, out_shape: Any = None, **options: A
 
 @register_flop_formula(aten.matrix_power)
 def _matrix_power(a: Shape, n: int, *, out_shape: Any = None, **options: Any) -> int:
-    """By repeated squaring."""
+    """Count the products of repeated squaring."""
     n = abs(n)
     products = 0 if n < 2 else n.bit_length() - 1 + n.bit_count() - 1
     return 2 * products * prod(a) * a[-1]

@@ -9,7 +9,7 @@ __all__ = ["load_url"]
 
 
 def __getattr__(name: str) -> Any:
-    """``tqdm``, as torch.hub has it."""
+    """Return ``tqdm``, as torch.hub has it."""
     if name != "tqdm":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     return hub.tqdm

@@ -51,11 +51,11 @@ class _Snapshot:
             self.array = t._storage.read()
 
     def fetch(self) -> Any:
-        """The base's array again, or the tensor that the outer hooks give for it."""
+        """Return the base's array again, or the tensor that the outer hooks give for it."""
         return self.array if self.unpack is None else unpack(self.unpack, self.packed)._read()
 
     def restored(self, array: Any) -> Tensor:
-        """The argument with this value, without history."""
+        """Return the argument with this value, without history."""
         t = wrap(array)
         if self.packed is None:
             t._storage.strides = self.strides
@@ -80,7 +80,7 @@ class _Watching:
         return getattr(self.outer, name)
 
     def end(self) -> None:
-        """The run is over."""
+        """Do nothing when the run is over."""
 
     def adopt(self, storage: Storage) -> None:
         self._own.add(id(storage))
@@ -116,7 +116,7 @@ class _Again(_Watching):
         return super().read(storage) if found is None else found
 
     def write(self, storage: Storage, array: Any) -> None:
-        """State was written by the first run: what the second writes, only it sees."""
+        """Keep what the second run writes for it alone: the first run has written the state."""
         if id(storage) in self._own:
             self.outer.write(storage, array)
         else:
@@ -173,7 +173,7 @@ class Region:
 
     @contextlib.contextmanager
     def first_run(self) -> Iterator[None]:
-        """Around the first run."""
+        """Record, around the first run, what the second one needs."""
         capture = modes.current.capture
         if capture is not None:
             self._seen = seen = _Watching(capture)
@@ -188,7 +188,8 @@ class Region:
 
     @contextlib.contextmanager
     def second_run(self, cotangents: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-        """Around the second run; gives (args, kwargs). ``cotangents`` are what asked for it."""
+        """Restore, around the second run, what the first one found, and give (args, kwargs).
+        ``cotangents`` are what asked for it."""
         if self._leaves is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
         snapshots = [x for x in self._leaves if type(x) is _Snapshot]

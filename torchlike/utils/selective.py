@@ -56,7 +56,7 @@ class SelectiveCheckpointContext:
 
 
 def aten_name(op: str, operands: Sequence[Any]) -> str:
-    """What the op is called among ``torch.ops.aten``: a linear layer is ``addmm`` or ``mm``."""
+    """Return the name of the op among ``torch.ops.aten``: a linear layer is ``addmm`` or ``mm``."""
     if op == "linear":
         return "mm" if len(operands) < 3 or operands[2] is None else "addmm"
     if op == "matmul":
@@ -100,7 +100,7 @@ class _Run:
 
 class _First(_Run):
     def recall(self, exe: Executable) -> Any:
-        """Nothing is known yet."""
+        """Return None: nothing is known yet."""
         return None
 
     def offer(self, exe: Executable, out: Any, residuals: Any, operands: Sequence[Any]) -> None:
@@ -131,7 +131,7 @@ class _Second(_Run):
         super().__enter__()
 
     def recall(self, exe: Executable) -> Any:
-        """(result, residuals) of the first run, if they were kept."""
+        """Return (result, residuals) of the first run, if they were kept."""
         found = self.kept.results.pop(self.number, None)
         if found is None:
             return None
@@ -144,14 +144,15 @@ class _Second(_Run):
         return out, residuals
 
     def offer(self, exe: Executable, out: Any, residuals: Any, operands: Sequence[Any]) -> None:
-        """Count."""
+        """Count the result, which is not kept again."""
         self.number += 1
 
 
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
-    """The two contexts for ``checkpoint(..., context_fn=...)`` that keep what a policy chooses.
+    """Return the two contexts for ``checkpoint(..., context_fn=...)`` that keep what a policy
+    chooses.
 
     Args:
       policy_fn_or_list: ``policy(context, op, *operands) -> CheckpointPolicy``, or a list of ops

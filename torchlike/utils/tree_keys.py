@@ -17,7 +17,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """What stands there."""
+        """Return the item at the index."""
         return sequence[self.idx]
 
 
@@ -31,7 +31,7 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """What stands there."""
+        """Return the value of the key."""
         return mapping[self.key]
 
 
@@ -45,17 +45,17 @@ class GetAttrKey:
         return f".{self.name}"
 
     def get(self, obj: Any) -> Any:
-        """What stands there."""
+        """Return the attribute of the name."""
         return getattr(obj, self.name)
 
 
 def keystr(kp: Iterable[Any]) -> str:
-    """The keys as one would write them: ``['layers'][0].weight``."""
+    """Write the keys as source would: ``['layers'][0].weight``."""
     return "".join(map(str, kp))
 
 
 def key_get(obj: Any, kp: Iterable[Any]) -> Any:
-    """What stands in ``obj`` at the end of the keys."""
+    """Return the value in ``obj`` at the end of the keys."""
     for key in kp:
         obj = key.get(obj)
     return obj

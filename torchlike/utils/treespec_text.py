@@ -106,7 +106,7 @@ _BY_NAME: dict[str, Any] = {form.name: kind for kind, form in FORMS.items() if f
 
 
 def set_form(kind: type, name: str | None, to_dumpable: Any, from_dumpable: Any) -> None:
-    """Say how a class is written. ValueError for one direction without the other."""
+    """Register how a class is written. Raises ValueError for one direction without the other."""
     if (to_dumpable is None) != (from_dumpable is None):
         raise ValueError(
             f"Both to_dumpable_context and from_dumpable_context for {kind} must be None or "
@@ -145,7 +145,7 @@ def _dump(spec: Any) -> dict[str, Any]:
 
 
 def _write_member(x: Any) -> dict[str, Any]:
-    """A member of an enumeration, which JSON asks for as for all that it does not know."""
+    """Write a member of an enumeration; JSON asks for it as for all that it does not know."""
     if not isinstance(x, enum.Enum):
         raise TypeError(f"Object of type {type(x).__name__} is not JSON serializable")
     kind = type(x)
@@ -186,17 +186,17 @@ def _load(written: dict[str, Any], spec: Callable[..., Any], leaf: Callable[[], 
 
 
 def dumps(spec: Any, protocol: int | None) -> str:
-    """A spec as text. ValueError for another protocol; NotImplementedError for a class without a
-    name; TypeError for a context that JSON cannot write."""
+    """Write a spec as text. Raises ValueError for another protocol, NotImplementedError for a class
+    without a name, TypeError for a context that JSON cannot write."""
     if protocol is not None and protocol != PROTOCOL:
         raise _unknown(protocol)
     return json.dumps((PROTOCOL, _dump(spec)))
 
 
 def loads(text: str, spec: Callable[..., Any], leaf: Callable[[], Any]) -> Any:
-    """The spec of a text; ``spec(type, context, children)`` and ``leaf()`` make it. ValueError for
-    another protocol, and for a text that is no spec; NotImplementedError for a class whose name
-    nobody registered."""
+    """Read the spec of a text; ``spec(type, context, children)`` and ``leaf()`` make it. Raises
+    ValueError for another protocol, and for a text that is no spec; NotImplementedError for a class
+    whose name nobody registered."""
     try:
         protocol, written = json.loads(text)
         if protocol != PROTOCOL:

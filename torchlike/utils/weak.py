@@ -101,7 +101,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return len(self.data)
 
     def keyrefs(self) -> list[Any]:
-        """Weak references to the keys, of which some may die before they are used."""
+        """Return weak references to the keys, of which some may die before they are used."""
         return list(self.data)
 
     def popitem(self) -> tuple[Any, Any]:
@@ -113,7 +113,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
                 return key, value
 
     def copy(self) -> WeakIdKeyDictionary:
-        """A dictionary with the same keys and values."""
+        """Return a dictionary with the same keys and values."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy

@@ -65,7 +65,7 @@ class Transform:
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same with another cache."""
+        """Return the same transform with another cache size."""
         if self._cache_size == cache_size:
             return self
         owner = next(c for c in type(self).__mro__ if "_arguments" in c.__dict__)
@@ -81,14 +81,15 @@ class Transform:
         return id(self)
 
     def __call__(self, x: Any) -> Tensor:
-        """The image of ``x``."""
+        """Return the image of ``x``."""
         return self._cached(x, 0, self._call)
 
     def _inv_call(self, y: Any) -> Tensor:
         return self._cached(y, 1, self._inverse)
 
     def _cached(self, value: Any, side: int, compute: Callable[[Any], Any]) -> Tensor:
-        """The other one of the pair of ``value``, which is its x (side 0) or its y (1)."""
+        """Return the counterpart of ``value``, which is the x (side 0) or the y (1) of a pair: from
+        the cache, or computed."""
         if self._cache_size == 0:
             return compute(value)
         if value is self._cached_x_y[side]:
@@ -104,18 +105,18 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
-        """``log |dy / dx|`` at a pair of values."""
+        """Return ``log |dy / dx|`` at a pair of values."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return type(self).__name__ + "()"
 
     def forward_shape(self, shape: Size) -> Size:
-        """The shape of the image of such a shape."""
+        """Return the shape of the image of a value of this shape."""
         return shape
 
     def inverse_shape(self, shape: Size) -> Size:
-        """The shape of what has an image of such a shape."""
+        """Return the shape of a value whose image has this shape."""
         return shape
 
 
@@ -182,7 +183,7 @@ class _InverseTransform(Transform):
 
 
 def _with_events(region: Any, dims: int) -> Any:
-    """A region whose events have at least so many dimensions."""
+    """Return a constraint whose events have at least so many dimensions."""
     extra = dims - region.event_dim
     return constraints.independent(region, extra) if extra > 0 else region
 

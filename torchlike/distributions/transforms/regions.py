@@ -16,7 +16,7 @@ from torchlike.tensor import Tensor
 
 
 def _with_dims(shape: Any, dims: int) -> Any:
-    """The shape; ValueError where it has fewer dimensions."""
+    """Return the shape. Raises ValueError where it has fewer dimensions."""
     if len(shape) < dims:
         raise ValueError("Too few dimensions on input")
     return shape

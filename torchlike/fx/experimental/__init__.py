@@ -8,7 +8,7 @@ from torchlike.fx.experimental import symbolic_shapes as symbolic_shapes
 
 
 def __getattr__(name: str) -> _Any:
-    """``proxy_tensor`` is imported when it is first asked for."""
+    """Import ``proxy_tensor`` when it is first asked for."""
     if name == "proxy_tensor":
         return _importlib.import_module(f"{__name__}.proxy_tensor")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -66,7 +66,7 @@ class FoldedGraphModule(GraphModule):
 
 
 def get_unique_attr_name_in_module(mod_traced: Module, name: str) -> str:
-    """A name like ``name`` that the module has no attribute of."""
+    """Return a name like ``name`` that no attribute of the module has."""
     clean = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     clean = f"_{clean}" if clean[:1].isdigit() else clean
     if not hasattr(mod_traced, clean):
@@ -79,7 +79,7 @@ def split_const_subgraphs(
     skip_folding_node_fn: Callable[[Node], bool] | None = None,
     device_for_folded_attrs: str = "cpu",
 ) -> FoldedGraphModule:
-    """The module, traced where it is none of graphs yet, with its constant part apart.
+    """Return the module, traced unless it is a GraphModule, with its constant part split off.
 
     ``skip_folding_node_fn`` says of which nodes results are not folded.
     """
@@ -129,7 +129,7 @@ def _copy(graph: Graph, copies: dict[Node, Node]) -> Graph:
 
 
 def _without(graph: Graph, constant: dict[Node, None], used: list[Node], name: str) -> Graph:
-    """The graph with attributes in the place of its constant part."""
+    """Return the graph with attributes in the place of its constant part."""
     made = Graph(tracer_cls=graph._tracer_cls)
     made._codegen = graph._codegen
     copies: dict[Node, Node] = {}

@@ -67,7 +67,8 @@ class FunctionalMode(ProxyTorchDispatchMode):
         self._kept: list[Any] = []
 
     def standing_for(self, value: Any) -> Argument:
-        """What stands for an argument: a view of what was written since is taken again."""
+        """Return the node that stands for an argument: a view of memory that was written since is
+        taken again."""
         if isinstance(value, Tensor) and self.tracer.found(value) is not None:
             now = self._writes.get(id(value._storage), 0)
             if self._seen.get(id(value), 0) != now:
@@ -77,7 +78,7 @@ class FunctionalMode(ProxyTorchDispatchMode):
         return self.tracer.standing_for(value)
 
     def written(self, value: Tensor) -> bool:
-        """Whether a tensor's memory was written since the mode began."""
+        """Return whether a tensor's memory has been written since the mode began."""
         return self._writes.get(id(value._storage), 0) > 0
 
     def __torch_dispatch__(
@@ -93,14 +94,14 @@ class FunctionalMode(ProxyTorchDispatchMode):
         return self._write_by(func, args, kwargs)
 
     def recorded_as(self, func: Any) -> Any:
-        """The operator that is recorded for another."""
+        """Return the operator that is recorded for another."""
         if not (self.copies_views and func.is_view):
             return super().recorded_as(func)
         packet = getattr(aten, f"{func.operator.name}_copy", None)
         return getattr(packet, func._overloadname, func) if packet is not None else func
 
     def run_as(self, func: Any) -> Any:
-        """The operator itself, whose results share memory where it gives views."""
+        """Return the operator itself: its results share memory where it gives views."""
         return super().recorded_as(func)
 
     def _note_results(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
@@ -137,7 +138,7 @@ class FunctionalMode(ProxyTorchDispatchMode):
         return result
 
     def _write(self, value: Tensor, proxy: Proxy) -> None:
-        """Let a proxy stand for what a tensor's memory holds after a write to the tensor."""
+        """Record the proxy of what a tensor's memory holds after a write to the tensor."""
         view = self.views.get(id(value))
         if view is None:
             standing = self.tracer.found(value)
@@ -173,14 +174,15 @@ class FunctionalMode(ProxyTorchDispatchMode):
             self.tracer.track(value, made)
 
     def end(self) -> None:
-        """Take all views again that something wrote below: what comes after knows nothing of it."""
+        """Take all views again whose memory was written: what comes after knows nothing of the
+        writes."""
         for value in self._kept:
             self.standing_for(value)
 
 
 @contextlib.contextmanager
 def functionalized(mode: ProxyTorchDispatchMode, views: bool) -> Iterator[FunctionalMode]:
-    """``with``: a recording records new values in the place of writes."""
+    """Record new values in the place of writes, within a `with` block."""
     made = FunctionalMode(
         mode.tracer, mode.tracing_mode, mode.decomposition_table, mode.pre_dispatch, views
     )
@@ -195,7 +197,8 @@ def functionalized(mode: ProxyTorchDispatchMode, views: bool) -> Iterator[Functi
 
 
 def _batch_norm(args: Any) -> tuple[Any, Any]:
-    """The batch norm that says whether it writes its running statistics."""
+    """Return the batch norm operator that says whether it writes its running statistics, and its
+    arguments."""
     *first, training, momentum, eps = args
     if first[3] is None:
         return aten._native_batch_norm_legit.no_stats, (*first[:3], training, momentum, eps)
@@ -213,8 +216,8 @@ _OTHER_TWINS = {
 
 @functools.cache
 def _functional(func: Any) -> tuple[Any, tuple[int | str, ...]]:
-    """The operator that gives the new values of what another writes, and the arguments that are
-    written: its last results, in order."""
+    """Return the operator that gives the new values of what another writes, and the arguments that
+    are written: its last results, in order."""
     if func is aten._native_batch_norm_legit.default:
         return aten._native_batch_norm_legit_functional.default, (3, 4)
     if func in _OTHER_TWINS:
@@ -232,8 +235,8 @@ def _functional(func: Any) -> tuple[Any, tuple[int | str, ...]]:
 
 
 def _filled(func: Any, twin: Any, args: Any, kwargs: Any) -> tuple[Any, ...]:
-    """A write's positional arguments, with its defaults for what the other operator has none for:
-    ``bernoulli_(x)`` is ``bernoulli.p(x, 0.5)``."""
+    """Return a write's positional arguments, filled with its defaults where the other operator has
+    none: ``bernoulli_(x)`` is ``bernoulli.p(x, 0.5)``."""
     defaults = {a.name: a.default for a in func._schema.arguments if not a.required}
     rest = [a for a in twin._schema.arguments if not a.keyword_only][len(args) :]
     more: list[Any] = []
@@ -245,7 +248,7 @@ def _filled(func: Any, twin: Any, args: Any, kwargs: Any) -> tuple[Any, ...]:
 
 
 def _without_out(name: str, overload: str) -> str:
-    """The overload that gives what another writes into ``out``."""
+    """Return the overload whose results another writes into ``out``."""
     lines = schemas.overloads_of(name).values()
     return next((line.overload for line, _ in lines if line.out == overload), "") or "default"
 
@@ -266,7 +269,7 @@ _BACK: dict[str, Callable[..., tuple[Any, tuple[Any, ...]]]] = {
 
 
 def _put_back(mode: FunctionalMode, view: _View, new: Proxy) -> Proxy:
-    """The value of a view's source where the view has a new one."""
+    """Return the value of a view's source once the view has a new one."""
     base = view.source
     name = f"{view.overload.operator.name}.{view.overload._overloadname}"
     rule = _BACK.get(name)
@@ -303,7 +306,7 @@ def _put_back(mode: FunctionalMode, view: _View, new: Proxy) -> Proxy:
 
 
 def _put_back_part(mode: FunctionalMode, view: _View, new: Proxy, name: str) -> Proxy:
-    """The source of which a view is one of several parts."""
+    """Return the value of a source of which the view is one of several parts."""
     base, part = view.source, view.part
     assert part is not None
     dim = view.kwargs.get("dim", 0)

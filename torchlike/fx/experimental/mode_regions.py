@@ -28,7 +28,7 @@ class Switches(NamedTuple):
 
     @classmethod
     def present(cls, grad_enabled: bool | None = None) -> Switches:
-        """What is on in this thread."""
+        """Return the switches that are on in this thread."""
         recorded = modes.current.grad_enabled if grad_enabled is None else grad_enabled
         return cls(recorded, modes.current.autocast)
 
@@ -40,8 +40,8 @@ _WRAPPED_BY = {"grad_enabled": "wrap_with_set_grad_enabled", "autocast": "wrap_w
 def _runs(
     graph: Graph, noted: Mapping[Node, Switches], outside: Switches, field: str
 ) -> list[tuple[Any, list[Node]]]:
-    """Runs of operators where a field differs from ``outside``, each with its value there. Parts of
-    results belong to what gave them."""
+    """Return the runs of operators where a field differs from ``outside``, each with its value
+    there. Parts of results belong to the run of the operator that gave them."""
     values: dict[Node, Any] = {}
     plain = getattr(outside, field)
     for node in graph.nodes:
@@ -56,14 +56,14 @@ def _runs(
 
 
 def _autocast_arguments(state: Any, outside: Any) -> tuple[Any, ...]:
-    """The arguments of autocast that switch to a state: device, dtype, whether it is on, and
+    """Return the arguments of autocast that switch to a state: device, dtype, whether it is on, and
     whether casts are kept."""
     given = state or outside
     return given.device, dtypes.from_numpy_dtype(given.dtype), state is not None, False
 
 
 def with_switches(graph: Graph, noted: Mapping[Node, Switches], outside: Switches) -> None:
-    """Put calls before and behind each run of operators where something else is on than
+    """Insert calls before and behind each run of operators where something else is on than
     ``outside``."""
     switch: Callable[..., Any] = grad_mode._set_grad_enabled
     for enabled, nodes in _runs(graph, noted, outside, "grad_enabled"):
@@ -99,7 +99,7 @@ def grouped(module: GraphModule, noted: dict[Node, Switches], outside: Switches)
 def _group(
     module: GraphModule, nodes: Sequence[Node], path: str, name: str, arguments: tuple[Any, ...]
 ) -> list[Node]:
-    """Replace nodes by a call of a graph of them; the nodes of that call."""
+    """Replace nodes by a call of a graph of them, and return the nodes of that call."""
     own = set(nodes)
     inputs = list(dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in own))
     results = [n for n in nodes if any(user not in own for user in n.users)]

@@ -51,7 +51,7 @@ class NormalizeArgs(Transformer):
         return super().call_function(n.target, *(found or (args, kwargs)))
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """A call of the submodule, its arguments named."""
+        """Call the submodule with its arguments named."""
         found = normalize_module(
             self.module, target, args, kwargs, self.normalize_to_only_use_kwargs
         )
@@ -89,7 +89,7 @@ class NormalizeOperators(Transformer):
     }
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Argument:
-        """A call of the function, or of the operator for it."""
+        """Call the function, or the operator for it."""
         if target in self.binary_magic_method_remap and len(args) == 2 and not kwargs:
             return super().call_function(self.binary_magic_method_remap[target], args, {})
         return super().call_function(target, args, kwargs)

@@ -35,13 +35,14 @@ _FOLDED = (
 
 
 def _parent_name(target: str) -> tuple[str, str]:
-    """A path without its last part, and that part."""
+    """Split a path into all but its last part, and that part."""
     parent, _, name = target.rpartition(".")
     return parent, name
 
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Module]) -> bool:
-    """Whether a node calls a module of the second type on what one of the first type gives."""
+    """Return whether a node calls a module of the second type on what one of the first type
+    gives."""
     if not node.args:
         return False
     return all(
@@ -59,8 +60,8 @@ def replace_node_module(node: Node, modules: dict[str, Module], new_module: Modu
 
 
 def fuse(model: Module, inplace: bool = False, no_trace: bool = False) -> GraphModule:
-    """The model, in eval mode, with each batch norm folded into the convolution or linear layer
-    before it.
+    """Return the model, in eval mode, with each batch norm folded into the convolution or linear
+    layer before it.
 
     Args:
       model: the model. It is copied unless ``inplace``, and traced unless it is a GraphModule and
@@ -98,14 +99,15 @@ class _WithoutDropout(Transformer):
 
 
 def remove_dropout(model: Module) -> GraphModule:
-    """The model, traced, without its layers of dropout."""
+    """Trace the model and return it without its layers of dropout."""
     return _WithoutDropout(symbolic_trace(model)).transform()
 
 
 def extract_subgraph(
     orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
 ) -> GraphModule:
-    """A module of some nodes of a graph, which takes ``inputs`` and gives a list of ``outputs``."""
+    """Return a module of some nodes of a graph, which takes ``inputs`` and gives a list of
+    ``outputs``."""
     graph = Graph()
     copies: dict[Node, Node] = {node: graph.placeholder(node.name) for node in inputs}
     for node in nodes:
@@ -118,7 +120,7 @@ def extract_subgraph(
 def optimize_for_inference(
     model: Module, pass_config: dict[str, Any] | None = None, tracer: Any = None
 ) -> Module:
-    """NotImplementedError: it is about layouts of memory of one backend for CPUs."""
+    """Raise NotImplementedError: it is about layouts of memory of one backend for CPUs."""
     raise NotImplementedError(
         "optimize_for_inference: XLA chooses the layouts of memory. Use instead: "
         "fuse(remove_dropout(model).eval()) and torchlike.jit"

@@ -91,7 +91,7 @@ class PythonKeyTracer(Tracer):
         self.constants = Constants()
 
     def begin(self) -> None:
-        """Have an empty graph, and a root for what it names."""
+        """Start an empty graph, with a root for the attributes that it names."""
         self.root, self.graph = Module(), Graph(tracer_cls=PythonKeyTracer)
         self._qualname_counter, self.tensor_attrs = {}, {}
 
@@ -101,15 +101,15 @@ class PythonKeyTracer(Tracer):
     def call_module(
         self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any
     ) -> Argument:
-        """What the module does."""
+        """Run the module's forward, so that the operators in it are recorded."""
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Argument:
-        """The attribute itself: tensors are known by their identity."""
+        """Return the attribute itself: tensors are known by their identity."""
         return attr_val
 
     def track(self, value: Any, proxy: Proxy, constant: Any = None) -> None:
-        """Let a proxy stand for a tensor."""
+        """Record the proxy that stands for a tensor."""
         self.tracked[id(value)] = (weakref.ref(value), proxy, constant)
         with unhandled():
             proxy.node.meta["val"] = (
@@ -126,13 +126,14 @@ class PythonKeyTracer(Tracer):
                 self.numbers.setdefault(expression_of(size), asked)
 
     def _asked(self, number: Any, target: Any, args: Any, name: str | None = None) -> Proxy:
-        """A node that gives a number."""
+        """Create a node that gives a number."""
         proxy = self.create_proxy("call_function", target, args, {}, name=name)
         proxy.node.meta["val"] = number
         return proxy
 
     def number(self, value: Any) -> Any:
-        """The proxy of a SymInt or SymFloat: what asks a tensor for it, or computes it."""
+        """Return the proxy of a SymInt or SymFloat, creating on first use the node that asks a
+        tensor for it, or computes it."""
         node = value.node
         found = self.numbers.get(node.expr)
         if found is None:
@@ -149,12 +150,14 @@ class PythonKeyTracer(Tracer):
         return found
 
     def found(self, value: Any) -> tuple[Proxy, Any] | None:
-        """What stands for a tensor, and its value where that is known; None for neither."""
+        """Return the proxy that stands for a tensor, and its value where that is known; None for a
+        tensor that is not tracked."""
         entry = self.tracked.get(id(value))
         return None if entry is None or entry[0]() is not value else entry[1:]
 
     def standing_for(self, value: Any) -> Argument:
-        """The proxy of a tensor or of a number made of sizes; what is constant itself."""
+        """Return the proxy of a tensor or of a number made of sizes; a constant is returned as it
+        is."""
         if isinstance(value, (SymInt, SymFloat)) and is_symbolic(value):
             return self.number(value)
         entry = self.found(value) if isinstance(value, Tensor) else None
@@ -227,20 +230,20 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return out
 
     def recorded_as(self, func: Any) -> Any:
-        """The operator that is recorded for another."""
+        """Return the operator that is recorded for another."""
         return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
 
     def run_as(self, func: Any) -> Any:
-        """The operator that runs for the sake of the trace."""
+        """Return the operator that runs for the sake of the trace."""
         return self.recorded_as(func)
 
     def standing_for(self, value: Any) -> Argument:
-        """What stands for an argument of an operator."""
+        """Return the proxy or constant that stands for an argument of an operator."""
         return self.tracer.standing_for(value)
 
     def functionalized(self, *, views: bool) -> contextlib.AbstractContextManager[Any]:
-        """``with``: writes are recorded as new values; ``views`` says whether views are recorded as
-        copies. Gives the mode that does it."""
+        """Return a context manager in which writes are recorded as new values, and which gives the
+        mode that does it; ``views`` says whether views are recorded as copies."""
         return _functional_graphs.functionalized(self, views)
 
     def cond(self, pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> Any:
@@ -252,7 +255,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return _subgraphs.while_loop(self, cond_fn, body_fn, carried)
 
     def note_function(self, space: str, name: str) -> None:
-        """Nodes from here on come from this public function: ``torch_fn`` in their ``meta``."""
+        """Note that nodes from here on come from this public function: ``torch_fn`` in their
+        ``meta``."""
         counts = self.tracer.calls
         counts[name] = counts.get(name, 0) + 1
         written = name in _PYTHON and space == "nn.functional"
@@ -268,12 +272,12 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.tracer.number(value)
 
     def _known(self, tensor: Tensor) -> Tensor | None:
-        """A tensor of the value that a tensor has, where that is known."""
+        """Return a tensor that holds the value of another, where that is known."""
         entry = self.tracer.found(tensor)
         return None if entry is None else self.tracer.constants.valid(entry[1])
 
     def _value(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The value that Python asks for. RuntimeError for one that is not known."""
+        """Return the value that Python asks for. Raises RuntimeError for one that is not known."""
         known: dict[int, Any] = {}
         for tensor in tensors_of((*args, *kwargs.values())):
             if self.tracer.found(tensor) is None:
@@ -289,7 +293,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return func(*args, **kwargs)
 
     def _after(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The values of an operator's results, where they are known."""
+        """Return the values of an operator's results, where they are known."""
         if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
             with unhandled():
                 given = args[0]
@@ -322,7 +326,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
-    """The innermost running recording; None without one."""
+    """Return the innermost running recording, or None without one."""
     for mode in reversed(protocol.state.dispatch_modes):
         if isinstance(mode, ProxyTorchDispatchMode):
             return mode
@@ -334,7 +338,7 @@ get_innermost_proxy_mode = get_proxy_mode
 
 @contextlib.contextmanager
 def disable_proxy_modes_tracing(enable_current: bool = False) -> Iterator[Any]:
-    """``with``: operators do not become nodes."""
+    """Stop recording operators as nodes, within a `with` block."""
     state = protocol.state
     kept = list(state.dispatch_modes)
     with unhandled():
@@ -350,7 +354,7 @@ def disable_proxy_modes_tracing(enable_current: bool = False) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def maybe_disable_fake_tensor_mode() -> Iterator[None]:
-    """``with``: no FakeTensorMode is on."""
+    """Switch every FakeTensorMode off within a `with` block."""
     kept = list(protocol.state.dispatch_modes)
     with unhandled():
         others = [m for m in kept if not isinstance(m, FakeTensorMode)]
@@ -373,7 +377,7 @@ def erase_unused_numbers(graph: Graph) -> None:
 def dispatch_trace(
     root: Any, tracer: Tracer, concrete_args: tuple[Any, ...] | None = None
 ) -> GraphModule:
-    """The GraphModule of what ``root`` does."""
+    """Trace ``root`` and return the GraphModule of what it does."""
     graph = tracer.trace(root, concrete_args)
     erase_unused_numbers(graph)
     name = type(root).__name__ if isinstance(root, Module) else root.__name__
@@ -381,7 +385,7 @@ def dispatch_trace(
 
 
 def _with_parameters(f: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """A function of ``count`` parameters ``arg0, arg1, …`` that calls ``f``."""
+    """Return a function of ``count`` parameters ``arg0, arg1, …`` that calls ``f``."""
     names = ", ".join(f"arg{i}" for i in range(count))
     return eval(f"lambda {names}: fn({names})", {"fn": f})
 
@@ -403,7 +407,8 @@ def make_fx(
     _error_on_data_dependent_ops: bool = True,
     **others: Any,
 ) -> Callable[..., GraphModule]:
-    """A function that runs ``f`` on its arguments and gives the graph of the operators called.
+    """Return a function that runs ``f`` on its arguments and gives the graph of the operators
+    called.
 
     Args:
       f: a function or module of tensors, in any nest.
@@ -465,7 +470,7 @@ def _traced(f: Any, args: Any, table: Any, tracing_mode: str, pre_dispatch: bool
 
 
 def _fake_mode(args: Any, tracing_mode: str) -> FakeTensorMode:
-    """The mode of the fake tensors among the arguments, the one that is on, or a new one.
+    """Return the mode of the fake tensors among the arguments, or the one that is on, or a new one.
 
     ValueError for one without a ShapeEnv where sizes are to be symbols.
     """
@@ -489,7 +494,7 @@ def _fake_mode(args: Any, tracing_mode: str) -> FakeTensorMode:
 
 
 def _faked(fake: FakeTensorMode, tracing_mode: str, value: Any) -> Any:
-    """What an argument is while it is traced."""
+    """Return an argument as it is while it is traced: a fake tensor, or a symbolic number."""
     if isinstance(value, FakeTensor):
         return value
     if isinstance(value, Tensor):
@@ -503,7 +508,7 @@ def _faked(fake: FakeTensorMode, tracing_mode: str, value: Any) -> Any:
 
 @contextlib.contextmanager
 def decompose(decomposition_table: Any) -> Iterator[Any]:
-    """``with``: the operators of the table are recorded as what they are made of."""
+    """Record the operators of the table as what they are made of, within a `with` block."""
     mode = get_proxy_mode()
     if mode is None:
         yield decomposition_table
@@ -523,7 +528,7 @@ def get_isolated_graphmodule(
     tracing_mode: str = "real",
     decomposition_table: Any = None,
 ) -> GraphModule:
-    """The graph of one call, outside of a running recording."""
+    """Record the graph of one call, outside of a running recording."""
     flat, spec = pytree.tree_flatten((args, kwargs))
 
     def call(*flat: Any) -> Any:

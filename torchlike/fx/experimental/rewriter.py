@@ -25,7 +25,8 @@ class AST_Rewriter(ast.NodeTransformer):
     node of ``x`` the type T."""
 
     def rewrite(self, fn: types.FunctionType) -> Callable[..., Any]:
-        """The function with another body; OSError where its source cannot be had."""
+        """Return the function with its body rewritten. Raises OSError where its source cannot be
+        had."""
         lines, first = inspect.getsourcelines(fn)
         if lines[0][:1].isspace():  # Not dedented, since a string may go over several lines.
             lines, first = ["if True:\n", *lines], first - 1
@@ -51,13 +52,13 @@ class AST_Rewriter(ast.NodeTransformer):
         return made
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        """An assertion as a call."""
+        """Rewrite an assertion as a call."""
         args = [node.test, node.msg if node.msg is not None else ast.Constant("")]
         called = ast.Call(ast.Name(_ASSERT, ast.Load()), args, [])
         return ast.copy_location(ast.Expr(called), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """An annotated assignment as a plain one of an annotated value."""
+        """Rewrite an annotated assignment as a plain one of an annotated value."""
         if node.value is None:
             return node
         args = [node.value, node.annotation]
@@ -66,7 +67,7 @@ class AST_Rewriter(ast.NodeTransformer):
 
 
 def _code_in(code: types.CodeType) -> types.CodeType:
-    """The code of the one function that is defined in a code."""
+    """Return the code of the one function that is defined in a code."""
     return next(c for c in code.co_consts if isinstance(c, types.CodeType))
 
 
@@ -75,7 +76,7 @@ class RewritingTracer(Tracer):
     same parameters."""
 
     def trace(self, root: Any, concrete_args: Any = None) -> Graph:
-        """The graph, with assertions and types."""
+        """Record the graph, with assertions and types."""
         return super().trace(_rewrite(root), concrete_args)
 
 

@@ -35,7 +35,7 @@ class _Below(PythonKeyTracer):
         self.read: list[Tensor] = []
 
     def argument(self, value: Tensor, name: str | None = None) -> None:
-        """A new argument of the graph, for a tensor."""
+        """Add an argument to the graph, for a tensor."""
         standing = self.above.found(value)
         label = name or (standing[0].node.name if standing is not None else "arg")
         with self.graph.inserting_after(self._last_argument()):
@@ -49,7 +49,7 @@ class _Below(PythonKeyTracer):
         return nodes[-1] if nodes else None
 
     def found(self, value: Any) -> tuple[Proxy, Any] | None:
-        """What stands for a tensor here; one from above becomes an argument."""
+        """Return the proxy that stands for a tensor here; one from above becomes an argument."""
         own = super().found(value)
         if own is None and self.above.found(value) is not None:
             self.read.append(value)
@@ -58,7 +58,7 @@ class _Below(PythonKeyTracer):
         return own
 
     def create_arg(self, a: Any) -> Argument:
-        """A value as a node holds it; a tensor from outside is an argument."""
+        """Return a value as a node holds it; a tensor from outside becomes an argument."""
         if isinstance(a, Tensor):
             self.above.create_arg(a)  # an attribute, or an input, of the graph above
             self.read.append(a)
@@ -104,7 +104,8 @@ class _Traced:
 def _traced(
     mode: ProxyTorchDispatchMode, functions: Sequence[Callable[..., Any]], args: Sequence[Any]
 ) -> tuple[list[_Traced], list[Tensor]]:
-    """Functions of the same arguments as graphs of those and of all that any of them reads."""
+    """Trace functions of the same arguments into graphs of those and of all that any of them
+    reads."""
     above = mode.tracer
     read: dict[int, Tensor] = {}
     for fn in functions:
@@ -122,8 +123,8 @@ def _node(
     behind: tuple[Any, ...],
     like: Sequence[Any],
 ) -> list[Any]:
-    """A node that calls a higher-order operator with arguments ``before`` and ``behind`` graphs;
-    gives what stands for its results, which are like those given."""
+    """Create a node that calls a higher-order operator with arguments ``before`` and ``behind``
+    graphs, and return the proxies of its results, which are like those given."""
     tracer = mode.tracer
     attributes = []
     for label, traced in graphs.items():
@@ -149,7 +150,7 @@ def cond(
     false_fn: Callable[..., Any],
     operands: Sequence[Any],
 ) -> Any:
-    """``torch.cond`` as one node. RuntimeError for branches whose results differ."""
+    """Record ``torch.cond`` as one node. Raises RuntimeError for branches whose results differ."""
     (yes, no), read = _traced(mode, (true_fn, false_fn), tuple(operands))
     if yes.spec != no.spec:
         raise RuntimeError("torch.cond: true_fn and false_fn must return the same pytree structure")
@@ -171,8 +172,8 @@ def while_loop(
     body_fn: Callable[..., Any],
     carried: Sequence[Any],
 ) -> Any:
-    """``torch.while_loop`` as one node. NotImplementedError where what is carried is not tensors
-    alone."""
+    """Record ``torch.while_loop`` as one node. Raises NotImplementedError where what is carried is
+    not tensors alone."""
     leaves, spec = pytree.tree_flatten(tuple(carried))
     if not all(isinstance(x, Tensor) for x in leaves):
         raise NotImplementedError(

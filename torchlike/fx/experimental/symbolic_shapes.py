@@ -49,14 +49,15 @@ class ShapeEnv:
         self._count = 32
 
     def reserve(self, count: int) -> None:
-        """Have room for this many symbols; there is for 32. RuntimeError once there is a symbol."""
+        """Reserve this many symbols; there are 32 otherwise. Raises RuntimeError once there is a
+        symbol."""
         if self._free or self.hints:
             raise RuntimeError("ShapeEnv.reserve: there are symbols already")
         self._count = count
 
     def symbol_for(self, size: int) -> Any:
-        """What stands for a size: a SymInt, or the number itself for 0 and 1. NotImplementedError
-        where there is no room for another symbol."""
+        """Return the symbol that stands for a size: a SymInt, or the number itself for 0 and 1.
+        Raises NotImplementedError where there is no room for another symbol."""
         if abs(size) < symbolic_sizes.LEAST:
             return size
         if size < 0:
@@ -79,27 +80,27 @@ class ShapeEnv:
         return SymInt(SymNode(expr, self, size))
 
     def sizes_for(self, shape: Sequence[int]) -> tuple[Any, ...]:
-        """What stands for each size of a shape."""
+        """Return the symbols that stand for the sizes of a shape."""
         return tuple([self.symbol_for(n) for n in shape])
 
     def number(self, expr: Any) -> Any:
-        """An expression of symbols as a SymInt; a number as an int."""
+        """Return an expression of symbols as a SymInt, and a number as an int."""
         if not symbolic_sizes.is_symbolic(expr):
             return int(expr)
         return SymInt(SymNode(expr, self, symbolic_sizes.value(expr, self.hints)))
 
     def deciding(self) -> Any:
-        """``with``: comparisons of expressions are decided by the sizes at hand; `note` what the
-        ``with`` gave."""
+        """Return a context manager in which comparisons of expressions are decided by the sizes at
+        hand; pass what it gives to `note`."""
         return symbolic_sizes.decisions.by(self.hints)
 
     def note(self, decisions: Any) -> None:
-        """Keep what was decided as guards."""
+        """Keep decisions as guards."""
         self.guards.update(decisions.guards)
 
     def decide(self, is_equality: bool, left: Any, right: Any) -> bool:
-        """Whether ``left == right``, or ``left >= right``, for the sizes at hand: noted, unless it
-        is so for all sizes."""
+        """Return whether ``left == right``, or ``left >= right``, for the sizes at hand: a guard is
+        noted, unless it is so for all sizes."""
         if (
             is_equality
             and isinstance(right, int)
@@ -113,11 +114,12 @@ class ShapeEnv:
         return holds
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether a graph is right where the symbols stand for these sizes, by their names."""
+        """Return whether a graph is right where the symbols stand for these sizes, given by their
+        names."""
         return all(guard.check(sizes) for guard in self.guards)
 
     def format_guards(self) -> str:
-        """The guards as lines of text."""
+        """Return the guards as lines of text."""
         signs = {(True, True): "==", (True, False): "!=", (False, True): ">=", (False, False): "<"}
         return "\n".join(
             f" - {g.left} {signs[g.is_equality, g.holds]} {g.right}" for g in self.guards
@@ -131,49 +133,50 @@ def _known(condition: Any) -> bool:
 
 
 def guard_or_false(a: Any) -> bool:
-    """The condition. AssertionError for what is no bool."""
+    """Return the condition. Raises AssertionError for what is no bool."""
     return _known(a)
 
 
 def guard_or_true(a: Any) -> bool:
-    """The condition. AssertionError for what is no bool."""
+    """Return the condition. Raises AssertionError for what is no bool."""
     return _known(a)
 
 
 def guard_bool(a: Any) -> bool:
-    """The condition. AssertionError for what is no bool."""
+    """Return the condition. Raises AssertionError for what is no bool."""
     return _known(a)
 
 
 def guard_int(a: Any) -> int:
-    """The number for the sizes at hand, which a guard keeps. AssertionError for what is no int."""
+    """Return the number for the sizes at hand, and keep a guard on it. Raises AssertionError for
+    what is no int."""
     if not isinstance(a, (int, SymInt)):
         raise AssertionError(f"Expected int or SymInt, got {type(a)}")
     return int(a)
 
 
 def hint_int(a: Any) -> int:
-    """The number for the sizes at hand; nothing is noted."""
+    """Return the number for the sizes at hand; no guard is noted."""
     return hint_of(a)
 
 
 def statically_known_true(x: Any) -> bool:
-    """The condition. AssertionError for what is no bool."""
+    """Return the condition. Raises AssertionError for what is no bool."""
     return _known(x)
 
 
 def guard_size_oblivious(expr: Any) -> bool:
-    """The condition. AssertionError for what is no bool."""
+    """Return the condition. Raises AssertionError for what is no bool."""
     return _known(expr)
 
 
 def is_symbolic(val: Any) -> bool:
-    """Whether a number is made of symbolic sizes."""
+    """Return whether a number is made of symbolic sizes."""
     return _is_symbolic(val)
 
 
 def free_symbols(val: Any) -> set[Any]:
-    """The names of the symbols that a number, or a tensor's shape, is made of."""
+    """Return the names of the symbols that a number, or a tensor's shape, is made of."""
     if _is_symbolic(val):
         return set(_names(val.node.expr))
     shape = getattr(val, "shape", val)
@@ -189,5 +192,5 @@ def _names(expr: Any) -> set[str]:
 
 
 def has_free_symbols(val: Any) -> bool:
-    """Whether a number or a tensor's shape has symbols."""
+    """Return whether a number or a tensor's shape has symbols."""
     return bool(free_symbols(val))

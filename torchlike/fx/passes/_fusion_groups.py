@@ -79,8 +79,8 @@ class FxNetAccFusionsFinder:
         self._add_between(group, group.inputs, set())
 
     def _add_between(self, group: _Group, inputs: Iterable[Node], seen: set[Node]) -> bool:
-        """Add what lies on a way from the group to ``inputs``. Whether there is one, as far as the
-        first that was found."""
+        """Add the nodes on a path from the group to ``inputs``, and return whether there is one, as
+        far as the first that was found."""
         for arg in list(inputs):
             if arg in seen or arg.op not in CALLABLE_NODE_OPS:
                 continue

@@ -36,12 +36,12 @@ class FakeTensorProp(Interpreter):
         return result
 
     def propagate(self, *args: Any) -> Argument:
-        """The result, a fake tensor, for arguments that are fake or not."""
+        """Run the graph on arguments that are fake or not, and return the result, a fake tensor."""
         return self.propagate_dont_convert_inputs(
             *(self._mode.from_tensor(a) if isinstance(a, Tensor) else a for a in args)
         )
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Argument:
-        """The result for arguments that are fake."""
+        """Run the graph on arguments that are fake."""
         with self._mode:
             return super().run(*args)

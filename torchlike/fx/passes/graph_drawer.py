@@ -37,7 +37,7 @@ class _Dot:
         self._lines = lines
 
     def to_string(self) -> str:
-        """The text, as Graphviz reads it."""
+        """Return the text, as Graphviz reads it."""
         return "\n".join(self._lines) + "\n"
 
     create_dot = to_string
@@ -49,7 +49,7 @@ class _Dot:
     write_raw = write
 
     def create_svg(self) -> bytes:
-        """NotImplementedError: ``dot -Tsvg`` makes a picture of ``to_string()``."""
+        """Raise NotImplementedError: ``dot -Tsvg`` makes a picture of ``to_string()``."""
         raise NotImplementedError("create_svg: run `dot -Tsvg` on the text of to_string()")
 
     write_png = write_svg = create_svg
@@ -78,19 +78,19 @@ class FxGraphDrawer:
                 self._drawings[f"{name}_{path}"] = self._draw(module, name, ignore_getattr)
 
     def get_dot_graph(self, submod_name: str | None = None) -> _Dot:
-        """The drawing of the module, or of a GraphModule in it."""
+        """Return the drawing of the module, or of a GraphModule in it."""
         return self._drawings[self._name if submod_name is None else f"{self._name}_{submod_name}"]
 
     def get_main_dot_graph(self) -> _Dot:
-        """The module's."""
+        """Return the drawing of the module."""
         return self._drawings[self._name]
 
     def get_submod_dot_graph(self, submod_name: str) -> _Dot:
-        """A submodule's."""
+        """Return the drawing of a submodule."""
         return self._drawings[f"{self._name}_{submod_name}"]
 
     def get_all_dot_graphs(self) -> dict[str, _Dot]:
-        """All, by name."""
+        """Return all drawings, by name."""
         return self._drawings
 
     def _label(self, module: GraphModule, node: Node) -> str:

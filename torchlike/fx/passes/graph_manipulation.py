@@ -49,7 +49,8 @@ def get_size_of_all_nodes(fx_module: GraphModule, args: list[Tensor] | None = No
 
 
 def get_tensor_meta(node: Node) -> TensorMetadata:
-    """What ``ShapeProp`` noted of a node's tensor. RuntimeError where it noted nothing."""
+    """Return the metadata that ``ShapeProp`` noted of a node's tensor. Raises RuntimeError where it
+    noted nothing."""
     found = node.meta.get("tensor_meta")
     if not found:
         raise RuntimeError(
@@ -60,8 +61,9 @@ def get_tensor_meta(node: Node) -> TensorMetadata:
 
 
 def get_size_of_node(fx_module: GraphModule, node: Node) -> size_bytes:
-    """How many bytes a node's result takes, and it with the parameters of the module called, as if
-    those had its dtype. RuntimeError where ``ShapeProp`` noted nothing."""
+    """Return how many bytes a node's result takes, both by itself and with the parameters of the
+    module called, as if those had its dtype. Raises RuntimeError where ``ShapeProp`` noted
+    nothing."""
     meta = get_tensor_meta(node)
     parameters = 0
     if node.op == "call_module":

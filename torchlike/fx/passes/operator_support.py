@@ -25,7 +25,7 @@ class OperatorSupportBase(abc.ABC):
 
     @abc.abstractmethod
     def is_node_supported(self, submodules: Mapping[str, Any], node: Node) -> bool:
-        """Whether a node is taken."""
+        """Return whether the backend supports a node."""
         raise NotImplementedError
 
 
@@ -59,7 +59,7 @@ class OperatorSupport(OperatorSupportBase):
 
 
 def _dtype(node: Node) -> Argument:
-    """The dtype that ``ShapeProp`` noted; the type of what is no tensor."""
+    """Return the dtype that ``ShapeProp`` noted, or the type of what is no tensor."""
     meta = node.meta.get("tensor_meta")
     return meta.dtype if isinstance(meta, TensorMetadata) else node.meta["type"]
 
@@ -75,17 +75,17 @@ class _Functional(OperatorSupportBase):
 def create_op_support(
     is_node_supported: Callable[[Mapping[str, Any], Node], bool],
 ) -> OperatorSupportBase:
-    """One made of a function."""
+    """Return an operator support object made of a function."""
     return _Functional(is_node_supported)
 
 
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """Takes what all take."""
+    """Return an operator support that supports the nodes which all of these support."""
     return create_op_support(lambda m, n: all(s.is_node_supported(m, n) for s in op_support))
 
 
 def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """Takes what one of them takes."""
+    """Return an operator support that supports the nodes which any of these supports."""
     return create_op_support(lambda m, n: any(s.is_node_supported(m, n) for s in op_support))
 
 
@@ -94,12 +94,12 @@ class OpSupports:
 
     @classmethod
     def decline_if_input_dtype(cls, dtype: Any) -> OperatorSupportBase:
-        """Takes what has no argument of a dtype."""
+        """Return an operator support that declines nodes with an argument of a dtype."""
         return create_op_support(
             lambda _, node: all(_dtype(a) != dtype for a in node.all_input_nodes)
         )
 
     @classmethod
     def decline_if_node_in_names(cls, disallow_set: set[str]) -> OperatorSupportBase:
-        """Takes what is not named."""
+        """Return an operator support that declines the nodes of these names."""
         return create_op_support(lambda _, node: node.name not in disallow_set)

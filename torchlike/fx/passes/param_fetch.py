@@ -12,7 +12,7 @@ __all__ = ["default_matching", "extract_attrs_for_lowering", "lift_lowering_attr
 
 
 def default_matching(name: str, target_version: int) -> str:
-    """The attribute itself."""
+    """Return the attribute's name unchanged."""
     return name
 
 
@@ -45,7 +45,9 @@ module_fetch_book: dict[type, tuple[int, list[str], Callable[[str, int], str]]] 
 
 
 def extract_attrs_for_lowering(mod: nn.Module) -> dict[str, Any]:
-    """A module's attributes that the table names, with its name. RuntimeError for another class."""
+    """Return the attributes of a module that the table names, with its class's name; an empty
+    dictionary for a class that is not in the table. Raises RuntimeError for a module of an older
+    version than the table's."""
     found: dict[str, Any] = {"name": f"{type(mod).__module__}.{type(mod).__qualname__}"}
     found["name"] = found["name"].replace("torchlike", "torch", 1)
     if type(mod) not in module_fetch_book:

@@ -72,5 +72,5 @@ class ShapeProp(Interpreter):
         return result
 
     def propagate(self, *args: Any) -> Argument:
-        """The result of a run that notes."""
+        """Run the graph on arguments, noting shapes, and return the result."""
         return super().run(*args)

@@ -31,7 +31,7 @@ class Partition:
         self.targets: dict[str, Any] = {}
 
     def add_node(self, node: Node) -> None:
-        """Take a node into the part."""
+        """Add a node to the part."""
         self.node_names.append(node.name)
 
     def __repr__(self) -> str:
@@ -52,7 +52,8 @@ def split_module(
     *,
     partition_affix: str | None = None,
 ) -> GraphModule:
-    """The module with a submodule ``submod_N`` for each N that ``split_callback(node)`` gives.
+    """Split the module into submodules ``submod_N``, one for each N that ``split_callback(node)``
+    gives.
 
     ``qualname_map`` is told where targets of the submodules came from. RuntimeError where parts
     depend on each other in a circle.

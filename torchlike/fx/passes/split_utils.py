@@ -18,7 +18,7 @@ __all__ = ["Component", "getattr_recursive", "setattr_recursive", "split_by_tags
 
 
 def getattr_recursive(obj: Any, name: str) -> Argument:
-    """The attribute at a path; None where there is none."""
+    """Return the attribute at a path, or None where there is none."""
     for part in name.split("."):
         if isinstance(obj, ModuleList):
             obj = obj._modules.get(part)
@@ -71,7 +71,8 @@ class _Split:
         self.moved: dict[str, str] = {}
 
     def output(self) -> Node:
-        """The module's output node. RuntimeError where there is none, or more than one."""
+        """Return the module's output node. Raises RuntimeError where there is none, or more than
+        one."""
         found = [n for n in self.gm.graph.nodes if n.op == "output"]
         if len(found) > 1:
             raise RuntimeError("Multiple output nodes in graph!")
@@ -80,7 +81,7 @@ class _Split:
         return found[0]
 
     def take(self, node: Node) -> None:
-        """Copy a node to where its tag says."""
+        """Copy a node into the part of its tag."""
         if node.op == "placeholder":
             self.values[node] = self.main.placeholder(node.name, type_expr=node.type)
             self.values[node].meta = copy.copy(node.meta)
@@ -100,7 +101,8 @@ class _Split:
             self.copies[node] = made
 
     def inside(self, part: Component, node: Node) -> Node:
-        """What stands for a node in a part."""
+        """Return the node that stands for another inside a part, adding an input to the part where
+        it comes from outside."""
         if node.op == "get_attr":
             if node not in part.getattr_maps:
                 made = part.graph.get_attr(node.target, type_expr=node.type)
@@ -136,7 +138,7 @@ def split_by_tags(
     return_tuple: bool = False,
     GraphModuleCls: type[GraphModule] = GraphModule,
 ) -> GraphModule | tuple[GraphModule, dict[str, str]]:
-    """A module of submodules, one for each of ``tags``, which are called in this order.
+    """Split the module into submodules, one for each of ``tags``, which are called in this order.
 
     Each node that calls something has a ``tag``: it goes to the submodule of that name. A submodule
     takes what its nodes use of the others, and has the attributes that they use.

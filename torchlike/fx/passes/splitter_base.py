@@ -87,11 +87,13 @@ class FxNetAccNodesFinder:
         return self.acc_nodes
 
     def _leaves_values(self, node: Node) -> bool:
-        """Whether a node gives something other than a tensor to one that the backend lacks."""
+        """Return whether a node passes something other than a tensor to a node that the backend
+        lacks."""
         return not is_node_output_tensor(node) and any(u not in self.acc_nodes for u in node.users)
 
     def _give_up_users(self, nodes: NodeList) -> None:
-        """Leave out what uses these nodes, and so on from those that give no tensor."""
+        """Remove the users of these nodes from those for the backend, and so on from those that
+        give no tensor."""
         ahead = list(nodes)
         while ahead:
             for user in ahead.pop().users:
@@ -126,7 +128,7 @@ class SplitResult(NamedTuple):
 def generate_inputs_for_submodules(
     model: Module, inputs: Sequence[Any], target_submodules: Iterable[str], deepcopy: bool = False
 ) -> dict[str, Any]:
-    """The arguments that submodules get when the model runs on ``inputs``, by their names."""
+    """Run the model on ``inputs`` and return the arguments that submodules get, by their names."""
     found: dict[str, Any] = {}
     wanted = set(target_submodules)
 
@@ -194,11 +196,11 @@ class _SplitterBase:
         self.tags: list[str] = []
 
     def get_node_submodule_map(self) -> dict[str, str]:
-        """The names of nodes, and of the submodules that they are in."""
+        """Return, by the names of nodes, the submodules that they are in."""
         return self._node_submodule_map
 
     def find_deps(self) -> dict[Node, NodeSet]:
-        """The calls whose results a node uses."""
+        """Return, for each node, the calls whose results it uses."""
         found: dict[Node, NodeSet] = defaultdict(set)
         for node in self.module.graph.nodes:
             if node.op in CALLABLE_NODE_OPS:
@@ -218,7 +220,8 @@ class _SplitterBase:
                         self.deps[user].add(node)
 
     def put_nodes_into_subgraphs(self) -> list[Subgraph]:
-        """The parts, in the order in which they run: each takes all that can run by then."""
+        """Group the nodes into parts, in the order in which they run: each takes all that can run
+        by then."""
         waiting = {n: None for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS}
         done: NodeSet = set()
         found: list[Subgraph] = []
@@ -244,8 +247,8 @@ class _SplitterBase:
         )
 
     def remove_small_acc_subgraphs(self, subgraphs: list[Subgraph]) -> list[Subgraph]:
-        """The parts, with those on the backend that are smaller than ``min_acc_module_size`` joined
-        to what runs before them."""
+        """Join the parts on the backend that are smaller than ``min_acc_module_size`` to what runs
+        before them, and return the parts."""
         found: list[Subgraph] = []
         for part in subgraphs:
             small = part.is_acc and len(part.nodes) < self.settings.min_acc_module_size
@@ -257,8 +260,8 @@ class _SplitterBase:
         return found
 
     def tag(self, subgraphs: list[Subgraph]) -> None:
-        """Give nodes the names of their parts. FxNetSplitterInternalError for a node that has
-        one."""
+        """Tag nodes with the names of their parts. Raises FxNetSplitterInternalError for a node
+        that has one."""
         self.tags = []
         for number, part in enumerate(subgraphs):
             prefix = "_run_on_acc_" if part.is_acc else self.non_acc_submodule_name
@@ -270,7 +273,7 @@ class _SplitterBase:
                 self._node_submodule_map[node.name] = node.tag
 
     def split(self, remove_tag: bool = False) -> GraphModule:
-        """The module split by the tags, which are taken away with ``remove_tag``."""
+        """Split the module by the tags; ``remove_tag`` removes them from the nodes."""
         made = split_by_tags(self.module, self.tags, return_tuple=self._return_tuple)
         for node in self.module.graph.nodes if remove_tag else ():
             if hasattr(node, "tag"):
@@ -284,8 +287,8 @@ class _SplitterBase:
         return self.split()
 
     def generate_split_results(self) -> SplitResult:
-        """The split module, and what its submodules are called with on the sample. ValueError where
-        there are more than ``max_acc_splits``."""
+        """Return the split module, and the arguments of its submodules on the sample. Raises
+        ValueError where there are more than ``max_acc_splits``."""
         made = self()
         names = [name for name, _ in made.named_children()]
         if 0 < self.settings.max_acc_splits < len(names):
@@ -297,8 +300,8 @@ class _SplitterBase:
         return SplitResult(made, inputs, self.non_acc_submodule_name)
 
     def node_support_preview(self, dump_graph: bool = False) -> str:
-        """Which kinds of calls the backend takes and which not, by target and dtypes: printed and
-        returned. NotImplementedError for ``dump_graph``."""
+        """Print and return which kinds of calls the backend supports and which not, by target and
+        dtypes. Raises NotImplementedError for ``dump_graph``."""
         if dump_graph:
             raise NotImplementedError(
                 "node_support_preview(dump_graph=True): use torch.fx.passes.graph_drawer"
@@ -318,7 +321,7 @@ class _SplitterBase:
         return text
 
     def split_preview(self, dump_graph: bool = False) -> str:
-        """NotImplementedError: split it, and look at the parts."""
+        """Raise NotImplementedError: split the module, and look at the parts."""
         raise NotImplementedError(
             "split_preview: throughput is not estimated. Use instead: generate_split_results() and "
             "node_support_preview()"
@@ -330,7 +333,7 @@ def _dtype(arg: Any) -> Any:
 
 
 def _dtypes(node: Node) -> tuple[Any, ...]:
-    """The dtypes of arguments by position, without those at the end that are no tensors."""
+    """Return the dtypes of arguments by position, without those at the end that are no tensors."""
     found = [_dtype(arg) for arg in node.args]
     while found and found[-1] is None:
         found.pop()

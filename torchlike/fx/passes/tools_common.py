@@ -40,8 +40,8 @@ _EARLY = frozenset(_EARLY_TEXT.split())
 
 
 def get_acc_ops_name(k: Any) -> str:
-    """A class or function by its module and name, as tables of backends have it. A string is given
-    back."""
+    """Return a class or function by its module and name, as tables of backends write it. A string
+    is given back."""
     if isinstance(k, str):
         return k
     home = k.__module__ or ""
@@ -51,7 +51,7 @@ def get_acc_ops_name(k: Any) -> str:
 
 
 def get_node_target(submodules: Mapping[str, Any], node: Node) -> str:
-    """What a node calls, by name: a module's class, a function's path, a method's name.
+    """Return the name of what a node calls: a module's class, a function's path, a method's name.
 
     AssertionError for a node that calls nothing.
     """
@@ -70,14 +70,14 @@ def get_node_target(submodules: Mapping[str, Any], node: Node) -> str:
 
 
 def is_node_output_tensor(node: Node) -> bool:
-    """Whether a node gives a tensor: ``ShapeProp`` must have noted its type."""
+    """Return whether a node gives a tensor: ``ShapeProp`` must have noted its type."""
     kind = node.meta.get("type")
     return kind is not None and issubclass(kind, Tensor)
 
 
 def stable_order(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes in an order in which each comes after those among them that it uses, otherwise as
-    they came. Nodes of a circle, and those that use them, are left out."""
+    """Sort the nodes so that each comes after those among them that it uses, otherwise as they
+    came. Nodes of a cycle, and those that use them, are left out."""
     place = {node: i for i, node in enumerate(nodes)}
     waiting = {node: sum(n in place for n in node.all_input_nodes) for node in place}
     ready = [(place[node], node) for node, count in waiting.items() if not count]
@@ -94,7 +94,8 @@ def stable_order(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _in_order(gm: GraphModule, order: list[Node], error: type[Exception]) -> GraphModule:
-    """Give a module its nodes in another order. ``error`` where some are missing from it."""
+    """Arrange a module's nodes in another order. Raises ``error`` where some are missing from
+    it."""
     missing = set(gm.graph.nodes).difference(order)
     if missing:
         left = [n for n in gm.graph.nodes if n in missing]

@@ -58,7 +58,8 @@ class LinenModule(Module):
         }
 
     def _function(self, training: bool) -> Any:
-        """``(parameters, collections, keys, count, args, kwargs) -> (result, what changed)``."""
+        """Return a function ``(parameters, collections, keys, count, args, kwargs) -> (result, what
+        changed)``."""
         trees, module, method = (self._params, self._rest, self._keys), self._module, self._method
 
         def called(
@@ -105,7 +106,7 @@ class LinenModule(Module):
         return result
 
     def to_flax(self) -> dict[str, Any]:
-        """The variables of now, as ``module.apply`` takes them."""
+        """Return the present variables, as ``module.apply`` takes them."""
         params, rest = (
             tree.built([t.detach().jax() for t in tree.tensors(self)])
             for tree in (self._params, self._rest)

@@ -36,7 +36,8 @@ class NNXModule(Module):
         }
 
     def _function(self, structure: Any, method: str) -> Any:
-        """``(parameters, other variables, args, kwargs) -> (result, variables that changed)``."""
+        """Return a function ``(parameters, other variables, args, kwargs) -> (result, variables
+        that changed)``."""
         trees, name = (self._params, self._rest), self._name
 
         def called(params: Any, rest: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -67,7 +68,7 @@ class NNXModule(Module):
         return result
 
     def to_flax(self) -> Any:
-        """A module of flax.nnx with the values of now, in this module's mode."""
+        """Return a module of flax.nnx with the present values, in this module's mode."""
         states = [
             tree.built([t.detach().jax() for t in tree.tensors(self)])
             for tree in (self._params, self._rest)

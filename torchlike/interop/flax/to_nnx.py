@@ -50,7 +50,7 @@ class TorchlikeModule(nnx.Module):
         return result
 
     def to_torchlike(self) -> Module:
-        """A torchlike module with the values of now, in this module's mode."""
+        """Return a torchlike module with the present values, in this module's mode."""
         made = modules.twin(self._held.module)
         values = {**self.parameters, **self.buffers}
         modules.put(made, {name: from_jax(v[...]).clone() for name, v in values.items()})

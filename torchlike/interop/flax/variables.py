@@ -59,15 +59,15 @@ class Tree:
         return [at(root, leaf.path) for leaf in self.leaves]
 
     def built(self, arrays: Sequence[Any]) -> Any:
-        """The tree around arrays."""
+        """Build the tree around arrays."""
         return jax.tree.unflatten(
             self.structure,
             [leaf.flax_array(a) for leaf, a in zip(self.leaves, arrays, strict=True)],
         )
 
     def changed(self, before: Sequence[Any], tree: Any, owner: str) -> dict[str, Any]:
-        """By number, the arrays that a call has put into the tree. NotImplementedError for a tree
-        of another structure."""
+        """Return, by number, the arrays that a call has put into the tree. Raises
+        NotImplementedError for a tree of another structure."""
         after, structure = jax.tree.flatten(tree)
         if structure != self.structure:
             raise NotImplementedError(
@@ -86,12 +86,13 @@ def is_key(array: Any) -> bool:
 
 
 def numbers(array: Any) -> Any:
-    """The array; of a key of ``jax.random``, its numbers."""
+    """Return the array; for a key of ``jax.random``, its numbers."""
     return jax.random.key_data(array) if is_key(array) else array
 
 
 def _path(keys: Any) -> tuple[str, ...]:
-    """A leaf's names. A Flax variable is a node of its own around its value, which has none."""
+    """Return the names on the path to a leaf. A Flax variable is a node of its own around its
+    value, which has none."""
     names = []
     for key in keys:
         name = getattr(key, "key", getattr(key, "name", getattr(key, "idx", None)))
@@ -124,8 +125,8 @@ def place(root: Module, path: tuple[str, ...], t: Tensor) -> None:
 
 
 def at(root: Module, path: tuple[str, ...]) -> Tensor:
-    """The tensor under nested names. Looked up as an attribute, so that a compiled function knows
-    when it is another one."""
+    """Return the tensor under nested names. It is looked up as an attribute, so that a compiled
+    function knows when it is another one."""
     node: Any = root
     for name in path:
         if _is_method(name):
@@ -137,5 +138,6 @@ def at(root: Module, path: tuple[str, ...]) -> Tensor:
 
 
 def _is_method(name: str) -> bool:
-    """Whether modules have something of this name: the variable is then in their tables alone."""
+    """Return whether modules have an attribute of this name: the variable is then in their tables
+    alone."""
     return hasattr(Module, name)

@@ -43,15 +43,15 @@ RULES: dict[str, Callable[..., Any]] = {}
 
 
 def is_masked_tensor(obj: Any, /) -> TypeIs[MaskedTensor]:
-    """Whether it is a MaskedTensor."""
+    """Return whether an object is a MaskedTensor."""
     return isinstance(obj, MaskedTensor)
 
 
 def _tensors_match(
     a: Any, b: Any, exact: bool = True, rtol: float = 1e-05, atol: float = 1e-08
 ) -> bool:
-    """Whether two tensors of one layout are the same, or unless ``exact``, close. ValueError for
-    tensors of several layouts or, if exact, dtypes."""
+    """Return whether two tensors of one layout are the same, or unless ``exact``, close. Raises
+    ValueError for tensors of several layouts or, if exact, dtypes."""
     if a.layout is not b.layout:
         raise ValueError(f"`a` and `b` must have the same layout. Got {a.layout} and {b.layout}")
     dtype = a.dtype
@@ -66,14 +66,15 @@ def _tensors_match(
 
 
 def _masks_match(a: Any, b: Any) -> bool:
-    """Whether two tensors have one mask, where both have any."""
+    """Return whether two tensors have one mask, where both have any."""
     if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
         return _tensors_match(a._masked_mask, b._masked_mask)
     return True
 
 
 def _places(t: Any, values: bool = False) -> tuple[Any, ...]:
-    """The indices of a sparse tensor, and its values; the tensor itself where it is dense."""
+    """Return the indices of a sparse tensor, and its values; the tensor itself where it is
+    dense."""
     if t.layout is sparse_coo:
         return (t.indices(), t.values()) if values else (t.indices(),)
     if t.layout is sparse_csr:
@@ -83,7 +84,7 @@ def _places(t: Any, values: bool = False) -> tuple[Any, ...]:
 
 
 def _check(data: Any, mask: Any) -> None:
-    """TypeError and ValueError, in PyTorch's words, for what does not fit."""
+    """Raise TypeError or ValueError, in PyTorch's words, for data and mask that do not fit."""
     if data.layout not in (strided, sparse_coo, sparse_csr):
         raise TypeError(f"data layout of {data.layout} is not supported.")
     if mask.dtype is not dtypes.bool:
@@ -131,11 +132,11 @@ class MaskedTensor(TensorOfParts):
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing is left to do."""
+        """Do nothing: ``__new__`` has done all."""
 
     @classmethod
     def _of_values(cls, data: Any, mask: Any) -> MaskedTensor:
-        """One of copies; gradients flow to the data."""
+        """Make a masked tensor of copies; gradients flow to the data."""
         if data.layout is not mask.layout:
             raise TypeError("data and mask must have the same layout.")
         if data.layout is sparse_coo:
@@ -145,19 +146,20 @@ class MaskedTensor(TensorOfParts):
 
     @classmethod
     def _made(cls, data: Any, mask: Any) -> MaskedTensor:
-        """One of these very tensors."""
+        """Make a masked tensor of these very tensors."""
         return cls._on(SparseStorage(PartsArray(data, (mask,), data.shape, None)))
 
     @staticmethod
     def _from_values(data: Any, mask: Any) -> MaskedTensor:
-        """What ``as_masked_tensor`` gives."""
+        """Make the masked tensor that ``as_masked_tensor`` gives."""
         return MaskedTensor._of_values(data, mask)
 
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> protocol.Result:
-        """The rule for the function's name. NotImplementedError where there is none."""
+        """Apply the rule for the function's name. Raises NotImplementedError where there is
+        none."""
         if not all(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
         names = getattr(func, "__name__", ""), getattr(first_of(func), "__name__", "")
@@ -185,16 +187,16 @@ class MaskedTensor(TensorOfParts):
         return self._held.layout
 
     def get_data(self) -> Any:
-        """The data, what the mask hides included; gradients flow through it."""
+        """Return the data, including what the mask hides; gradients flow through it."""
         held: Any = self._held
         return held.view_as(held) if self.layout is strided else held
 
     def get_mask(self) -> Any:
-        """The mask."""
+        """Return the mask."""
         return self._masked_mask
 
     def to_tensor(self, value: Any) -> Any:
-        """The data, with a value where the mask hides it."""
+        """Return the data, with a value where the mask hides it."""
         return self.get_data().masked_fill(~self._masked_mask, value)
 
     @property
@@ -202,26 +204,26 @@ class MaskedTensor(TensorOfParts):
         return self.layout is not strided
 
     def is_sparse_coo(self) -> bool:
-        """Whether data and mask are in coordinate form."""
+        """Return whether data and mask are in coordinate form."""
         return self.layout is sparse_coo
 
     def is_sparse_csr(self) -> bool:  # type: ignore[override]
-        """Whether they are in CSR."""
+        """Return whether data and mask are in CSR."""
         return self.layout is sparse_csr
 
     def stride(self, dim: int | None = None) -> Any:
-        """The data's strides."""
+        """Return the data's strides."""
         held: Any = self._held
         return held.stride() if dim is None else held.stride(dim)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the data is. ValueError for sparse data."""
+        """Return whether the data is contiguous. Raises ValueError for sparse data."""
         if self.is_sparse:
             raise ValueError("MaskedTensors with sparse data do not have is_contiguous")
         return self._held.is_contiguous()  # type: ignore[attr-defined]
 
     def item(self) -> Any:
-        """The single element. ValueError where the mask hides it."""
+        """Return the single element. Raises ValueError where the mask hides it."""
         if self.numel() == 1 and not self._masked_mask.item():
             raise ValueError("item(): the mask hides the element")
         return self._held.item()  # type: ignore[attr-defined]
@@ -239,11 +241,11 @@ class MaskedTensor(TensorOfParts):
         return iter(self.unbind())  # type: ignore[attr-defined]
 
     def tolist(self) -> Any:
-        """RuntimeError, as in PyTorch."""
+        """Raise RuntimeError, as in PyTorch."""
         raise RuntimeError(".tolist() is not supported for tensor subclasses, got MaskedTensor")
 
     def numpy(self, *, force: Any = False) -> np.ndarray:
-        """RuntimeError, as in PyTorch."""
+        """Raise RuntimeError, as in PyTorch."""
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
     def _refusal(self, what: str) -> str:
@@ -262,14 +264,15 @@ class MaskedTensor(TensorOfParts):
     # -- others made of it -------------------------------------------------------------------------
 
     def _with(self, values: Tensor) -> MaskedTensor:
-        """Other data under the same mask."""
+        """Return a masked tensor of other data under the same mask."""
         return MaskedTensor._made(values, self._masked_mask)
 
     def _of(self, parts: Sequence[Tensor], size: Any) -> MaskedTensor:
         return MaskedTensor._made(*parts)
 
     def to(self, *args: Any, **kwargs: Any) -> MaskedTensor:
-        """With another dtype or on another device. It is itself where nothing changes."""
+        """Convert to another dtype or move to another device. The result is the tensor itself where
+        nothing changes."""
         moved = self._held.to(*args, **kwargs)  # type: ignore[attr-defined]
         return self if moved is self._held else self._with(moved)
 
@@ -308,7 +311,7 @@ def _shown(element: Any) -> str:
 
 
 def _lines(data: Any, mask: Any) -> str:
-    """The elements in rows, "--" where the mask hides them."""
+    """Write the elements in rows, "--" where the mask hides them."""
     if data.dim() > 1:
         rows = [_lines(d, m).replace("\n", "\n  ") for d, m in zip(data, mask, strict=True)]
         return "[\n" + ",\n".join(f"  {row}" for row in rows) + "\n]"

@@ -31,7 +31,8 @@ _BINARY = """
 
 
 def _in_place_names() -> str:
-    """What PyTorch has of these in place, and what writes into the data as well."""
+    """Return the names that PyTorch has of these functions in place, and those of others that write
+    into the data as well."""
     names = [f"{n}_" for n in f"{_UNARY} {_BINARY}".split() if not n.startswith("_")]
     return " ".join([n for n in names if hasattr(Tensor, n)]) + " zero_ fill_"
 
@@ -53,7 +54,7 @@ def _rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _data(value: Any) -> Any:
-    """What is inside: the data of a masked tensor, also in lists."""
+    """Return the data of a masked tensor, also in lists; anything else as it is."""
     if isinstance(value, MaskedTensor):
         return value._held
     return type(value)(map(_data, value)) if type(value) in (list, tuple) else value
@@ -73,7 +74,7 @@ def _name(func: Any) -> str:
 
 
 def _on_values(func: Callable[..., Any], data: Any, *args: Any) -> Any:
-    """A function of the elements that are there."""
+    """Apply a function to the elements that are there."""
     if data.layout is strided:
         return func(data, *args)
     rest = [a._held if getattr(a, "layout", strided) is not strided else a for a in args]
@@ -87,8 +88,8 @@ def unary(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs: A
 
 @_rule(_BINARY)
 def binary(func: Callable[..., Any], input: Any, other: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """Of two masked tensors with one mask, or of one beside a tensor or number. ValueError for
-    masks that differ."""
+    """Apply a function to two masked tensors with one mask, or to one beside a tensor or number.
+    Raises ValueError for masks that differ."""
     first, *more = (t for t in (input, other) if isinstance(t, MaskedTensor))
     if any(isinstance(a, Tensor) for a in args):
         raise TypeError(
@@ -115,7 +116,7 @@ def _check_masks(first: MaskedTensor, more: list[MaskedTensor]) -> None:
 
 
 def _check_places(a: Any, b: Any) -> None:
-    """ValueError for sparse data at different places."""
+    """Raise ValueError for sparse data at different places."""
     both = [t for t in (a, b) if isinstance(t, Tensor) and t.layout is not strided]
     if len(both) == 2 and both[0]._held.shape != both[1]._held.shape:  # type: ignore[attr-defined]
         name = str(both[0].layout).removeprefix("torch.")
@@ -127,7 +128,7 @@ def _check_places(a: Any, b: Any) -> None:
 
 @_rule(_IN_PLACE)
 def in_place(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Written into the data. ValueError for masks that differ."""
+    """Write into the data. Raises ValueError for masks that differ."""
     _check_masks(input, [a for a in args if isinstance(a, MaskedTensor)])
     func(input._held, *map(_data, args), **kwargs)
     return input
@@ -135,7 +136,7 @@ def in_place(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs
 
 @_rule("copy_")
 def copy_(func: Callable[..., Any], input: MaskedTensor, source: Any) -> Tensor:
-    """ValueError for masks that differ."""
+    """Copy into the data. Raises ValueError for masks that differ."""
     if not _masks_match(input, source):
         raise ValueError("args[0] mask and args[1] mask must match but do not")
     func(input._held, _data(source))
@@ -151,7 +152,7 @@ def copy_(func: Callable[..., Any], input: MaskedTensor, source: Any) -> Tensor:
     split_with_sizes gather take_along_dim tile repeat broadcast_to expand_as view_as reshape_as
     concat ravel diagonal""")
 def both(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The same of data and mask."""
+    """Apply the function to the data and to the mask."""
     given, shown = [_data(a) for a in args], [_mask(a) for a in args]
     kwargs_of = [{k: f(v) for k, v in kwargs.items()} for f in (_data, _mask)]
     found, mask = func(*given, **kwargs_of[0]), func(*shown, **kwargs_of[1])
@@ -167,7 +168,7 @@ def copied(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs: 
 
 @_rule("float double half int long short bool cfloat char byte bfloat16")
 def cast(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Itself where nothing changes."""
+    """Convert the data; the result is the tensor itself where nothing changes."""
     found = func(input._held, *args, **kwargs)
     return input if found is input._held else input._with(found)
 
@@ -179,7 +180,7 @@ def like(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs: An
 
 @_rule("where")
 def where(func: Callable[..., Any], condition: Any, input: Any, other: Any) -> Tensor:
-    """Chosen with their masks; a plain tensor shows all."""
+    """Choose elements with their masks; a plain tensor shows all."""
     data = [_data(t) for t in (input, other)]
     shown = [
         t._masked_mask
@@ -207,7 +208,7 @@ def to_dense(func: Any, input: MaskedTensor) -> Tensor:
 
 @_rule("to_sparse to_sparse_coo")
 def to_sparse(func: Any, input: MaskedTensor) -> Tensor:
-    """What the mask shows, in coordinate form."""
+    """Convert the elements that the mask shows to coordinate form."""
     if input.layout is sparse_coo:
         return input
     mask = input._masked_mask.to_sparse().coalesce()
@@ -216,7 +217,8 @@ def to_sparse(func: Any, input: MaskedTensor) -> Tensor:
 
 @_rule("to_sparse_csr")
 def to_sparse_csr(func: Any, input: MaskedTensor) -> Tensor:
-    """What the mask shows, in CSR. ValueError unless it has two dimensions."""
+    """Convert the elements that the mask shows to CSR. Raises ValueError unless there are two
+    dimensions."""
     if input.dim() != 2:
         raise ValueError(
             f"Only 2D tensors can be converted to the SparseCsr layout but got shape: {input.shape}"
@@ -239,7 +241,7 @@ def _all(data: Any, dim: Any = None, *, keepdim: bool = False, mask: Any = None)
 def reduce(
     func: Any, input: MaskedTensor, dim: Any = None, keepdim: bool = False, **options: Any
 ) -> Tensor:
-    """Of what the mask shows; the result shows where it shows anything."""
+    """Reduce the elements that the mask shows; the result shows where any is shown."""
     name = _name(func)
     if input.is_sparse:
         return _of_sparse(func, input, dim)
@@ -259,7 +261,7 @@ def reduce(
 
 
 def _of_sparse(func: Any, input: MaskedTensor, dim: Any) -> Tensor:
-    """Over everything: of the values."""
+    """Reduce all values of a sparse masked tensor."""
     if dim is not None:
         raise NotImplementedError(
             f"{_name(func)}(dim=) of a sparse masked tensor: to_dense() first"
@@ -272,7 +274,7 @@ def _of_sparse(func: Any, input: MaskedTensor, dim: Any) -> Tensor:
 
 @_rule("softmax log_softmax")
 def softmax(func: Any, input: MaskedTensor, dim: Any = None, *args: Any, **kwargs: Any) -> Tensor:
-    """Over what the mask shows; 0 where it hides."""
+    """Apply the function over the elements that the mask shows; 0 where it hides."""
     along = getattr(_ops, _name(func))
     return input._with(along(input._held, dim, mask=input._masked_mask))
 
@@ -285,13 +287,13 @@ def running(func: Any, input: MaskedTensor, dim: int, *, dtype: Any = None) -> T
 
 @_rule("is_same_size")
 def is_same_size(func: Any, input: Any, other: Any) -> bool:
-    """Whether both have one size."""
+    """Return whether both have the same size."""
     return tuple(input.shape) == tuple(other.shape)
 
 
 @_rule("register_hook")
 def register_hook(func: Callable[..., Any], input: MaskedTensor, hook: Any) -> Any:
-    """The hook sees a gradient with the tensor's mask."""
+    """Register a hook that sees a gradient with the tensor's mask."""
 
     def on_data(gradient: Tensor) -> Any:
         return _data(hook(input._with(gradient)))
@@ -301,5 +303,5 @@ def register_hook(func: Callable[..., Any], input: MaskedTensor, hook: Any) -> A
 
 @_rule("retain_grad")
 def retain_grad(func: Callable[..., Any], input: MaskedTensor) -> None:
-    """The data keeps it."""
+    """Apply ``retain_grad`` to the data, which keeps the gradient."""
     func(input._held)

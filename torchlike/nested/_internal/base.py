@@ -20,7 +20,8 @@ OTHERWISE = ""
 
 
 def name_of(func: Any) -> str:
-    """The name under which a public function has its rule: aliases have that of their original."""
+    """Return the name under which a public function has its rule: aliases have that of their
+    original."""
     return getattr(first_of(func), "__name__", "")
 
 
@@ -37,7 +38,8 @@ class Nested(TensorOfParts):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> protocol.Result:
-        """The rule for the function's name. NotImplementedError where there is none."""
+        """Apply the rule for the function's name. Raises NotImplementedError where there is
+        none."""
         if not all(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
         with protocol.DisableTorchFunctionSubclass():
@@ -51,7 +53,7 @@ class Nested(TensorOfParts):
 
     @classmethod
     def rule_for(cls, func: Any) -> Callable[..., Any] | None:
-        """What stands for a public function."""
+        """Return the rule for a public function, or None."""
         own = cls.rules.get(getattr(func, "__name__", "")) or cls.rules.get(name_of(func))
         return own or cls.rules[OTHERWISE](func)
 
@@ -89,17 +91,17 @@ class Nested(TensorOfParts):
         return self._held.data_ptr()
 
     def element_size(self) -> int:
-        """The bytes of an element."""
+        """Return the number of bytes of an element."""
         return self._held.element_size()  # type: ignore[attr-defined]
 
     def tolist(self) -> Any:
-        """RuntimeError, as in PyTorch."""
+        """Raise RuntimeError, as in PyTorch."""
         raise RuntimeError(
             f".tolist() is not supported for tensor subclasses, got {type(self).__name__}"
         )
 
     def numpy(self, *, force: Any = False) -> np.ndarray:
-        """RuntimeError, as in PyTorch."""
+        """Raise RuntimeError, as in PyTorch."""
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
 
@@ -112,7 +114,7 @@ _PLAIN = frozenset(_PLAIN_TEXT.split())
 
 
 def hooked(func: Callable[..., Any], nested: Nested, hook: Callable[..., Any]) -> Any:
-    """``register_hook``: the hook sees a gradient that is nested as the tensor is."""
+    """Register a hook by ``register_hook``: it sees a gradient that is nested as the tensor is."""
 
     def on_values(gradient: Tensor) -> Any:
         found = hook(nested._with(gradient))
@@ -122,5 +124,5 @@ def hooked(func: Callable[..., Any], nested: Nested, hook: Callable[..., Any]) -
 
 
 def retained(func: Callable[..., Any], nested: Nested) -> None:
-    """``retain_grad``: the values keep it."""
+    """Apply ``retain_grad`` to the values, which keep the gradient."""
     func(nested._held)

@@ -56,7 +56,7 @@ class NestedInt(SymInt):
         raise ValueError(_INDETERMINATE)
 
     def _is_at_most(self, other: Any) -> bool:
-        """Whether the other is at least this."""
+        """Return whether this size is at most the other."""
         if isinstance(other, NestedInt):
             return other._is_at_least(self)
         if isinstance(other, int) and other < 2:
@@ -80,7 +80,7 @@ class NestedInt(SymInt):
 
 
 def nested_int_of(source: Tensor) -> NestedInt:
-    """The size for which a tensor of offsets (or of lengths) stands, always the same."""
+    """Return the size that a tensor of offsets (or of lengths) stands for, always the same."""
     key = id(source)
     found = _known.get(key)
     if found is not None and found[0]() is source:
@@ -97,7 +97,7 @@ class _Registry:
         return nested_int_of(source)
 
     def get(self, source: Tensor, default: Any = None) -> Any:
-        """The size for which a tensor stands, or the default where none was asked for."""
+        """Return the size that a tensor stands for, or the default where none was asked for."""
         found = _known.get(id(source))
         return found[1] if found is not None and found[0]() is source else default
 

@@ -43,8 +43,8 @@ _OF_OFFSETS: dict[str, Callable[[np.ndarray], int]] = {
 
 
 def _numbers(t: Tensor, read: Callable[[np.ndarray], Any], asked: str) -> Any:
-    """What ``read`` makes of a tensor's values. During a capture that is known of arguments;
-    JitCaptureError for others."""
+    """Return what ``read`` makes of a tensor's values. During a capture that is known of arguments
+    alone: JitCaptureError for others."""
     capture = modes.current.capture
     found = None if capture is None else capture.numbers_asked(t, read)
     return read(t._value(asked, _INSTEAD)) if found is None else found
@@ -69,7 +69,8 @@ class NestedTensor(Nested):
         _metadata_cache: Any = None,
         requires_grad: Any = False,
     ) -> NestedTensor:
-        """AssertionError, as in PyTorch, for offsets that are no vector or do not fit lengths."""
+        """Make a nested tensor of values and offsets. Raises AssertionError, as in PyTorch, for
+        offsets that are no vector or do not fit lengths."""
         if offsets is None:
             raise AssertionError("offsets must not be None")
         if offsets.ndim != 1:
@@ -91,7 +92,7 @@ class NestedTensor(Nested):
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing is left to do."""
+        """Do nothing: ``__new__`` has done all."""
 
     # -- what it is --------------------------------------------------------------------------------
 
@@ -121,24 +122,24 @@ class NestedTensor(Nested):
         return {**self._facts[1], **vars(self).get("_asked", {})}
 
     def values(self) -> Tensor:
-        """The values, a view: gradients flow through it."""
+        """Return a view of the values: gradients flow through it."""
         return self._held.view_as(self._held)  # type: ignore[attr-defined]
 
     def offsets(self) -> Tensor:
-        """Where each part begins, and where the last ends: (n + 1,)."""
+        """Return where each part begins, and where the last ends: (n + 1,)."""
         return self._offsets
 
     def lengths(self) -> Tensor | None:
-        """The length of each part (n,), where there are holes between them; else None."""
+        """Return the length of each part (n,) where there are holes between them, else None."""
         return self._lengths
 
     def all_lengths(self) -> Tensor:
-        """The length of each part (n,)."""
+        """Return the length of each part (n,)."""
         found = self._lengths
         return self._offsets.diff() if found is None else found  # type: ignore[attr-defined]
 
     def places(self) -> tuple[list[int], list[int]]:
-        """Where the parts begin, and how long they are, as numbers.
+        """Return where the parts begin, and how long they are, as numbers.
 
         A program that ``torchlike.jit`` compiles is for the lengths that it was compiled with, and
         is compiled again for others. JitCaptureError where they are no argument's.
@@ -184,11 +185,11 @@ class NestedTensor(Nested):
         return size_of(self._storage.cell.shape)
 
     def size(self, dim: int | None = None) -> Any:
-        """``shape``, or one of its sizes."""
+        """Return ``shape``, or one of its sizes."""
         return self.shape if dim is None else self.shape[errors.wrap_dim(dim, self.dim())]
 
     def stride(self, dim: int | None = None) -> Any:
-        """The strides of the values, behind a multiple of the ragged size."""
+        """Return the strides of the values, behind a multiple of the ragged size."""
         inner: Any = self._held.stride()
         whole = (self.ragged_size * inner[self._ragged_idx - 1], *inner)
         return whole if dim is None else whole[errors.wrap_dim(dim, self.dim())]
@@ -199,11 +200,11 @@ class NestedTensor(Nested):
         return self.transpose(-2, -1)  # type: ignore[attr-defined]
 
     def is_pinned(self, device: Any = None) -> bool:
-        """Whether the values' memory is page-locked."""
+        """Return whether the values' memory is page-locked."""
         return self._held.is_pinned()  # type: ignore[attr-defined]
 
     def numel(self) -> int:
-        """How many values there are."""
+        """Return how many values there are."""
         if self._lengths is None:
             return self._held.numel()
         fixed = [n for n in self.shape[1:] if not isinstance(n, NestedInt)]
@@ -218,7 +219,7 @@ class NestedTensor(Nested):
         return self._held.untyped_storage()
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the values lie one after another without holes."""
+        """Return whether the values lie one after another without holes."""
         if self._lengths is not None:
             return False
         if memory_format is preserve_format:
@@ -244,11 +245,11 @@ class NestedTensor(Nested):
     # -- others made of it -------------------------------------------------------------------------
 
     def _with(self, values: Tensor) -> NestedTensor:
-        """Other values, divided in the same way."""
+        """Return a nested tensor of other values, divided in the same way."""
         return self._like(values, self._ragged_idx)
 
     def _like(self, values: Tensor, ragged_idx: int) -> NestedTensor:
-        """Other values, divided in the same way along a dimension."""
+        """Return a nested tensor of other values, divided in the same way along a dimension."""
         return NestedTensor(
             values,
             self._offsets,
@@ -268,7 +269,8 @@ class NestedTensor(Nested):
         )
 
     def to(self, *args: Any, **kwargs: Any) -> NestedTensor:
-        """With another dtype or on another device. It is itself where nothing changes."""
+        """Convert to another dtype or move to another device. The result is the tensor itself where
+        nothing changes."""
         kwargs.pop("layout", None)
         moved = self._held.to(*args, **kwargs)  # type: ignore[attr-defined]
         return self if moved is self._held else self._with(moved)
@@ -277,7 +279,7 @@ class NestedTensor(Nested):
         return iter(self.unbind())  # type: ignore[attr-defined]
 
     def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
-        """The names of its parts, and what else `__tensor_unflatten__` needs."""
+        """Return the names of the tensor's parts, and what else `__tensor_unflatten__` needs."""
         names = ["_values", "_offsets"] + (["_lengths"] if self._lengths is not None else [])
         return names, {
             "requires_grad": self.requires_grad,
@@ -289,7 +291,7 @@ class NestedTensor(Nested):
     def __tensor_unflatten__(
         inner: Any, meta: Any, outer_size: Any, outer_stride: Any
     ) -> NestedTensor:
-        """One of these parts."""
+        """Build a nested tensor from these parts."""
         return NestedTensor(
             inner["_values"],
             inner["_offsets"],

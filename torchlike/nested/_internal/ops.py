@@ -8,7 +8,8 @@ from torchlike.nested._internal.nested_tensor import NestedTensor
 
 
 def extract_kwargs(arg: NestedTensor) -> dict[str, Any]:
-    """The keyword arguments by which `NestedTensor` makes another of other values."""
+    """Return the keyword arguments with which `NestedTensor` divides other values in the same
+    way."""
     return {
         "offsets": arg.offsets(),
         "lengths": arg.lengths(),

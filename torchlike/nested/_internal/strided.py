@@ -43,11 +43,11 @@ class StridedNestedTensor(Nested):
         return cls._on(SparseStorage(PartsArray(buffer, (), shape, known)))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing is left to do."""
+        """Do nothing: ``__new__`` has done all."""
 
     @classmethod
     def of(cls, tensors: Sequence[Any]) -> StridedNestedTensor:
-        """A nested tensor of these parts, which are copied."""
+        """Return a nested tensor of these parts, which are copied."""
         sizes = [tuple(t.shape) for t in tensors]
         if not sizes:
             return cls(_torch["zeros"](0), sizes)
@@ -61,17 +61,18 @@ class StridedNestedTensor(Nested):
         return self._facts
 
     def tensors(self) -> tuple[Any, ...]:
-        """The parts, views of the elements."""
+        """Return the parts, which are views of the elements."""
         ends: Any = self._held
         pieces = ends.split([math.prod(s) for s in self.sizes])
         return tuple(p.view(s) for p, s in zip(pieces, self.sizes, strict=True))
 
     def values(self) -> Tensor:
-        """The elements of all parts (total,)."""
+        """Return the elements of all parts (total,)."""
         return self._held.view_as(self._held)  # type: ignore[attr-defined]
 
     def size(self, dim: int | None = None) -> Any:
-        """The size of a dimension in which all parts agree. RuntimeError for others."""
+        """Return the size of a dimension in which all parts agree. Raises RuntimeError for
+        others."""
         if dim is None:
             raise RuntimeError(_INTERNAL.format("sizes"))
         at = errors.wrap_dim(dim, self.dim())
@@ -86,14 +87,14 @@ class StridedNestedTensor(Nested):
         return self.size()
 
     def stride(self, dim: int | None = None) -> Any:
-        """RuntimeError: there are none."""
+        """Raise RuntimeError: there are no strides."""
         raise RuntimeError(_INTERNAL.format("strides"))
 
     def __len__(self) -> int:
         return self.size()
 
     def numel(self) -> int:
-        """How many elements all parts have."""
+        """Return how many elements all parts have."""
         return self._held.numel()
 
     nelement = numel
@@ -102,17 +103,17 @@ class StridedNestedTensor(Nested):
         return True
 
     def _nested_tensor_size(self) -> Tensor:
-        """The sizes (n, dimensions of a part)."""
+        """Return the sizes (n, dimensions of a part)."""
         return _torch["tensor"](list(self.sizes))
 
     def _nested_tensor_strides(self) -> Tensor:
-        """The strides of each part (n, dimensions of a part)."""
+        """Return the strides of each part (n, dimensions of a part)."""
         return _torch["tensor"](
             [[math.prod(s[d + 1 :]) for d in range(len(s))] for s in self.sizes]
         )
 
     def _nested_tensor_storage_offsets(self) -> Tensor:
-        """Where each part begins among the elements (n,)."""
+        """Return where each part begins among the elements (n,)."""
         ends = itertools.accumulate(map(math.prod, self.sizes))
         return _torch["tensor"]([0, *ends][:-1])
 
@@ -138,7 +139,8 @@ class StridedNestedTensor(Nested):
         return StridedNestedTensor(values, self.sizes)._along(self._drawn_along)
 
     def _along(self, order: tuple[int, ...] | None) -> StridedNestedTensor:
-        """Itself, with another order of PyTorch's memory."""
+        """Record the order of PyTorch's memory, where it is another, and return the tensor
+        itself."""
         if order is not None and order != tuple(range(len(order))):
             self._drawn_along = order
         return self
@@ -147,7 +149,8 @@ class StridedNestedTensor(Nested):
         return StridedNestedTensor(parts[0], self.sizes)
 
     def to(self, *args: Any, **kwargs: Any) -> StridedNestedTensor:
-        """With another dtype or on another device. It is itself where nothing changes."""
+        """Convert to another dtype or move to another device. The result is the tensor itself where
+        nothing changes."""
         moved = self._held.to(*args, **kwargs)  # type: ignore[attr-defined]
         return self if moved is self._held else self._with(moved)
 

@@ -24,7 +24,7 @@ def _rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _inner(input: StridedNestedTensor, dim: int, name: str) -> int:
-    """A part's dimension. RuntimeError for the batch's."""
+    """Return a part's dimension for one of the tensor's. Raises RuntimeError for the batch's."""
     wrapped = errors.wrap_dim(dim, input.dim())
     if wrapped == 0:
         raise RuntimeError(f"{name}(): not supported for a nested tensor on dim=0")
@@ -36,7 +36,7 @@ def _mapped(input: StridedNestedTensor, function: Callable[[Any], Any]) -> Strid
 
 
 def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """On all elements. RuntimeError for nested tensors of other sizes."""
+    """Apply the function to all elements. Raises RuntimeError for nested tensors of other sizes."""
     nested = next(t for t in (*args, *kwargs.values()) if isinstance(t, StridedNestedTensor))
 
     def inside(value: Any) -> Any:
@@ -70,7 +70,7 @@ def _otherwise(func: Any) -> Any:
 def dropout(
     func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
 ) -> Tensor:
-    """On all elements in the order of PyTorch's memory: that of parts which were not transposed."""
+    """Drop elements in the order of PyTorch's memory: that of parts which were not transposed."""
     order = input._drawn_along
     if order is None:
         return pointwise(func, input, *args, **kwargs)
@@ -97,7 +97,7 @@ def unbind(func: Any, input: StridedNestedTensor, dim: int = 0) -> tuple[Tensor,
 def to_padded_tensor(
     func: Any, input: StridedNestedTensor, padding: float, output_size: Any = None, out: Any = None
 ) -> Tensor:
-    """Each part with padding behind it along every dimension. RuntimeError for an ``output_size``
+    """Pad each part behind it along every dimension. Raises RuntimeError for an ``output_size``
     that would cut one off."""
     if not input.sizes:
         raise RuntimeError(
@@ -126,7 +126,7 @@ def to_padded_tensor(
 
 
 def _check_part(input: StridedNestedTensor, index: int) -> None:
-    """IndexError for a part that is not there."""
+    """Raise IndexError for a part that is not there."""
     n = len(input.sizes)
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of bounds for dimension 0 with size {n}")
@@ -134,7 +134,7 @@ def _check_part(input: StridedNestedTensor, index: int) -> None:
 
 @_rule("__getitem__")
 def getitem(func: Callable[..., Any], input: StridedNestedTensor, index: Any) -> Tensor:
-    """A part, and an index in it; with ``:`` in front the index is taken in each part."""
+    """Index a part, and within it; with ``:`` in front the index is taken in each part."""
     given = index if isinstance(index, tuple) else (index,)
     if given[0] is Ellipsis:  # before an index in each part
         given = ((slice(None),) * (input.dim() - len(given) + 1), *given[1:])
@@ -162,7 +162,7 @@ def select(func: Callable[..., Any], input: StridedNestedTensor, dim: int, index
 def along(
     func: Callable[..., Any], input: StridedNestedTensor, dim: Any = None, *args: Any, **kwargs: Any
 ) -> Tensor:
-    """Along a dimension of each part."""
+    """Apply the function along a dimension of each part."""
     name = name_of(func)
     if dim is None or (isinstance(dim, (tuple, list)) and len(dim) != 1):
         raise NotImplementedError(f"{name}() of a nested tensor takes one dimension: use values()")
@@ -183,14 +183,14 @@ def normalised(
 def linear(
     func: Callable[..., Any], input: StridedNestedTensor, weight: Any, bias: Any = None
 ) -> Tensor:
-    """Of the rows of all parts at once."""
+    """Apply a linear layer to the rows of all parts at once."""
     rows = func(input._held.view(-1, input.size(-1)), weight, bias)  # type: ignore[attr-defined]
     return StridedNestedTensor(rows.reshape(-1), [(*s[:-1], weight.shape[0]) for s in input.sizes])
 
 
 @_rule("matmul", "bmm", "__matmul__")
 def matmul(func: Any, input: Any, other: Any) -> Tensor:
-    """Of the parts of two nested tensors. RuntimeError for a dense one."""
+    """Multiply the parts of two nested tensors. Raises RuntimeError for a dense one."""
     both = [isinstance(t, StridedNestedTensor) for t in (input, other)]
     if not all(both):
         which = ["nested" if nested else "non-nested" for nested in both]
@@ -215,7 +215,7 @@ def transpose(func: Callable[..., Any], input: StridedNestedTensor, dim0: int, d
 
 @_rule("chunk")
 def chunk(func: Callable[..., Any], input: StridedNestedTensor, chunks: int, dim: int = 0) -> Any:
-    """Along a dimension of each part."""
+    """Split each part into chunks along a dimension."""
     at = _inner(input, dim, "chunk")
     parts = [func(t, chunks, at) for t in input.tensors()]
     return tuple(StridedNestedTensor.of(ts) for ts in zip(*parts, strict=True))
@@ -223,7 +223,7 @@ def chunk(func: Callable[..., Any], input: StridedNestedTensor, chunks: int, dim
 
 @_rule("view", "reshape")
 def view(func: Callable[..., Any], input: StridedNestedTensor, *size: Any) -> Tensor:
-    """Each part in a size; -1 keeps that of the part."""
+    """View each part in a size; -1 keeps that of the part."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     if not shape or shape[0] not in (-1, len(input.sizes)):
         raise RuntimeError(
@@ -239,7 +239,7 @@ def view(func: Callable[..., Any], input: StridedNestedTensor, *size: Any) -> Te
 
 @_rule("reshape_as", "view_as")
 def reshape_as(func: Callable[..., Any], input: StridedNestedTensor, other: Any) -> Tensor:
-    """Each part in the size of the other's."""
+    """Reshape each part to the size of the other's."""
     if not isinstance(other, StridedNestedTensor):
         raise RuntimeError(f"{name_of(func)}: the other tensor must be nested too")
     pairs = zip(input.tensors(), other.sizes, strict=True)
@@ -248,7 +248,8 @@ def reshape_as(func: Callable[..., Any], input: StridedNestedTensor, other: Any)
 
 @_rule("unsqueeze")
 def unsqueeze(func: Callable[..., Any], input: StridedNestedTensor, dim: int) -> Tensor:
-    """A dimension of size 1 in each part. RuntimeError for one in front of the batch."""
+    """Insert a dimension of size 1 into each part. Raises RuntimeError for one in front of the
+    batch."""
     wrapped = errors.wrap_dim(dim, input.dim() + 1)
     if wrapped == 0:
         raise RuntimeError(
@@ -260,7 +261,8 @@ def unsqueeze(func: Callable[..., Any], input: StridedNestedTensor, dim: int) ->
 
 @_rule("squeeze")
 def squeeze(func: Callable[..., Any], input: StridedNestedTensor, dim: Any = None) -> Tensor:
-    """Each part without a dimension of size 1. RuntimeError for the batch's, and for none."""
+    """Remove a dimension of size 1 from each part. Raises RuntimeError for the batch's, and for
+    none."""
     if dim is None:
         raise RuntimeError(
             "squeeze(): For nested tensors, squeeze without the dim argument is not supported at "
@@ -278,7 +280,7 @@ def split(
     dim: int = 0,
     **kwargs: Any,
 ) -> Any:
-    """Along a dimension of each part."""
+    """Split each part along a dimension."""
     given = kwargs.get("split_size", kwargs.get("split_sizes", sizes))
     at = _inner(input, dim, name_of(func))
     pieces = [func(t, given, at) for t in input.tensors()]
@@ -289,14 +291,14 @@ def split(
 def embedding(
     func: Callable[..., Any], input: Any, weight: Any, *args: Any, **kwargs: Any
 ) -> Tensor:
-    """Of the indices of all parts at once."""
+    """Look up the indices of all parts at once."""
     rows = func(input._held, weight, *args, **kwargs)
     return StridedNestedTensor(rows.reshape(-1), [(*s, weight.shape[-1]) for s in input.sizes])
 
 
 @_rule("is_same_size")
 def is_same_size(func: Callable[..., Any], input: Any, other: Any) -> bool:
-    """Whether the parts have the same sizes."""
+    """Return whether the parts have the same sizes."""
     return input.sizes == other.sizes
 
 
@@ -318,7 +320,7 @@ def clone(
 
 @_rule("cat")
 def cat(func: Callable[..., Any], tensors: Any, dim: int = 0) -> Tensor:
-    """One batch after another, or along a dimension of each part."""
+    """Concatenate batches, or along a dimension of each part."""
     if not all(isinstance(t, StridedNestedTensor) for t in tensors):
         raise NotImplementedError("cat() of nested tensors: of nested tensors alone")
     if errors.wrap_dim(dim, tensors[0].dim()) == 0:
@@ -347,7 +349,7 @@ def scaled_dot_product_attention(
     *args: Any,
     **kwargs: Any,
 ) -> Tensor:
-    """Attention within each part."""
+    """Compute attention within each part."""
     if attn_mask is not None:
         raise ValueError("Masks are not yet supported!")
     parts = zip(*(t.tensors() for t in (query, key, value)), strict=True)
@@ -356,5 +358,5 @@ def scaled_dot_product_attention(
 
 @_rule("equal")
 def equal(func: Callable[..., Any], input: Any, other: Any) -> bool:
-    """Whether sizes and elements are the same."""
+    """Return whether sizes and elements are the same."""
     return input.sizes == other.sizes and func(input._held, other._held)

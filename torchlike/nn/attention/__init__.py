@@ -36,7 +36,7 @@ _KERNELS = {
 
 @contextlib.contextmanager
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
-    """A region in which only these kernels may be used, on accelerators; the CPU has one.
+    """Allow only these attention kernels within a `with` block, on accelerators; the CPU has one.
 
     Differs from PyTorch: EFFICIENT_ATTENTION is attention in blocks, by an online softmax, in plain
     JAX, and FLASH_ATTENTION JAX's Pallas kernel for TPUs. ``set_priority`` changes nothing: cuDNN's
@@ -60,17 +60,17 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
 
 
 def list_flash_attention_impls() -> list[str]:
-    """[]: none of PyTorch's flash kernels can be used."""
+    """Return an empty list: none of PyTorch's flash kernels can be used."""
     return []
 
 
 def current_flash_attention_impl() -> str | None:
-    """None: no flash kernel was put in the place of the default."""
+    """Return None: no flash kernel was put in the place of the default."""
     return None
 
 
 def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
-    """Nothing to do: the default is in use."""
+    """Do nothing: the default is in use."""
 
 
 globals().update(_unsupported("nn.attention"))

@@ -52,18 +52,20 @@ class CausalBias(Tensor):
         return self
 
     def _materialize(self, device: Any = None) -> Tensor:
-        """The mask as a plain tensor."""
+        """Return the mask as a plain tensor."""
         mask = Tensor._on(self._storage, self._view)
         return mask if device is None else mask.to(device)
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """The mask (L, S) of ``is_causal=True``. AssertionError unless there are two sizes."""
+    """Return the mask (L, S) of ``is_causal=True``. Raises AssertionError unless there are two
+    sizes."""
     return _made("causal_upper_left", CausalVariant.UPPER_LEFT, size)
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The mask (L, S) whose last query sees all keys. AssertionError unless there are two sizes."""
+    """Return the mask (L, S) whose last query sees all keys. Raises AssertionError unless there are
+    two sizes."""
     return _made("causal_lower_right", CausalVariant.LOWER_RIGHT, size)
 
 

@@ -49,14 +49,14 @@ _TENSORS = (
 
 
 def _to_ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
-    """How many blocks of each row are marked, and the numbers of all: those marked first."""
+    """Return how many blocks of each row are marked, and the numbers of all: those marked first."""
     dense = dense.to(dtypes.int32)
     order = _torch["argsort"](dense, dim=-1, descending=True, stable=True)
     return dense.sum(-1).to(dtypes.int32), order.to(dtypes.int32)
 
 
 def _to_dense(count: Tensor, indices: Tensor) -> Tensor:
-    """1 where a row names a block, int32: (…, rows, columns)."""
+    """Return an int32 tensor (…, rows, columns): 1 where a row names a block, 0 elsewhere."""
     columns = indices.shape[-1]
     named = _torch["arange"](columns, device=indices.device) < count.unsqueeze(-1)
     at = _torch["where"](named, indices, columns).to(dtypes.int64)  # the others: one place too far
@@ -143,8 +143,8 @@ class BlockMask:
         dq_write_order_full: Any = None,
         dq_kv_order: Any = None,
     ) -> BlockMask:
-        """A mask of the blocks of each row (…, rows) and (…, rows, columns); sequences are as long
-        as the blocks unless ``seq_lengths`` says less."""
+        """Return a mask of the blocks that each row names (…, rows) and (…, rows, columns);
+        sequences are as long as the blocks unless ``seq_lengths`` says less."""
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
@@ -177,7 +177,8 @@ class BlockMask:
         )
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
-        """Lengths, tensors, block sizes, mask function; the pairs taken apart if ``flatten``."""
+        """Return lengths, tensors, block sizes and mask function; the pairs are taken apart if
+        ``flatten``."""
         ends = (self.seq_lengths, self.BLOCK_SIZE)
         lengths, sizes = ends if flatten else ((ends[0],), (ends[1],))
         tensors = (getattr(self, name) for name in _TENSORS)
@@ -189,24 +190,24 @@ class BlockMask:
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
-        """How many scores there are, masked or not."""
+        """Return how many scores there are, masked or not."""
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """Percentage of the scores that lie in blocks masked whole."""
+        """Return the percentage of the scores that lie in blocks masked whole."""
         kept = self.kv_num_blocks.sum()
         if self.full_kv_num_blocks is not None:
             kept = kept + self.full_kv_num_blocks.sum()
         return 100 * (1 - kept.item() * math.prod(self.BLOCK_SIZE) / self.numel())
 
     def to_dense(self) -> Tensor:
-        """1 for each block that holds something, int32: (…, rows, columns)."""
+        """Return an int32 tensor (…, rows, columns): 1 for each block that holds something."""
         partial = _to_dense(self.kv_num_blocks, self.kv_indices)
         full = self.full_blocks()
         return partial if full is None else partial | full
 
     def full_blocks(self) -> Tensor | None:
-        """1 for each block attended to whole, None where they are not told apart."""
+        """Return 1 for each block attended to whole, or None where they are not told apart."""
         if self.full_kv_num_blocks is None:
             return None
         return _to_dense(self.full_kv_num_blocks, self.full_kv_indices)
@@ -221,8 +222,8 @@ class BlockMask:
         )
 
     def __getitem__(self, index: Any) -> BlockMask:
-        """The mask of some batches, heads and rows of blocks; an int keeps its dimension. The part
-        has the lengths of the whole, and its ``mask_mod`` is to be set before use."""
+        """Return the mask of some batches, heads and rows of blocks; an int keeps its dimension.
+        The part has the lengths of the whole, and its ``mask_mod`` has to be set before use."""
         if self.dq_kv_order is not None:
             raise NotImplementedError(
                 "Slicing BlockMask with tensor dq_kv_order is not supported "
@@ -249,7 +250,7 @@ class BlockMask:
         )
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
-        """The upper left corner, for shorter sequences."""
+        """Return the upper left corner of the mask, for shorter sequences."""
         rows, columns = (
             -(-n // b) for n, b in zip((new_q_len, new_kv_len), self.BLOCK_SIZE, strict=True)
         )
@@ -263,7 +264,7 @@ class BlockMask:
         )
 
     def to(self, device: Any) -> BlockMask:
-        """A mask whose tensors are on another device."""
+        """Return the mask with its tensors moved to another device."""
         tensors = {name: getattr(self, name) for name in _TENSORS}
         moved = {name: t if t is None else t.to(device) for name, t in tensors.items()}
         return BlockMask(
@@ -275,8 +276,8 @@ class BlockMask:
         )
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
-        """A picture of each batch and head (of ``limit`` of them): full cells for blocks, light
-        ones where a cell stands for several blocks of which some are masked.
+        """Return a picture of each batch and head (of ``limit`` of them): full cells for blocks,
+        light ones where a cell stands for several blocks of which some are masked.
 
         grid_size: the most rows and columns of cells; -1 for a cell for each block.
         """
@@ -323,9 +324,9 @@ def _held(
     block: tuple[int, int],
     device: Any,
 ) -> Tensor:
-    """How many places of each block a mask function keeps: (B, H, rows of blocks, columns of
-    blocks). It is asked about bands of whole blocks, so that the mask is never in memory as one;
-    in a program XLA sums places as they are computed."""
+    """Return how many places of each block a mask function keeps: (B, H, rows of blocks, columns of
+    blocks). The function is asked about bands of whole blocks, so that the mask is never in memory
+    as one; in a program XLA sums places as they are computed."""
     (batch, heads, length, across), (rows, columns) = sizes, block
     band = length
     if modes.current.capture is None:
@@ -356,7 +357,7 @@ def create_block_mask(
     compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
 ) -> BlockMask:
-    """The BlockMask of a mask function, which is asked about every place.
+    """Return the BlockMask of a mask function, which is asked about every place.
 
     AssertionError for a function that does not take (b, h, q_idx, kv_idx) and give bools;
     NotImplementedError for ``compute_dq_write_order``, an order for kernels of one GPU.

@@ -32,7 +32,7 @@ _LONG_ON_CPU = 2048 * 2048
 
 
 def is_long(query: Tensor, key: Tensor) -> bool:
-    """Whether attention is to be computed in blocks."""
+    """Return whether attention is to be computed in blocks."""
     if query.device.type == "meta" and modes.current.capture is None:
         return False  # nothing is made
     enough = _LONG_ON_CPU if targets.is_cpu() else _LONG
@@ -47,8 +47,8 @@ def attend(
     block_mask: BlockMask | None,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Within a capture: the result (B, Hq, L, Ev), the logarithms of the sums and the greatest
-    scores (B, Hq, L). Query (B, Hq, L, E), key and value (B, Hkv, S, …).
+    """Compute, within a capture, the result (B, Hq, L, Ev), the logarithms of the sums and the
+    greatest scores (B, Hq, L). Query (B, Hq, L, E), key and value (B, Hkv, S, …).
 
     NotImplementedError for a second derivative.
     """
@@ -105,8 +105,8 @@ class _Changed:
         return [scores, jnp.arange(batch), jnp.arange(heads), row, column]
 
     def __call__(self, scores: Any, row: Any, column: Any) -> Any:
-        """The scores of a block, changed, and a function from their cotangent to that of the scores
-        and those of the edges."""
+        """Return the changed scores of a block, and a function from their cotangent to that of the
+        scores and those of the edges."""
         inputs, subgraph = self._inputs(scores, row, column), self._subgraph
         (found,), residuals = subgraph.run_forward(subgraph.closed, inputs)
 
@@ -120,13 +120,14 @@ class _Changed:
         return found, pull
 
     def zeros(self) -> list[Any]:
-        """Where the gradients of the edges are summed."""
+        """Return arrays of zeros into which the gradients of the edges are summed."""
         avals = self._subgraph.gradient_avals[len(self._subgraph.reached) :]
         return [jnp.zeros(a.shape, a.dtype) for a in avals]
 
 
 def _present(dense: Sequence[Tensor]) -> Any:
-    """Which of the mask's blocks any batch and head attends to: (rows, columns) of blocks."""
+    """Return which of the mask's blocks any batch and head attends to: (rows, columns) of
+    blocks."""
     arrays = [d._read() != 0 for d in dense]
     found = arrays[0] if len(arrays) == 1 else arrays[0] | arrays[1]
     return found.any(tuple(range(found.ndim - 2)))
@@ -174,7 +175,8 @@ class _Loop:
         self._there = self._blocks_there(block_mask)
 
     def _blocks_there(self, block_mask: BlockMask | None) -> Any:
-        """Whether a mask leaves anything of each block of the loop, or None."""
+        """Return whether a mask leaves anything of each block of the loop, or None where there is
+        no mask."""
         if block_mask is None or self.changed.present is None:
             return None
         rows, columns = (
@@ -191,7 +193,7 @@ class _Loop:
         return (there > 0).reshape(-1)  # in the order of `pairs`
 
     def _scanned(self, visit: Callable[..., Any], start: Any) -> Any:
-        """``visit(carry, i, j)`` for each block that is there."""
+        """Run ``visit(carry, i, j)`` for each block that is there and return the last carry."""
 
         def step(carry: Any, x: Any) -> tuple[Any, None]:
             (i, j), there = x
@@ -202,7 +204,8 @@ class _Loop:
         return lax.scan(step, start, (self._pairs, self._there))[0]
 
     def _scores(self, i: Any, j: Any) -> tuple[Any, Callable[..., Any]]:
-        """Changed scores of a block, in groups, and `_Changed`'s way back."""
+        """Return the changed scores of a block, in groups, and the function of `_Changed` that
+        pulls cotangents back."""
         blocks = self.blocks
         scores = jnp.matmul(
             blocks.rows_of(self._query, i),
@@ -269,12 +272,12 @@ class _Loop:
         return x[..., : self.blocks.rows, :].reshape(batch, heads, self.blocks.rows, x.shape[-1])
 
     def _grouped(self, x: Any) -> Any:
-        """(B, Hq, L, n) as the query is, padded."""
+        """Return (B, Hq, L, n) grouped as the query is, padded."""
         x = x.reshape(*self._query.shape[:3], *x.shape[-2:])
         return self.blocks.padded(x, self.blocks.rows, self.blocks.size[0], -2)
 
     def backward(self, out: Any, lse: Any, of_out: Any, of_lse: Any) -> tuple[Any, Any]:
-        """Gradients of query, key and value, and of the edges."""
+        """Return the gradients of query, key and value, and those of the edges."""
         blocks, wide = self.blocks, self.wide
         given = jnp.zeros_like(out) if of_out is None else of_out
         along = -jnp.sum(given.astype(wide) * out.astype(wide), -1, keepdims=True)
@@ -313,7 +316,8 @@ class _Loop:
 
 
 def _overlap(length: int, size: int, of: int, count: int) -> np.ndarray:
-    """Which of ``count`` blocks of ``of`` a block of ``size`` touches: (blocks, count), int32."""
+    """Return which of ``count`` blocks of ``of`` a block of ``size`` touches: (blocks, count),
+    int32."""
     start = np.arange(0, length, size)
     first, last = start // of, (np.minimum(start + size, length) - 1) // of
     at = np.arange(count)

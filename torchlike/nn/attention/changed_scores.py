@@ -22,8 +22,8 @@ def changed_scores(
     indices: Sequence[Tensor],
     dense: Sequence[Tensor] | None = None,
 ) -> Tensor:
-    """Scores (B, H, Q, KV), whose places are ``indices`` (four vectors): changed, and -inf where
-    masked. ``dense``: `dense_blocks` of the mask, where they are at hand."""
+    """Return the scores (B, H, Q, KV), whose places are ``indices`` (four vectors): changed, and
+    -inf where masked. ``dense``: `dense_blocks` of the mask, where they are at hand."""
     if score_mod is not None:
         scores = over_scores(score_mod, True)(scores, *indices)
     if block_mask is None:
@@ -37,13 +37,13 @@ def changed_scores(
 
 
 def dense_blocks(block_mask: BlockMask) -> list[Tensor]:
-    """Which blocks (…, rows of blocks, columns of blocks) the mask's function is asked about, and
-    which are attended to whole, if it knows of such."""
+    """Return which blocks (…, rows of blocks, columns of blocks) the mask's function is asked
+    about, and which are attended to whole, if the mask knows of such."""
     full = block_mask.full_blocks()
     return [block_mask.to_dense()] if full is None else [block_mask.to_dense(), full]
 
 
 def _of_scores(blocks: Tensor, block_mask: BlockMask, indices: Sequence[Tensor]) -> Tensor:
-    """What holds of blocks, for each score: (…, Q, KV), bool."""
+    """Expand a value for each block into one for each score: (…, Q, KV), bool."""
     row, column = (i // size for i, size in zip(indices[2:], block_mask.BLOCK_SIZE, strict=True))
     return blocks.to(dtypes.bool)[..., row.unsqueeze(1), column]

@@ -200,8 +200,8 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """Attention with scores changed by a function: query (B, Hq, L, E), key (B, Hkv, S, E), value
-    (B, Hkv, S, Ev) give (B, Hq, L, Ev). ("Flex Attention", Dong et al. 2024.)
+    """Compute attention with scores changed by a function: query (B, Hq, L, E), key (B, Hkv, S, E),
+    value (B, Hkv, S, Ev) give (B, Hq, L, Ev). ("Flex Attention", Dong et al. 2024.)
 
     Args:
       score_mod: ``(score, b, h, q_idx, kv_idx) -> score``, all 0-dim; tensors it reads get
@@ -261,7 +261,8 @@ def flex_attention(
 def _attended(
     query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block_mask: Any, scale: float | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What it gives, the logarithms of the sums, and the greatest score of each row."""
+    """Return the result of attention, the logarithms of the sums, and the greatest score of each
+    row."""
     if not blocks.is_long(query, key):
         scores = _scores(query, key, scale)
         indices = [_torch["arange"](n, device=query.device) for n in scores.shape]
@@ -276,7 +277,8 @@ def _attended(
 
 @functools.lru_cache(maxsize=8)
 def _compiled(score_mod: Any, block_mask: Any, scale: float | None) -> Callable[..., Any]:
-    """`_attended` compiled for these functions: it keeps what they read, so there are few."""
+    """Return `_attended` compiled for these functions: the program keeps what they read alive, so
+    few are kept."""
 
     def flex_attention(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return _attended(query, key, value, score_mod, block_mask, scale)
@@ -290,7 +292,7 @@ def _for_all_heads(t: Tensor, query: Tensor) -> Tensor:
 
 
 def _scores(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
-    """The scores (B, Hq, L, S), in float32 or wider."""
+    """Return the scores (B, Hq, L, S), in float32 or wider."""
     wide = dtypes.float64 if query.dtype is dtypes.float64 else dtypes.float32
     keys = _for_all_heads(key, query).to(wide)
     return (query.to(wide) @ keys.transpose(-2, -1)) * _factor(query, scale)

@@ -16,8 +16,8 @@ _torch = NAMESPACES[""]
 
 
 def over_scores(mod: Callable[..., Any], with_score: bool) -> Callable[..., Tensor]:
-    """A function of one score's place (b, h, q_idx, kv_idx), as a function of all indices of each:
-    of four vectors, and of the scores (B, H, Q, KV) before them where it takes the score."""
+    """Turn a function of one score's place (b, h, q_idx, kv_idx) into a function of all indices of
+    each: of four vectors, and of the scores (B, H, Q, KV) before them where it takes the score."""
     first = (0,) if with_score else ()
     for mapped in reversed(range(4)):
         mod = vmap(mod, in_dims=(*first, *(0 if d == mapped else None for d in range(4))))
@@ -30,7 +30,8 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 
 def sliced_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """The mask function of a part of a BlockMask: its indices would count from the wrong place."""
+    """Refuse to serve as the mask function of a part of a BlockMask: its indices would count from
+    the wrong place."""
     raise RuntimeError(
         "Cannot use mask_mod from a sliced BlockMask. Indexing a BlockMask resets its mask_mod, "
         "for the indices it is asked about then count from the part's start: give the part a "
@@ -52,17 +53,20 @@ def _joined(mods: tuple[Any, ...], start: bool, join: Callable[..., Any]) -> Cal
 
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A mask function that holds where all of these do. RuntimeError for what is no function."""
+    """Return a mask function that holds where all of these do. Raises RuntimeError for what is no
+    function."""
     return _joined(mask_mods, True, lambda x, y: x & y)
 
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A mask function that holds where any of these does. RuntimeError for what is no function."""
+    """Return a mask function that holds where any of these does. Raises RuntimeError for what is no
+    function."""
     return _joined(mask_mods, False, lambda x, y: x | y)
 
 
 def takes_score(mod: Callable[..., Any]) -> bool:
-    """Whether a function takes the score before the four indices. AssertionError for neither."""
+    """Return whether a function takes the score before the four indices. Raises AssertionError for
+    neither."""
     needed = [p for p in inspect.signature(mod).parameters.values() if p.default is p.empty]
     if len(needed) not in (4, 5):
         raise AssertionError(f"Expected 4 or 5 positional args, got {len(needed)}")
@@ -70,7 +74,8 @@ def takes_score(mod: Callable[..., Any]) -> bool:
 
 
 def mask_device(device: Any) -> Any:
-    """Where a mask is made: ``device``, or unless given the accelerator, or else the CPU."""
+    """Return the device on which a mask is made: ``device``, or unless given the accelerator, or
+    else the CPU."""
     return accelerator.current_accelerator() or "cpu" if device is None else device
 
 
@@ -82,8 +87,8 @@ def create_mask(
     KV_LEN: int,
     device: Any = None,
 ) -> Tensor:
-    """What a mask function says of every place: (B, H, Q_LEN, KV_LEN), 1 for B or H of None. A
-    function of scores is asked about scores of 0: True where it does not give -inf.
+    """Return what a mask function says of every place: (B, H, Q_LEN, KV_LEN), 1 for B or H of None.
+    A function of scores is asked about scores of 0: True where it does not give -inf.
 
     AssertionError for a function that takes neither 4 nor 5 arguments.
     """

@@ -33,7 +33,8 @@ def _check_heads(query: Tensor, key: Tensor, enable_gqa: bool) -> None:
 
 
 def _check_positions(name: str, positions: Any, total: int) -> None:
-    """RuntimeError unless they ascend within the rows. It reads them."""
+    """Raise RuntimeError unless the positions ascend within the rows. The check reads their
+    values."""
     if positions.dim() != 1 or not positions.shape[0]:
         raise RuntimeError(
             f"{name} must be a vector of one number more than there are sequences, "
@@ -63,9 +64,10 @@ def varlen_attn(
     block_table: Any = None,
     num_splits: int | None = None,
 ) -> Any:
-    """Attention of each sequence. query (T, heads, E), key (S, shared heads, E), value (S, shared
-    heads, V), of which the sequence i is the rows from ``cu_seq_q[i]`` to ``cu_seq_q[i + 1]``
-    (``cu_seq_k``): (T, heads, V), with ``return_aux`` also the logarithms of the sums (T, heads).
+    """Compute the attention of each sequence. query (T, heads, E), key (S, shared heads, E), value
+    (S, shared heads, V), of which the sequence i is the rows from ``cu_seq_q[i]`` to ``cu_seq_q[i +
+    1]`` (``cu_seq_k``): (T, heads, V), with ``return_aux`` also the logarithms of the sums (T,
+    heads).
 
     ``window_size`` (left, right): how far a query sees, -1 for all; its place is counted from the
     end of the keys. ``seqused_k`` (n,): how many keys of each sequence count. With ``enable_gqa``
@@ -119,7 +121,7 @@ def _window(window_size: Any) -> tuple[int | None, int | None]:
 
 
 def varlen_attn_out(out: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """`varlen_attn`, written into ``out``."""
+    """Write the result of `varlen_attn` into ``out``."""
     found = varlen_attn(*args, **kwargs)
     whole: Any = out
     whole.copy_(found[0] if isinstance(found, tuple) else found)

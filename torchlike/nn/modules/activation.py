@@ -235,7 +235,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """All slopes become ``init``."""
+        """Set all slopes to ``init``."""
         self.weight.data.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:

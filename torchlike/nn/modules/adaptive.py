@@ -122,7 +122,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return _ASMoutput(output if batched else output.squeeze(0), (-output).mean())
 
     def _cluster(self, i: int, head: Tensor, input: Tensor, target: Tensor) -> Tensor:
-        """Log probabilities of targets in cluster i (of others: something finite)."""
+        """Return the log probabilities of targets in cluster i (of others: something finite)."""
         low, high = self.cutoffs[i : i + 2]
         within = F.log_softmax(self.tail[i](input), 1)
         chosen = within.gather(1, (target - low).clamp(0, high - low - 1)[:, None])[:, 0]
@@ -151,7 +151,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 )
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """Log probabilities of all classes, (N, in_features) -> (N, n_classes)."""
+        """Return the log probabilities of all classes, (N, in_features) -> (N, n_classes)."""
         head = F.log_softmax(self.head(input), 1)
         parts = [head[:, : self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
@@ -160,5 +160,5 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each row, (N, in_features) -> (N)."""
+        """Return the most probable class of each row, (N, in_features) -> (N)."""
         return self.log_prob(input).argmax(1)

@@ -86,7 +86,8 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
-        """Glorot's weights for the projections, zero biases (out_proj has drawn its own before)."""
+        """Draw Glorot's weights for the projections and zero the biases (out_proj has drawn its own
+        before)."""
         if self._qkv_same_embed_dim:
             init.xavier_uniform_(self.in_proj_weight)
         else:

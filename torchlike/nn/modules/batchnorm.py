@@ -60,14 +60,14 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Mean 0, variance 1, no batches."""
+        """Set the running mean to 0, the variance to 1 and the number of batches to 0."""
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Statistics as at the start, weight 1, bias 0."""
+        """Reset the running statistics, and set the weight to 1 and the bias to 0."""
         self.reset_running_stats()
         if self.affine:
             init.ones_(self.weight)
@@ -175,7 +175,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input, normalised. ValueError for a shape that is not of a batch, and where all
+        """Normalise the input. Raises ValueError for a shape that is not of a batch, and where all
         processes have one value for each channel together."""
         if not self.training or not groups.is_initialized():
             return super().forward(input)
@@ -186,8 +186,8 @@ class SyncBatchNorm(_BatchNorm):
         return self._synchronized(input, group)
 
     def _synchronized(self, input: Tensor, group: Any) -> Tensor:
-        """By the mean of all values, then by the mean of the squares of what they are off: the
-        difference of two large sums would lose digits."""
+        """Normalise by the mean of all values, then by the mean of the squares of their deviations
+        from it: the difference of two large sums would lose digits."""
         dims = [d for d in range(input.dim()) if d != 1]
         wide = input.float() if input.dtype.itemsize < 4 else input
         own = tensor([input.numel() / input.shape[1]], dtype=wide.dtype)
@@ -224,8 +224,8 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with every batch norm in it replaced by one of this class, which has the
-        parameters and buffers of the former."""
+        """Replace every batch norm in the module by one of this class, which has the parameters and
+        buffers of the former, and return the module."""
         converted = module
         if isinstance(module, _BatchNorm):
             made = converted = cls(

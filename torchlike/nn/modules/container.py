@@ -16,7 +16,7 @@ from torchlike.tensor import Tensor
 
 
 def _position(index: Any, length: int) -> int:
-    """A non-negative index. IndexError when it is out of range."""
+    """Return a non-negative index. Raises IndexError when it is out of range."""
     at = operator.index(index)
     if not -length <= at < length:
         raise IndexError(f"index {at} is out of range")
@@ -209,7 +209,7 @@ class ModuleList(_Ordered):
         return self
 
     def __repr__(self) -> str:
-        """Equal neighbours are written once, with their range: ``(0-2): 3 x Linear(...)``."""
+        """Write equal neighbours once, with their range: ``(0-2): 3 x Linear(...)``."""
         runs: list[list[Any]] = []
         for i, text in enumerate(repr(m) for m in self):
             if runs and runs[-1][2] == text:
@@ -306,7 +306,7 @@ def _update(target: Any, given: Any, name: str) -> None:
 
 
 def _described(name: str, value: Any, type_name: str) -> str:
-    """A line of a parameter container's repr."""
+    """Return a line of a parameter container's repr."""
     if not isinstance(value, Tensor):
         return f"  ({name}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
@@ -433,11 +433,11 @@ class ParameterDict(Module):
         return key in self._keys
 
     def copy(self) -> ParameterDict:
-        """Another ParameterDict with the same parameters."""
+        """Return another ParameterDict with the same parameters."""
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of ``key``, set to ``default`` first if there is none."""
+        """Return the value of ``key``, after setting it to ``default`` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -461,11 +461,11 @@ class ParameterDict(Module):
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> int:
-        """The value of ``key``, or ``default``."""
+        """Return the value of ``key``, or ``default``."""
         return getattr(self, key) if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A new ParameterDict with these keys and one value."""
+        """Return a new ParameterDict with these keys and one value."""
         return ParameterDict((k, default) for k in keys)
 
     def keys(self) -> Any:

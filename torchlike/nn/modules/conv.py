@@ -79,7 +79,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def _sides(self) -> list[int]:
-        """The padding of each side, last dimension first, for F.pad."""
+        """Return the padding of each side, last dimension first, for F.pad."""
         if not isinstance(self.padding, str):
             return list(_reverse_repeat_tuple(self.padding, 2))
         sides: list[int] = []
@@ -89,7 +89,7 @@ class _ConvNd(Module):
         return sides
 
     def reset_parameters(self) -> None:
-        """Both uniform on ``±1/sqrt(fan_in)``."""
+        """Draw weight and bias from the uniform distribution on ``±1/sqrt(fan_in)``."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -225,7 +225,8 @@ class _ConvTransposeNd(_ConvNd):
         )
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The output padding that gives ``output_size``. ValueError when none does."""
+        """Return the output padding that gives ``output_size``. Raises ValueError when none
+        does."""
         n = self._ndim
         if output_size is None:
             return _single(self.output_padding)

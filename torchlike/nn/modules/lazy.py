@@ -30,13 +30,15 @@ class LazyModuleMixin:
     _initialized = False
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """To be overridden: materialize what waits, from the arguments of the first call."""
+        """Materialize the uninitialized parameters, from the arguments of the first call:
+        subclasses override it."""
         raise NotImplementedError(
             f"initialize_parameters is not implemented for {type(self).__name__}"
         )
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer of this module, not of its children, still waits."""
+        """Return whether a parameter or buffer of this module, not of its children, is still
+        uninitialized."""
         return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -84,7 +86,7 @@ class _Lazy(LazyModuleMixin, Module):
         setattr(self, self._size, 0)
 
     def reset_parameters(self) -> None:
-        """Nothing is drawn before the shapes are known."""
+        """Do nothing before the shapes are known: there is nothing to draw."""
 
     def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
         """Take the size from an input; parameters and buffers stay the same objects."""
@@ -109,8 +111,8 @@ class _Lazy(LazyModuleMixin, Module):
         setattr(self, self._size, size)
 
     def _size_dim(self, input: Any) -> int:
-        """Which dimension of the input is its size. RuntimeError for a convolution's input of
-        another number of dimensions."""
+        """Return which dimension of the input is its size. Raises RuntimeError for a convolution's
+        input of another number of dimensions."""
         if not isinstance(self, conv._ConvNd):
             return self._input_dim
         n = len(self.kernel_size)

@@ -19,18 +19,20 @@ _enabled = True
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Whether encoders may leave padding out."""
+    """Set whether encoders may leave padding out."""
     global _enabled
     _enabled = value
 
 
 def get_fastpath_enabled() -> bool:
-    """What ``set_fastpath_enabled`` was told; True at first."""
+    """Return whether encoders may leave padding out, as ``set_fastpath_enabled`` said; True at
+    first."""
     return _enabled
 
 
 def may_leave_out(layer: Any, layer_type: type) -> bool:
-    """Whether an encoder of copies of this layer does it at all; asked once, when it is made."""
+    """Return whether an encoder of copies of this layer leaves padding out at all; asked once, when
+    it is made."""
     return (
         isinstance(layer, layer_type)
         and not layer.norm_first
@@ -51,7 +53,8 @@ def _wants_gradients(layer: Any, src: Tensor) -> bool:
 
 
 def left_out(encoder: Any, src: Tensor, mask: Any, padding: Tensor | None) -> Tensor | None:
-    """Which positions (N, S) this call of an encoder leaves out, or None where it leaves out none.
+    """Return which positions (N, S) this call of an encoder leaves out, or None where it leaves out
+    none.
 
     The sequences are as long as they have positions that are kept. Unless ``mask_check`` is off,
     those must come first; while a function is captured that cannot be asked, and PyTorch, too,

@@ -46,7 +46,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Both uniform on ``±1/sqrt(in_features)``."""
+        """Draw weight and bias from the uniform distribution on ``±1/sqrt(in_features)``."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
@@ -94,7 +94,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Both uniform on ``±1/sqrt(in1_features)``."""
+        """Draw weight and bias from the uniform distribution on ``±1/sqrt(in1_features)``."""
         bound = 1 / math.sqrt(self.weight.size(1))
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

@@ -59,7 +59,7 @@ _global_backward_hooks = hooks.everywhere.backward
 
 
 def _type_name(value: Any) -> str:
-    """A value's type as PyTorch's errors write it."""
+    """Return a value's type as PyTorch's errors write it."""
     if isinstance(value, Tensor):
         return str(value.type())
     kind = type(value)
@@ -69,7 +69,7 @@ def _type_name(value: Any) -> str:
 
 
 def _indented(text: str) -> str:
-    """``text`` with all lines but the first moved two columns to the right."""
+    """Return ``text`` with all lines but the first moved two columns to the right."""
     first, *rest = text.split("\n")
     return "\n".join([first, *(f"  {line}" if line.strip() else "" for line in rest)])
 
@@ -153,7 +153,7 @@ class Module(StateDicts, Hooks, Conversions):
         return forward(*args, **kwargs)
 
     def _is_worth_compiling(self) -> bool:
-        """Whether a call is more than an op or two, as far as can be told without one."""
+        """Return whether a call takes more than an op or two, as far as can be told without one."""
         return bool(self._modules) or not type(self).__module__.startswith("torchlike.nn.")
 
     def compile(self, *, fullgraph: Any = False, dynamic: Any = None, **options: Any) -> None:
@@ -205,7 +205,7 @@ class Module(StateDicts, Hooks, Conversions):
         return self
 
     def eval(self) -> Self:
-        """``train(False)``."""
+        """Switch to evaluation mode: ``train(False)``."""
         return self.train(False)
 
     # -- attributes --------------------------------------------------------------------------------
@@ -278,8 +278,8 @@ class Module(StateDicts, Hooks, Conversions):
             own["_modules"][name] = hooks.registered(hooks.everywhere.on_module, self, name, value)
 
     def _table_changes(self, table: str) -> None:
-        """A table of parameters, buffers or children is about to change: a running capture
-        remembers it, compiled programs check again."""
+        """Announce that a table of parameters, buffers or children is about to change: a running
+        capture remembers it, compiled programs check again."""
         if modes.current.capture is None:
             modes.epoch.advance()
             return
@@ -288,7 +288,7 @@ class Module(StateDicts, Hooks, Conversions):
         modes.table_changes(self, self.__dict__[table], what)
 
     def _forget_not_persistent(self, name: str) -> None:
-        """No buffer of this name is left out of the state any more."""
+        """Remove a name from the set of buffers that are left out of the state."""
         names = self._non_persistent_buffers_set
         if name in names:
             what = f"which buffers of {type(self).__name__} are persistent"
@@ -296,7 +296,7 @@ class Module(StateDicts, Hooks, Conversions):
             names.discard(name)
 
     def _register_buffer(self, name: str, value: Any) -> None:
-        """`register_buffer`, which a subclass may override with two arguments."""
+        """Call `register_buffer`, which a subclass may override with two arguments."""
         persistent = getattr(value, "persistent", True)
         own = type(self).register_buffer
         if own is Module.register_buffer or "persistent" in inspect.signature(own).parameters:
@@ -338,7 +338,8 @@ class Module(StateDicts, Hooks, Conversions):
             own["_buffers"][name] = hooks.registered(hooks.everywhere.on_buffer, self, name, value)
 
     def _rebind_tensor(self, name: str) -> None:
-        """A tensor attribute is about to be bound: compiled programs follow or check again."""
+        """Announce that a tensor attribute is about to be bound: compiled programs follow it or
+        check again."""
         capture = modes.current.capture
         if capture is not None:
             capture.slot_write(self, name)
@@ -346,7 +347,7 @@ class Module(StateDicts, Hooks, Conversions):
             modes.epoch.advance()
 
     def _rebind_plain(self, name: str) -> None:
-        """A plain attribute is about to be bound: compiled programs check again."""
+        """Announce that a plain attribute is about to be bound: compiled programs check again."""
         capture = modes.current.capture
         if capture is not None:
             if name == "__class__":
@@ -444,7 +445,7 @@ class Module(StateDicts, Hooks, Conversions):
         )
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Another name of ``add_module``."""
+        """Add a submodule: another name of ``add_module``."""
         self.add_module(name, module)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -463,7 +464,8 @@ class Module(StateDicts, Hooks, Conversions):
     # -- look-up by dotted name --------------------------------------------------------------------
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a dotted path ("" for this one). AttributeError when there is none."""
+        """Return the module at a dotted path ("" for this one). Raises AttributeError when there is
+        none."""
         at = self
         for item in target.split(".") if target else ():
             if not hasattr(at, item):
@@ -497,17 +499,17 @@ class Module(StateDicts, Hooks, Conversions):
         return getattr(owner, name)
 
     def get_parameter(self, target: str) -> Any:
-        """The parameter at a dotted path. AttributeError when there is none."""
+        """Return the parameter at a dotted path. Raises AttributeError when there is none."""
         return self._at_path(target, "_parameters", "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a dotted path. AttributeError when there is none."""
+        """Return the buffer at a dotted path. Raises AttributeError when there is none."""
         return self._at_path(target, "_buffers", "a buffer")
 
     # -- traversal ---------------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Names and direct submodules, each module once."""
+        """Yield names and direct submodules, each module once."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -515,14 +517,14 @@ class Module(StateDicts, Hooks, Conversions):
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """Direct submodules, each once."""
+        """Yield the direct submodules, each once."""
         for _, module in self.named_children():
             yield module
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it with dotted names, parents first."""
+        """Yield this module and all below it with dotted names, parents first."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -535,7 +537,7 @@ class Module(StateDicts, Hooks, Conversions):
                 yield from module.named_modules(memo, below, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all below it, each once, parents first."""
+        """Yield this module and all below it, each once, parents first."""
         for _, module in self.named_modules():
             yield module
 
@@ -559,24 +561,24 @@ class Module(StateDicts, Hooks, Conversions):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Dotted names and parameters of this module and (``recurse``) all below it."""
+        """Yield dotted names and parameters of this module and (``recurse``) all below it."""
         return self._named_members(
             lambda m: m._parameters.items(), prefix, recurse, remove_duplicate
         )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once: what an optimizer is given."""
+        """Yield the parameters, each once: what an optimizer is given."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Dotted names and buffers of this module and (``recurse``) all below it."""
+        """Yield dotted names and buffers of this module and (``recurse``) all below it."""
         return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers, each once."""
+        """Yield the buffers, each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 

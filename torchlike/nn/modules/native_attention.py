@@ -14,7 +14,8 @@ from torchlike.tensor import Tensor
 
 
 def takes_native_kernel(layer: Any, alone: bool, query: Tensor, masks: tuple[Any, Any]) -> bool:
-    """Whether PyTorch would run it for this call of a MultiheadAttention, with a mask of bools.
+    """Return whether PyTorch would run its native kernel for this call of a MultiheadAttention,
+    with a mask of bools.
 
     ``alone``: whether query, key and value are one tensor.
     """
@@ -40,7 +41,8 @@ def takes_native_kernel(layer: Any, alone: bool, query: Tensor, masks: tuple[Any
 
 
 def without_keys(heads: int, masks: tuple[Any, Any]) -> Tensor:
-    """Which queries have no key in one of the heads: (N, L, 1), or what broadcasts to it."""
+    """Return which queries have no key in one of the heads: (N, L, 1), or a shape that broadcasts
+    to it."""
     padding, mask = masks
     if mask is not None and mask.dim() == 3:
         mask = mask.unflatten(0, (-1, heads))

@@ -41,7 +41,7 @@ class LayerNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
+        """Set the weight to 1 and the bias to 0."""
         if self.elementwise_affine:
             init.ones_(self.weight)
             if self.bias is not None:
@@ -81,7 +81,7 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weight 1."""
+        """Set the weight to 1."""
         if self.elementwise_affine:
             init.ones_(self.weight)
 
@@ -127,7 +127,7 @@ class GroupNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
+        """Set the weight to 1 and the bias to 0."""
         if self.affine:
             init.ones_(self.weight)
             if self.bias is not None:
@@ -191,7 +191,7 @@ class _CrossMapNorm(Function):
 
 
 def _over_channels(window: np.ndarray, x: Tensor) -> Tensor:
-    """For each channel the sum over its row of the window."""
+    """Return, for each channel, the sum over its row of the window."""
     weights = as_tensor(window.astype(x.dtype.numpy), device=x.device)
     return (weights @ x.flatten(2)).reshape(x.shape)
 

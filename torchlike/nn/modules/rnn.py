@@ -87,16 +87,16 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing to do: this concerns cuDNN's memory layout."""
+        """Do nothing: this concerns cuDNN's memory layout."""
 
     def reset_parameters(self) -> None:
-        """All uniform on ``±1/sqrt(hidden_size)``."""
+        """Draw all parameters from the uniform distribution on ``±1/sqrt(hidden_size)``."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """ValueError or RuntimeError for an input of another dtype or shape."""
+        """Raise ValueError or RuntimeError for an input of another dtype or shape."""
         weight = getattr(self, self._all_weights[0][0])
         if input.dtype is not weight.dtype:
             raise ValueError(
@@ -119,12 +119,12 @@ class RNNBase(Module):
         expected: tuple[int, ...],
         msg: str = "Expected hidden size {}, got {}",
     ) -> None:
-        """RuntimeError for a state of another shape."""
+        """Raise RuntimeError for a state of another shape."""
         if tuple(hx.shape) != expected:
             raise RuntimeError(msg.format(expected, list(hx.shape)))
 
     def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Tensor:
-        """The state with its batch in another order."""
+        """Return the state with its batch in another order."""
         return _permuted(hx, permutation)
 
     def extra_repr(self) -> str:
@@ -145,7 +145,7 @@ class RNNBase(Module):
     # -- forward -----------------------------------------------------------------------------------
 
     def _state_sizes(self) -> tuple[int, ...]:
-        """The width of each state: (hidden,), for an LSTM (hidden or projected, cell)."""
+        """Return the width of each state: (hidden,), for an LSTM (hidden or projected, cell)."""
         return (self.proj_size or self.hidden_size,)
 
     def _check_states(self, states: list[Tensor], batch: int) -> None:
@@ -153,7 +153,7 @@ class RNNBase(Module):
         self.check_hidden_size(states[0], (layers, batch, self._state_sizes()[0]))
 
     def _run(self, given: Any, states: list[Tensor] | None) -> tuple[Any, list[Tensor]]:
-        """Outputs and last states for a padded, unbatched or packed input."""
+        """Compute outputs and last states for a padded, unbatched or packed input."""
         input: Any = given
         order: Any = None
         back: Any = None
@@ -271,7 +271,8 @@ def _check_arguments(
 
 
 def _check_no_projection(others: dict[str, Any]) -> None:
-    """ValueError for ``proj_size``, which an LSTM alone has; TypeError for unknown arguments."""
+    """Raise ValueError for ``proj_size``, which an LSTM alone has, and TypeError for unknown
+    arguments."""
     if "proj_size" in others:
         raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
     for name in others:
@@ -451,7 +452,7 @@ class RNNCellBase(Module):
         return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
 
     def _step(self, kind: str, input: Tensor, states: list[Tensor] | None, n: int) -> list[Tensor]:
-        """One step from ``n`` states (zeros when not given), batched or not."""
+        """Compute one step from ``n`` states (zeros when not given), batched or not."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")

@@ -14,7 +14,7 @@ from torchlike.tensor import Tensor
 
 
 def _padding_row(padding_idx: int | None, num_embeddings: int, name: str) -> int | None:
-    """A non-negative padding row. AssertionError when it is outside the table."""
+    """Return a non-negative padding row. Raises AssertionError when it is outside the table."""
     if padding_idx is None:
         return None
     if not -num_embeddings <= padding_idx < num_embeddings:
@@ -61,7 +61,7 @@ class Embedding(Module):
         self.sparse = sparse
 
     def reset_parameters(self) -> None:
-        """Standard normal; the padding row is zero."""
+        """Draw the table from the standard normal distribution and set the padding row to zero."""
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
@@ -106,7 +106,7 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Any:
-        """An Embedding with a given table (num_embeddings, embedding_dim)."""
+        """Return an Embedding with a given table (num_embeddings, embedding_dim)."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -212,7 +212,7 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Any:
-        """An EmbeddingBag with a given table (num_embeddings, embedding_dim)."""
+        """Return an EmbeddingBag with a given table (num_embeddings, embedding_dim)."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

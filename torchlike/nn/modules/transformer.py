@@ -37,15 +37,15 @@ _get_activation_fn = _activation  # PyTorch's name for it
 
 
 def _relu_or_gelu(activation: Any) -> int:
-    """1 for relu, 2 for gelu, 0 for others."""
+    """Return 1 for relu, 2 for gelu, 0 for others."""
     if activation is F.relu or isinstance(activation, ReLU):
         return 1
     return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
 
 
 def _is_causal(layers: ModuleList, x: Tensor, mask: Tensor | None, hint: bool | None) -> bool:
-    """Whether the layers are told that ``mask`` hides what comes later: where the caller does not
-    say, by its values."""
+    """Return whether the layers are told that ``mask`` hides later positions: where the caller does
+    not say, by its values."""
     if hint is not None or mask is None:
         return hint is True
     attention = getattr(layers[0], "self_attn", None) if len(layers) else None
@@ -371,7 +371,7 @@ class Transformer(Module):
         self.batch_first = batch_first
 
     def _reset_parameters(self) -> None:
-        """Glorot's weights for every matrix."""
+        """Draw Glorot's weights for every matrix."""
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 init.xavier_uniform_(parameter)
@@ -411,5 +411,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """The causal mask (sz, sz): -inf above the diagonal, 0 elsewhere."""
+        """Return the causal mask (sz, sz): -inf above the diagonal, 0 elsewhere."""
         return full((sz, sz), float("-inf"), dtype=dtype, device=device).triu(1)

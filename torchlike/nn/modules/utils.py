@@ -20,7 +20,7 @@ from torchlike.tensor import Tensor
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """A function that repeats a number n times and leaves a sequence as a tuple."""
+    """Return a function that repeats a number n times and leaves a sequence as a tuple."""
 
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
@@ -36,7 +36,7 @@ _quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: Any, n: int) -> tuple[Any, ...]:
-    """Each entry n times, last entry first: the order in which ``F.pad`` wants its sides."""
+    """Return each entry n times, last entry first: the order in which ``F.pad`` wants its sides."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
@@ -60,12 +60,12 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
 
 
 def as_sizes(given: Any) -> tuple[int, ...]:
-    """An integer (NumPy's too), or several, as sizes."""
+    """Return an integer (NumPy's too), or several, as a tuple of sizes."""
     return tuple(map(index, given if isinstance(given, Iterable) else (given,)))
 
 
 def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0) -> Tensor:
-    """A fresh tensor. Its memory is made by NumPy and handed over: nothing is compiled."""
+    """Return a fresh tensor. Its memory is made by NumPy and handed over: nothing is compiled."""
     size = as_sizes(shape)
     for n in size:
         if n < 0:
@@ -80,5 +80,5 @@ def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0
 
 
 def new_parameter(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0) -> Parameter:
-    """A fresh parameter, holding ``value`` until it is initialised."""
+    """Return a fresh parameter, holding ``value`` until it is initialised."""
     return Parameter(new_tensor(shape, device, dtype, value))

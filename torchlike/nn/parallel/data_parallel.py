@@ -27,7 +27,7 @@ class DataParallel(Module):
         self.device_ids = [] if not devices.available("cuda") else list(device_ids or [0])
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """The module's."""
+        """Call the module."""
         return self.module(*inputs, **kwargs)
 
 
@@ -46,7 +46,8 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: Any = None,
 ) -> Any:
-    """``module(*inputs, **module_kwargs)``. NotImplementedError for more than one GPU."""
+    """Call ``module(*inputs, **module_kwargs)``. Raises NotImplementedError for more than one
+    GPU."""
     _check(device_ids)
     given = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*given, **(module_kwargs or {}))

@@ -121,7 +121,7 @@ class DistributedDataParallel(Module, Joinable):
         return [b for n, b in self.module.named_buffers() if n not in self._ignored]
 
     def _send_buffers(self, joined: bool) -> None:
-        """All get the buffers of rank 0, or of the last rank that has input."""
+        """Broadcast the buffers of rank 0, or of the last rank that has input, to all ranks."""
         buffers = self._sent_buffers()
         if not buffers:
             return
@@ -129,7 +129,7 @@ class DistributedDataParallel(Module, Joinable):
         self._send(buffers, _last_of(self.process_group, not joined) if uneven else 0)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's result."""
+        """Call the module, and prepare the averaging of its gradients."""
         reducer = self._reducer
         if reducer is None:
             return self.module(*args, **kwargs)
@@ -155,7 +155,8 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Gradients of forward passes inside accumulate in each process, until one outside."""
+        """Accumulate the gradients of forward passes within a `with` block in each process, until
+        one outside."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -188,7 +189,7 @@ class DistributedDataParallel(Module, Joinable):
             self._reducer.finds_unused = True
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """PyTorch's facts of how the module is wrapped, under its names; not its times."""
+        """Return how the module is wrapped, under PyTorch's names; not its times."""
         reducer, trained = self._reducer, [p for p in self.parameters() if p.requires_grad]
         sizes = [] if reducer is None else reducer.bucket_bytes()
         return {
@@ -205,11 +206,11 @@ class DistributedDataParallel(Module, Joinable):
         }
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
-        """The inputs, for the one device."""
+        """Return the inputs, for the one device."""
         return (inputs,), (kwargs,)
 
     def gather(self, outputs: Any, output_device: Any) -> Any:
-        """The output of the one device."""
+        """Return the output of the one device."""
         return outputs[0]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -230,7 +231,7 @@ class DistributedDataParallel(Module, Joinable):
         enable: bool = True,
         throw_on_early_termination: bool = False,
     ) -> Join:
-        """A context in which processes may have fewer inputs than others: see ``Join``."""
+        """Return a context in which processes may have fewer inputs than others: see ``Join``."""
         return Join(
             [self],
             enable,
@@ -239,7 +240,8 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What a process without input does."""
+        """Record how gradients are divided, and return the hook that stands in for a process
+        without input."""
         self._divides_by_initial = kwargs.get("divide_by_initial_world_size", True)
         return _Shadow(self)
 
@@ -261,7 +263,8 @@ class _Shadow(JoinHook):
         self._ddp = ddp
 
     def main_hook(self) -> None:
-        """The buffers of a process that has input; a backward pass with zeros."""
+        """Take part in a step without input: broadcast the buffers of a process that has input, and
+        run a backward pass with zeros."""
         ddp, reducer = self._ddp, self._ddp._reducer
         if reducer is None:
             return
@@ -272,7 +275,7 @@ class _Shadow(JoinHook):
         reducer.shadow()
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """The parameters and buffers of the last one that had input."""
+        """Take over the parameters and buffers of the last process that had input."""
         ddp = self._ddp
         if ddp._reducer is not None:
             at = _last_of(ddp.process_group, is_last_joiner)
@@ -280,14 +283,14 @@ class _Shadow(JoinHook):
 
 
 def _last_of(group: ProcessGroup, counts: bool) -> int:
-    """The highest rank of those that count."""
+    """Return the highest rank of those for which ``counts`` is true."""
     found = tensor(group.rank() if counts else -1)
     collectives.all_reduce(found, ReduceOp.MAX, group)
     return int(found.item())
 
 
 def _check_the_same(named: Sequence[tuple[str, Any]], group: ProcessGroup) -> None:
-    """RuntimeError where the processes have different parameters."""
+    """Raise RuntimeError where the processes have different parameters."""
     own = [(name, str(p.dtype), tuple(p.shape)) for name, p in named]
     every: list[Any] = [None] * group.size()
     objects.all_gather_object(every, own, group)

@@ -47,8 +47,8 @@ _UNFINISHED = (
 
 
 def _averaged(size: int, divisor: int, is_flat: bool) -> Callable[..., tuple[Any, ...]]:
-    """Inside a program over ``size`` ranks: arrays summed and divided, the small ones among them as
-    one; all as one flat array where the result ``is_flat``."""
+    """Return a function for use inside a program over ``size`` ranks: arrays summed and divided,
+    the small ones among them as one; all as one flat array where the result ``is_flat``."""
     total = bodies.all_reduce("SUM", size)
 
     def mean(x: Any, dtype: Any) -> Any:
@@ -72,7 +72,7 @@ def _averaged(size: int, divisor: int, is_flat: bool) -> Callable[..., tuple[Any
 
 
 def _cut(flat: Any, like: Sequence[Any]) -> list[Any]:
-    """A flat array as arrays of the shapes of others."""
+    """Cut a flat array into arrays of the shapes of others."""
     parts, start = [], 0
     for a in like:
         stop = start + math.prod(a.shape)
@@ -120,20 +120,21 @@ class Reducer:
         self._results: list[tuple[int, list[Any]]] = []
 
     def bucket_bytes(self) -> list[int]:
-        """The buckets' sizes in bytes, the one that is ready first before the others."""
+        """Return the buckets' sizes in bytes, in the order in which they become ready."""
         sizes = [p.numel() * p.itemsize for p in self.parameters]
         return [sum(sizes[i] for i in members) for members in self.buckets]
 
     def check(self) -> None:
-        """Before a forward pass: RuntimeError where the backward pass before did not reach all
-        parameters."""
+        """Raise RuntimeError, before a forward pass, where the backward pass before did not reach
+        all parameters."""
         if self._begun:
             missing = [n for i, n in enumerate(self.names) if i not in self._ready]
             raise RuntimeError(_UNFINISHED.format(rank=self.group.rank(), names=", ".join(missing)))
 
     def prepare(self, syncs: bool) -> None:
-        """After a forward pass: whether the backward pass that follows averages. While a program is
-        captured it has to follow there: what stands here is of one pass, and no program's."""
+        """Set, after a forward pass, whether the backward pass that follows averages. While a
+        program is captured it has to follow there: this state belongs to one pass, and to no
+        program."""
         self._syncs = syncs
         if syncs:
             self._reset()
@@ -150,7 +151,7 @@ class Reducer:
             )
 
     def _end(self) -> None:
-        """A pass has ended, well or not."""
+        """Reset the state of a pass that has ended, well or not."""
         self._begun, self._syncs = False, False
         self._unused = self._untouched = frozenset()
         self._reset()
@@ -163,7 +164,7 @@ class Reducer:
         self._finish()
 
     def _arrived(self, i: int) -> None:
-        """A parameter's gradient is whole."""
+        """Note that a parameter's gradient is whole."""
         if not self._syncs:
             return
         if i in self._ready:
@@ -185,7 +186,7 @@ class Reducer:
             self._next += 1
 
     def _gradients(self, b: int) -> list[Tensor]:
-        """The gradients of a bucket; zeros for parameters that have none."""
+        """Return the gradients of a bucket; zeros for parameters that have none."""
         found = []
         for i in self.buckets[b]:
             p = self.parameters[i]
@@ -234,7 +235,8 @@ class Reducer:
             self._put(b, arrays)
 
     def _gives_views(self) -> bool:
-        """Whether gradients become views of their bucket. A program's are its own."""
+        """Return whether gradients become views of their bucket. The gradients of a program are its
+        own."""
         return self._views is not None and modes.current.capture is None
 
     def _put(self, b: int, arrays: Sequence[Any]) -> None:
@@ -255,7 +257,7 @@ class Reducer:
 
     @no_grad()
     def _finish(self) -> None:
-        """Once backward has ended: wait for the buckets."""
+        """Wait for the buckets once backward has ended."""
         missing = [i for i in range(len(self.parameters)) if i not in self._ready]
         if missing and not self.finds_unused:
             if modes.current.capture is None:
@@ -306,7 +308,7 @@ class Reducer:
 
 
 def _in_buckets(parameters: Sequence[Tensor], first: int, cap: int) -> list[list[int]]:
-    """Numbers of parameters, last first, in buckets of one dtype."""
+    """Group the numbers of parameters, last first, into buckets of one dtype."""
     buckets: list[list[int]] = []
     open_: dict[Any, tuple[list[int], int, int]] = {}
     for i in reversed(range(len(parameters))):

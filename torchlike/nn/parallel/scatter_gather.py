@@ -23,8 +23,8 @@ def _moved(tree: Any, device: devices.device) -> Any:
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
-    """Nested inputs for each device, their tensors cut along ``dim``. For one GPU: the inputs, its
-    tensors there (where they are, without a GPU).
+    """Return nested inputs for each device, their tensors cut along ``dim``. For one GPU: the
+    inputs, moved there (left where they are, without a GPU).
 
     ValueError for the CPU, as in PyTorch; NotImplementedError for several devices.
     """
@@ -39,8 +39,8 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
 
 
 def gather(outputs: Sequence[Any], target_device: Any, dim: int = 0) -> Any:
-    """The output of the one device. AssertionError for outputs on the CPU, as in PyTorch;
-    NotImplementedError for several."""
+    """Return the output of the one device. Raises AssertionError for outputs on the CPU, as in
+    PyTorch, and NotImplementedError for several."""
     if len(outputs) > 1:
         raise NotImplementedError(
             "torch.nn.parallel.gather: a module runs on one device. Use instead: torch.cat."

@@ -29,7 +29,8 @@ def _check(module: Any, name: str, value: Any) -> None:
 
 
 def _table(module: Module, name: str) -> dict[str, Any] | None:
-    """The table that holds a name: the parameters or the buffers, None for a plain attribute."""
+    """Return the table that holds a name: the parameters or the buffers, or None for a plain
+    attribute."""
     return next((t for t in (module._parameters, module._buffers) if name in t), None)
 
 
@@ -49,7 +50,7 @@ def set_tensor(module: Module, name: str, tensor: Tensor | None) -> None:
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """``set_tensor``, and what the module held before.
+    """Set a tensor as ``set_tensor`` does, and return what the module held before.
 
     allow_missing: a name that the module lacks gives a marker, which removes what it stands for
     when it is swapped in.
@@ -74,7 +75,7 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
 
 
 def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
-    """Have a module hold another submodule under a name; gives the one it held.
+    """Replace the submodule of a module under a name, and return the one it held.
 
     TypeError for what is no module; KeyError for a name without one.
     """
@@ -106,7 +107,8 @@ class NamedMemberAccessor:
         self.memo: dict[str, Module] = {"": module}
 
     def get_submodule(self, name: str) -> Module:
-        """A submodule. AttributeError where there is none, TypeError where something else is."""
+        """Return a submodule. Raises AttributeError where there is none, TypeError where something
+        else is."""
         found = self.memo.get(name)
         if found is None:
             prefix, _, last = name.rpartition(".")
@@ -126,13 +128,14 @@ class NamedMemberAccessor:
         return self.get_submodule(prefix), name
 
     def swap_submodule(self, path: str, value: Module) -> Module:
-        """Have another submodule at a path; gives the one before."""
+        """Replace the submodule at a path, and return the one before."""
         owner, name = self._owner(path)
         self.memo = {p: m for p, m in self.memo.items() if f"{p}.".startswith(f"{path}.") is False}
         return swap_submodule(owner, name, value)
 
     def get_tensor(self, name: str) -> Tensor:
-        """A tensor. AttributeError where there is none, TypeError where something else is."""
+        """Return a tensor. Raises AttributeError where there is none, TypeError where something
+        else is."""
         owner, last = self._owner(name)
         found = getattr(owner, last, _MISSING)
         if found is _MISSING:
@@ -142,7 +145,7 @@ class NamedMemberAccessor:
         return found  # type: ignore[return-value]
 
     def set_tensor(self, name: str, value: Tensor | None) -> None:
-        """``set_tensor`` by path."""
+        """Set a tensor by path, as ``set_tensor`` does."""
         set_tensor(*self._owner(name), value)
 
     def del_tensor(self, name: str) -> None:
@@ -153,31 +156,31 @@ class NamedMemberAccessor:
         delattr(owner, last)
 
     def swap_tensor(self, name: str, value: Any, allow_missing: bool = False) -> Any:
-        """``swap_tensor`` by path."""
+        """Swap a tensor by path, as ``swap_tensor`` does."""
         return swap_tensor(*self._owner(name), value, allow_missing)
 
     def get_tensors(self, names: Iterable[str]) -> list[Tensor]:
-        """Several tensors."""
+        """Return the tensors of several names."""
         return [self.get_tensor(name) for name in names]
 
     def set_tensors(self, names: Iterable[str], values: Iterable[Tensor | None]) -> None:
-        """Set several. ValueError unless there are as many names as values."""
+        """Set several tensors. Raises ValueError unless there are as many names as values."""
         for name, value in zip(names, values, strict=True):
             self.set_tensor(name, value)
 
     def set_tensors_dict(self, named_tensors: dict[str, Tensor]) -> None:
-        """Set several, by name."""
+        """Set several tensors, by name."""
         self.set_tensors(named_tensors.keys(), named_tensors.values())
 
     def del_tensors(self, names: Iterable[str]) -> None:
-        """Remove several."""
+        """Remove several tensors."""
         for name in names:
             self.del_tensor(name)
 
     def swap_tensors(
         self, names: Iterable[str], values: Iterable[Any], allow_missing: bool = False
     ) -> list[Any]:
-        """Swap several. ValueError unless there are as many names as values."""
+        """Swap several tensors. Raises ValueError unless there are as many names as values."""
         return [
             self.swap_tensor(name, value, allow_missing)
             for name, value in zip(names, values, strict=True)
@@ -186,7 +189,8 @@ class NamedMemberAccessor:
     def swap_tensors_dict(
         self, named_tensors: dict[str, Any], allow_missing: bool = False
     ) -> tuple[dict[str, Any], list[str]]:
-        """Swap several, by name: what was there before, and the names that were missing.
+        """Swap several tensors by name, and return what was there before and the names that were
+        missing.
 
         RuntimeError for a missing name unless they are allowed. After any error the module is as it
         was.
@@ -207,24 +211,24 @@ class NamedMemberAccessor:
         return before, missing
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The tensors' names that ``keys`` lack, and those that no tensor has."""
+        """Return the names of tensors that ``keys`` lack, and the keys that name no tensor."""
         given = set(keys)
         own = {name for name, _ in self.named_tensors(remove_duplicate=False)}
         return sorted(own - given), sorted(given - own)
 
     def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The module's parameters."""
+        """Yield the module's parameters with their names."""
         yield from self.module.named_parameters(remove_duplicate=remove_duplicate)
 
     def named_buffers(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The module's buffers."""
+        """Yield the module's buffers with their names."""
         yield from self.module.named_buffers(remove_duplicate=remove_duplicate)
 
     def named_tensors(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The module's parameters, then its buffers."""
+        """Yield the module's parameters, then its buffers, with their names."""
         yield from self.named_parameters(remove_duplicate)
         yield from self.named_buffers(remove_duplicate)
 
     def named_modules(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """The module and all below it."""
+        """Yield the module and all below it with their names."""
         yield from self.module.named_modules(remove_duplicate=remove_duplicate)

@@ -26,7 +26,7 @@ def call_for_per_sample_grads(
     loss_reduction: str = "sum",
     batch_first: bool = True,
 ) -> Callable[..., Any]:
-    """``module`` as a function whose backward pass puts the gradient of each example into
+    """Return ``module`` as a function whose backward pass puts the gradient of each example into
     ``grad_sample`` of the parameters, (batch size, \\*shape), and leaves ``grad`` alone.
 
     Args:
@@ -81,7 +81,7 @@ def call_for_per_sample_grads(
 
 
 def _expanded(p: Tensor, n: int, scale: int) -> Tensor:
-    """The parameter once for each example: a leaf whose gradient is the parameter's
+    """Expand a parameter to one for each example: a leaf whose gradient becomes the parameter's
     ``grad_sample``."""
     leaf: Any = p.detach().expand(n, *p.shape).clone().requires_grad_()  # type: ignore[attr-defined]
     kept: Any = p

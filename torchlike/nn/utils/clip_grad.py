@@ -27,7 +27,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all tensors together, as if they were one vector.
+    """Return the norm of all tensors together, as if they were one vector.
 
     RuntimeError for a norm that is infinite or NaN, with ``error_if_nonfinite``.
     """
@@ -94,7 +94,7 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The old name of ``clip_grad_norm_``."""
+    """Clip gradients in place, under the old name of ``clip_grad_norm_``."""
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
         "`torch.nn.utils.clip_grad_norm_`.",

@@ -10,7 +10,7 @@ from torchlike.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Tensor:
-    """The elements of all parameters in one vector; gradients flow back to them."""
+    """Return the elements of all parameters in one vector; gradients flow back to them."""
     return cat([p.reshape(-1) for p in parameters])
 
 

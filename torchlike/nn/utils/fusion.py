@@ -18,7 +18,7 @@ def _check(layer: Any, bn: Any) -> None:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution that does what ``conv`` and then ``bn`` do, both in evaluation mode."""
+    """Return a convolution that does what ``conv`` and then ``bn`` do, both in evaluation mode."""
     _check(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -68,7 +68,8 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of the fused convolution; ``transpose``: channels come second."""
+    """Return weight and bias of the fused convolution; with ``transpose`` the channels come
+    second."""
     ends = [1, -1] if transpose else [-1, 1]
     return _folded(
         conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, ends + [1] * (conv_w.dim() - 2)
@@ -76,7 +77,7 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A linear layer that does what ``linear`` and then ``bn`` do, both in evaluation mode.
+    """Return a linear layer that does what ``linear`` and then ``bn`` do, both in evaluation mode.
 
     AssertionError unless ``bn`` has as many features as ``linear`` gives, or one.
     """
@@ -101,5 +102,5 @@ def fuse_linear_bn_weights(
     bn_w: Tensor,
     bn_b: Tensor,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of the fused linear layer."""
+    """Return weight and bias of the fused linear layer."""
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])

@@ -9,7 +9,7 @@ from torchlike.nn.modules.module import Module
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """``module_cls(*args, **kwargs)`` with parameters of arbitrary values.
+    """Make ``module_cls(*args, **kwargs)`` with parameters of arbitrary values.
 
     The module is made on the meta device, so no random numbers are drawn. RuntimeError for what is
     no module class, or takes no ``device``.

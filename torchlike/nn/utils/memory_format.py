@@ -26,5 +26,5 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
 
 
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """The same for 3-D convolutions."""
+    """Convert the weights of 3-D convolutions to a memory format."""
     return _convert(module, (Conv3d, ConvTranspose3d), memory_format)

@@ -33,7 +33,7 @@ def _is_orthogonal(q: Tensor) -> bool:
 
 
 def _make_orthogonal(a: Tensor) -> Tensor:
-    """Q of the QR decomposition whose R has a positive diagonal."""
+    """Return Q of the QR decomposition whose R has a positive diagonal."""
     x, tau = functions.geqrf(a)
     q = functions.linalg.householder_product(x, tau)
     return q * x.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
@@ -54,7 +54,7 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, X: Tensor) -> Tensor:
-        """(…, n, k), of whose lower triangle the map is taken, onto (…, n, k) orthogonal."""
+        """Map (…, n, k), of which the lower triangle is read, onto an orthogonal (…, n, k)."""
         n, k = X.size(-2), X.size(-1)
         transposed = n < k
         if transposed:
@@ -83,7 +83,8 @@ class _Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, Q: Tensor) -> Tensor:
-        """The tensor that maps to ``Q`` (made orthogonal first, with a base to start from).
+        """Return the tensor that maps to ``Q``; with a base, ``Q`` is made orthogonal and becomes
+        the base, from which the tensor starts.
 
         ValueError for another shape; NotImplementedError for the exponential and Cayley maps
         without a base.

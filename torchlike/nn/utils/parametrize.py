@@ -37,7 +37,7 @@ _cache = _Cache()
 
 @contextlib.contextmanager
 def cached() -> Iterator[None]:
-    """Inside, each parametrized tensor is computed once and kept until the end."""
+    """Keep each parametrized tensor, computed once, until the end of a `with` block."""
     _cache.depth += 1
     try:
         yield
@@ -55,7 +55,7 @@ def _register(module: Module, name: str, tensor: Any) -> None:
 
 
 def _same(what: str, where: str, given: Any, wanted: Any, flag: str) -> None:
-    """ValueError unless two dtypes (or shapes) agree."""
+    """Raise ValueError unless two dtypes (or shapes) agree."""
     if given != wanted:
         raise ValueError(
             f"Registering a parametrization may not change the {what} of the tensor, unless "
@@ -122,7 +122,7 @@ class ParametrizationList(ModuleList):
             _same("shape", "unparametrized", result.shape, shape, "")
 
     def right_inverse(self, value: Any) -> None:
-        """Put into the originals what gives ``value``.
+        """Set the originals to values from which ``value`` is computed.
 
         RuntimeError for a parametrization without ``right_inverse``; ValueError when what it gives
         does not fit the originals.
@@ -171,7 +171,7 @@ class ParametrizationList(ModuleList):
                 _assign(own, part)
 
     def forward(self) -> Tensor:
-        """The parametrized tensor."""
+        """Compute the parametrized tensor."""
         first, *rest = list(self)
         if self.is_tensor:
             x = first(self.original)
@@ -183,7 +183,7 @@ class ParametrizationList(ModuleList):
 
 
 def _assign(tensor: Tensor, value: Tensor) -> None:
-    """``value`` as the tensor's own, also of another shape."""
+    """Bind ``value`` to the tensor as its data, also where the shape differs."""
     if value is not tensor:
         tensor.data = value.detach().clone() if value._storage is not tensor._storage else value
 
@@ -267,8 +267,8 @@ def register_parametrization(
 
 
 def _check_another(module: Module, name: str, parametrization: Any) -> None:
-    """ValueError unless one more parametrization keeps the tensor's dtype and shape, there and
-    back."""
+    """Raise ValueError unless one more parametrization keeps the tensor's dtype and shape, there
+    and back."""
     before = getattr(module, name)
     after = parametrization(before)
     if not isinstance(after, Tensor):
@@ -296,7 +296,7 @@ def _check_another(module: Module, name: str, parametrization: Any) -> None:
 
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
-    """Whether a module has a parametrization (of that tensor)."""
+    """Return whether a module has a parametrization (of that tensor)."""
     found = getattr(module, "parametrizations", None)
     if found is None or not isinstance(found, ModuleDict):
         return False
@@ -338,7 +338,7 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
 
 
 def type_before_parametrizations(module: Any) -> type:
-    """The module's own class, parametrized or not."""
+    """Return the module's own class, parametrized or not."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 

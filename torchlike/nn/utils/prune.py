@@ -29,10 +29,10 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The new mask of ``t`` (importances), on top of ``default_mask``."""
+        """Return the new mask of ``t`` (importances), on top of ``default_mask``."""
 
     def apply_mask(self, module: Any) -> Tensor:
-        """The masked parameter."""
+        """Return the parameter multiplied by its mask."""
         name = self._tensor_name
         if name is None:
             raise AssertionError(f"Module {module} has to be pruned")
@@ -74,7 +74,7 @@ class BasePruningMethod(ABC):
 
     @staticmethod
     def _on_top_of_earlier(module: Any, name: str, method: BasePruningMethod) -> Any:
-        """The method itself, or a container of it and the one that was there."""
+        """Return the method itself, or a container of it and the method that was there before."""
         method._tensor_name = name
         earlier = [
             (number, hook)
@@ -97,7 +97,7 @@ class BasePruningMethod(ABC):
     def prune(
         self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Any = None
     ) -> Tensor:
-        """``t`` with a mask applied, outside any module."""
+        """Return ``t`` with a mask applied, without any module."""
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
@@ -134,7 +134,8 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Add one. TypeError for another type, ValueError for one of another parameter."""
+        """Add a pruning method. Raises TypeError for another type, ValueError for one of another
+        parameter."""
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
@@ -155,7 +156,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The last method's mask of what the earlier ones left."""
+        """Return the mask that the last method makes of what the earlier ones left."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         n = t.dim()
@@ -193,7 +194,8 @@ class Identity(BasePruningMethod):
 
 
 def _validate_pruning_amount_init(amount: Any) -> None:
-    """TypeError for what is no number, ValueError for one below zero and for a share above 1."""
+    """Raise TypeError for what is no number, ValueError for a number below zero and for a share
+    above 1."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     whole = isinstance(amount, numbers.Integral)
@@ -205,7 +207,7 @@ def _validate_pruning_amount_init(amount: Any) -> None:
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
-    """ValueError for a number of elements that exceeds ``tensor_size``."""
+    """Raise ValueError for a number of elements that exceeds ``tensor_size``."""
     if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
         raise ValueError(
             f"amount={amount} should be smaller than the number of parameters to "
@@ -214,7 +216,7 @@ def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
 
 
 def _validate_structured_pruning(t: Tensor) -> None:
-    """ValueError for tensors of fewer than two dimensions."""
+    """Raise ValueError for tensors of fewer than two dimensions."""
     if t.dim() <= 1:
         raise ValueError(
             "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
@@ -223,20 +225,20 @@ def _validate_structured_pruning(t: Tensor) -> None:
 
 
 def _validate_pruning_dim(t: Tensor, dim: int) -> None:
-    """IndexError for a dimension that ``t`` has not."""
+    """Raise IndexError for a dimension that ``t`` does not have."""
     if dim >= t.dim():
         raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
 
 
 def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
-    """How many of ``tensor_size`` elements a share or a number means."""
+    """Return how many of ``tensor_size`` elements a share or a number stands for."""
     if isinstance(amount, numbers.Integral):
         return int(amount)
     return round(float(amount) * tensor_size)
 
 
 def _compute_norm(t: Tensor, n: Any, dim: int) -> Tensor:
-    """The n-norm of each slice along ``dim``."""
+    """Return the n-norm of each slice along ``dim``."""
     others = [d for d in range(t.dim()) if d != dim % t.dim()]
     return functions.norm(t, p=n, dim=others)
 
@@ -297,7 +299,7 @@ class _Structured(_ByAmount):
         self.dim = dim
 
     def _kept(self, t: Tensor, n: int) -> Tensor:
-        """Which slices stay, as an index."""
+        """Return which slices stay, as an index."""
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -441,7 +443,7 @@ def remove(module: M, name: str) -> M:
 
 
 def is_pruned(module: Any) -> bool:
-    """Whether any parameter below the module is pruned."""
+    """Return whether any parameter below the module is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)
         for m in module.modules()

@@ -59,7 +59,8 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """``data`` moved or converted as by Tensor.to; itself when nothing changes."""
+        """Move or convert ``data`` as Tensor.to does; return this sequence itself when nothing
+        changes."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -111,7 +112,7 @@ class PackedSequence(_Fields):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes this one."""
+    """Return the permutation that undoes this one."""
     return None if permutation is None else permutation.argsort()
 
 
@@ -181,7 +182,7 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The padded batch and the lengths again, in the original order.
+    """Return the padded batch and the lengths again, in the original order.
 
     ValueError when ``total_length`` is less than the longest sequence.
     """
@@ -246,7 +247,7 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: Any = False
 ) -> list[Tensor]:
-    """The sequences of a padded batch, without the padding."""
+    """Return the sequences of a padded batch, without the padding."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     # Copies, as PyTorch's are: they keep no padding, and may be written into.
     return [
@@ -263,6 +264,6 @@ def pack_sequence(sequences: Any, enforce_sorted: Any = True) -> PackedSequence:
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences of a packed batch."""
+    """Return the sequences of a packed batch."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -16,7 +16,7 @@ normalize = functions.nn_functional.normalize
 
 
 def output_dim(module: Any, dim: int | None) -> int:
-    """The dimension of the weight that counts outputs."""
+    """Return the dimension of the weight that counts outputs."""
     if dim is not None:
         return dim
     kinds = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
@@ -24,7 +24,7 @@ def output_dim(module: Any, dim: int | None) -> int:
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
-    """``dim`` first, all others in one."""
+    """Return the weight as a matrix: ``dim`` first, all other dimensions in one."""
     if dim != 0:
         weight = weight.permute(dim, *(d for d in range(weight.dim()) if d != dim))
     return weight.reshape(weight.size(0), -1)
@@ -50,8 +50,8 @@ class SpectralNorm(WeightHook):
         self.n_power_iterations = n_power_iterations
 
     def compute_weight(self, module: Any, do_power_iteration: bool) -> Tensor:
-        """``W / σ``; the vectors are moved on in place, and used as copies, so that two forwards
-        can both be differentiated."""
+        """Return ``W / σ``. The power iteration updates the vectors in place, and copies of them
+        are used, so that two forwards can both be differentiated."""
         weight = getattr(module, self.name + "_orig")
         u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
         matrix = as_matrix(weight, self.dim)
@@ -64,7 +64,7 @@ class SpectralNorm(WeightHook):
         return weight / functions.dot(u, functions.mv(matrix, v))
 
     def remove(self, module: Any) -> None:
-        """Put the normalized weight as a plain parameter."""
+        """Make the normalized weight a plain parameter."""
         with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         for name in (self.name, *(self.name + part for part in ("_u", "_v", "_orig"))):
@@ -103,7 +103,7 @@ class SpectralNorm(WeightHook):
         return made
 
     def solve_v(self, matrix: Tensor, u: Tensor, sigma: Tensor) -> Tensor:
-        """The right vector for which ``uᵀ W v`` is ``sigma`` (least squares)."""
+        """Return the right vector for which ``uᵀ W v`` is ``sigma`` (least squares)."""
         v = functions.linalg.pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
         return v * (sigma / functions.dot(u, functions.mv(matrix, v)))
 

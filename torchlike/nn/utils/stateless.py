@@ -32,7 +32,7 @@ class _Place:
         self.before = self.present()
 
     def present(self) -> Any:
-        """What the module holds now."""
+        """Return what the module holds now."""
         for table in (self.owner._parameters, self.owner._buffers):
             if self.name in table:
                 return table[self.name]
@@ -68,7 +68,8 @@ class _Place:
 
 
 def _submodule(module: Module, path: str) -> Module:
-    """AttributeError where there is none, TypeError where something else has the name."""
+    """Return the submodule at a path. Raises AttributeError where there is none, TypeError where
+    something else has the name."""
     for name in path.split(".") if path else ():
         found = getattr(module, name, _NOTHING)
         if found is _NOTHING:
@@ -80,7 +81,7 @@ def _submodule(module: Module, path: str) -> Module:
 
 
 def _tied(module: Module) -> dict[int, list[str]]:
-    """The names of each tensor that has more than one, by its id."""
+    """Return the names of each tensor that has more than one, by its id."""
     found: dict[int, list[str]] = {}
     named = (module.named_parameters, module.named_buffers)
     for walk in named:
@@ -90,7 +91,8 @@ def _tied(module: Module) -> dict[int, list[str]]:
 
 
 def _with_tied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The same value under all names of a tensor. ValueError for two values of one."""
+    """Return ``given`` with the same value under all names of a tensor. Raises ValueError for two
+    values of one."""
     whole = dict(given)
     for names in _tied(module).values():
         values = [given[name] for name in names if name in given]
@@ -109,9 +111,9 @@ def _with_tied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
 def reparametrized(
     module: Module, given: dict[str, Tensor], tie_weights: bool = False, strict: bool = False
 ) -> Iterator[None]:
-    """Inside, the module has the given tensors (by dotted name) in the place of its own, as plain
-    attributes where it has none of that name. What the module binds in their place is in ``given``
-    afterwards."""
+    """Put the given tensors (by dotted name) in the place of the module's own within a `with`
+    block, as plain attributes where it has none of that name. What the module binds in their place
+    is in ``given`` afterwards."""
     whole = _with_tied(module, given) if tie_weights else given
     if strict:
         _check_names(module, whole)
@@ -134,7 +136,7 @@ def reparametrized(
 
 
 def _check_names(module: Module, given: dict[str, Tensor]) -> None:
-    """RuntimeError unless all names are there and no other."""
+    """Raise RuntimeError unless all names are there and no other."""
     own = {n for n, _ in module.named_parameters(remove_duplicate=False)}
     own |= {n for n, _ in module.named_buffers(remove_duplicate=False)}
     parts = [
@@ -157,7 +159,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Tensor:
-    """``module(*args, **kwargs)`` with the given tensors in the place of its own.
+    """Call ``module(*args, **kwargs)`` with the given tensors in the place of its own.
 
     Args:
       tie_weights: give the same tensor to every name of a shared one.
@@ -184,7 +186,8 @@ def _functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Tensor:
-    """`functional_call`, which libraries call by this name because it warns."""
+    """Call the module as `functional_call` does, without its warning: libraries use this name for
+    that."""
     if args is None:
         args = ()
     elif not isinstance(args, tuple):
@@ -200,6 +203,7 @@ def _reparametrize_module(
     strict: bool = False,
     stack_weights: bool = False,
 ) -> contextlib.AbstractContextManager[None]:
-    """`reparametrized`, as libraries call it. ``stack_weights`` changes nothing: the order in which
-    the module has its own back matters to PyTorch's compiler alone."""
+    """Return the context manager of `reparametrized`, under the name that libraries call.
+    ``stack_weights`` changes nothing: the order in which the module has its own back matters to
+    PyTorch's compiler alone."""
     return reparametrized(module, parameters_and_buffers, tie_weights, strict)

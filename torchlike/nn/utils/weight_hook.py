@@ -14,7 +14,7 @@ class WeightHook:
 
     @classmethod
     def _found(cls, module: Any, name: str) -> tuple[Any, Any] | None:
-        """The key and the hook of a parameter, if it has one."""
+        """Return the key and the hook of a parameter, or None if it has no such hook."""
         for key, hook in module._forward_pre_hooks.items():
             if isinstance(hook, cls) and hook.name == name:
                 return key, hook
@@ -22,7 +22,7 @@ class WeightHook:
 
     @classmethod
     def refuse_second(cls, module: Any, name: str) -> None:
-        """RuntimeError where the parameter has such a hook."""
+        """Raise RuntimeError where the parameter has such a hook already."""
         if cls._found(module, name) is not None:
             raise RuntimeError(
                 f"Cannot register two {cls._function} hooks on the same parameter {name}"
@@ -30,7 +30,8 @@ class WeightHook:
 
     @classmethod
     def take_off(cls, module: Any, name: str) -> None:
-        """Remove the hook, after its last word. ValueError where there is none."""
+        """Call the hook's ``remove`` and take the hook off the module. Raises ValueError where
+        there is none."""
         found = cls._found(module, name)
         if found is None:
             raise ValueError(f"{cls._function} of '{name}' not found in {module}")

@@ -13,7 +13,7 @@ from torchlike.tensor import Tensor
 
 
 def normalized(v: Tensor, g: Tensor, dim: int) -> Tensor:
-    """``g v / ‖v‖``, the norm taken over all dimensions but ``dim``."""
+    """Return ``g v / ‖v‖``, with the norm taken over all dimensions but ``dim``."""
     return v * (g / norm_except_dim(v, 2, dim))
 
 
@@ -27,7 +27,7 @@ class WeightNorm(WeightHook):
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module: Any) -> Tensor:
-        """The weight from ``name_g`` and ``name_v``."""
+        """Compute the weight from ``name_g`` and ``name_v``."""
         g = getattr(module, self.name + "_g")
         v = getattr(module, self.name + "_v")
         return normalized(v, g, self.dim)

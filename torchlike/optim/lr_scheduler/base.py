@@ -20,12 +20,13 @@ EPOCH_DEPRECATION_WARNING = (
 
 
 def values_of(optimizer: Optimizer, key: str) -> list[Any]:
-    """One setting of all groups; tensors as copies."""
+    """Return one setting of all groups; tensors are copied."""
     return [copied(group[key]) for group in optimizer.param_groups]
 
 
 def copied(value: Any) -> Any:
-    """A number as it is, a tensor as a copy: what is written into one is not seen by the other."""
+    """Return a number as it is, and a tensor as a copy: what is written into one is not seen by the
+    other."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
@@ -38,8 +39,8 @@ def put(group: dict[str, Any], key: str, value: Any) -> None:
 
 
 def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A value for each group, from one or a list; tensors as copies, for the caller may go on
-    writing into its own. ValueError for a list of another length."""
+    """Return a value for each group, from one or a list; tensors are copied, for the caller may go
+    on writing into its own. Raises ValueError for a list of another length."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(n)]
@@ -91,15 +92,15 @@ class LRScheduler:
             self._is_initial = False
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group at ``last_epoch``. Ask ``get_last_lr`` instead."""
+        """Return the rate of each group at ``last_epoch``. Ask ``get_last_lr`` instead."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[Any]:
-        """The rates set last."""
+        """Return the rates set last."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one epoch (or to ``epoch``) and set the rates. Call it after the optimizer."""
+        """Advance by one epoch (or to ``epoch``) and set the rates. Call it after the optimizer."""
         refuse_capture("scheduler.step()")
         if self._step_count == 1 and self._is_step_overridden():
             warnings.warn(
@@ -126,7 +127,8 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _is_step_overridden(self) -> bool:
-        """Whether the optimizer has got a ``step`` of its own since a schedule was made for it."""
+        """Return whether the optimizer's ``step`` has been replaced since a schedule was made for
+        it."""
         optimizer = self.optimizer
         return vars(optimizer).get("step") is not optimizer._step_when_scheduled
 
@@ -146,7 +148,7 @@ class LRScheduler:
         self._last_lr = values_of(self.optimizer, "lr")
 
     def _present(self) -> list[Any]:
-        """The groups' present rates, in ``get_lr``."""
+        """Return the groups' present rates, within ``get_lr``."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, please use "
@@ -157,11 +159,11 @@ class LRScheduler:
         return values_of(self.optimizer, "lr")
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """Return all attributes but the optimizer."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Load a state."""
         self.__dict__.update(state_dict)
 
 
@@ -169,5 +171,6 @@ _LRScheduler = LRScheduler
 
 
 def state_of_callable(fn: Any) -> dict[str, Any] | None:
-    """What a checkpoint keeps of a callable object: its attributes; nothing of a function."""
+    """Return what a checkpoint keeps of a callable object: its attributes, or None for a
+    function."""
     return None if fn is None or isinstance(fn, types.FunctionType) else fn.__dict__.copy()

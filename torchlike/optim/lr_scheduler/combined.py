@@ -37,14 +37,14 @@ class _Combined(LRScheduler):
         self.optimizer = optimizer
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer, and the states of the schedules."""
+        """Return all attributes but the optimizer, and the states of the schedules."""
         state = super().state_dict()
         del state["_schedulers"]
         state["_schedulers"] = [s.state_dict() for s in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state, and the schedules theirs."""
+        """Load a state, and the states of the schedules."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for own, saved in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             own.load_state_dict(saved)
@@ -87,7 +87,7 @@ class SequentialLR(_Combined):
             of.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
-        """Go on by one epoch."""
+        """Advance by one epoch."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         now = self._schedulers[i]
@@ -107,7 +107,7 @@ class ChainedScheduler(_Combined):
         self._last_lr = values_of(schedulers[-1].optimizer, "lr")
 
     def step(self) -> None:  # type: ignore[override]
-        """Go on by one epoch."""
+        """Advance by one epoch."""
         for s in self._schedulers:
             s.step()
         self._last_lr = values_of(self._schedulers[-1].optimizer, "lr")

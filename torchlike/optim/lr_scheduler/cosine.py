@@ -76,7 +76,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         ]
 
     def step(self, epoch: Any = None) -> None:
-        """Go on by one epoch, or to any. ValueError for a negative one."""
+        """Advance by one epoch, or to any. ValueError for a negative one."""
         refuse_capture("scheduler.step()")
         if epoch is None and self.last_epoch < 0:
             epoch = 0

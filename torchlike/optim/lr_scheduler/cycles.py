@@ -90,7 +90,7 @@ class CyclicLR(_WithMomentum):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: Any) -> float:
-        """The height of a cycle (or of an iteration)."""
+        """Return the height of a cycle (or of an iteration)."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular":
@@ -114,14 +114,15 @@ class CyclicLR(_WithMomentum):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of ``scale_fn`` only what an object keeps."""
+        """Return all attributes but the optimizer; of ``scale_fn`` only the attributes, where it is
+        an object."""
         state = super().state_dict()
         del state["_scale_fn_custom"]
         state["_scale_fn_custom"] = state_of_callable(self._scale_fn_custom)
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state; ``scale_fn`` stays, with the attributes that were saved."""
+        """Load a state; ``scale_fn`` stays, with the attributes that were saved."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         saved = state_dict["_scale_fn_custom"]
         if saved is not None:
@@ -216,7 +217,7 @@ class OneCycleLR(_WithMomentum):
 
 
 def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
-    """The number of steps, from it or from epochs and their length."""
+    """Return the number of steps, as given or from epochs and their length."""
 
     def positive(name: str, value: Any) -> int:
         if value <= 0 or not isinstance(value, int):
@@ -231,7 +232,8 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 
 
 def _phases(share: float, total: int, three: bool) -> list[dict[str, Any]]:
-    """Up, down, and with ``three`` a last phase of its own below the first rate."""
+    """Return the phases up and down, and with ``three`` a last one of its own below the first
+    rate."""
     up, end = float(share * total) - 1, total - 1
     back = [
         (float(2 * share * total) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),

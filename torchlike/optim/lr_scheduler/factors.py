@@ -26,14 +26,15 @@ class _WithFunctions(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of the functions only those that are objects."""
+        """Return all attributes but the optimizer; of the functions only the attributes of those
+        that are objects."""
         state = super().state_dict()
         del state["lr_lambdas"]
         state["lr_lambdas"] = [state_of_callable(fn) for fn in self.lr_lambdas]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state; the functions stay, with the attributes that were saved."""
+        """Load a state; the functions stay, with the attributes that were saved."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for own, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if saved is not None:

@@ -60,7 +60,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def _reset(self) -> None:
-        """Forget what was seen."""
+        """Forget the metrics recorded so far."""
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
@@ -79,7 +79,8 @@ class ReduceLROnPlateau(LRScheduler):
         return a < bound if self.mode == "min" else a > bound
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Look at this epoch's metric, a number or a tensor of one."""
+        """Record this epoch's metric, a number or a tensor of one, and reduce the rates on a
+        plateau."""
         refuse_capture("scheduler.step()")
         current = float(metrics)
         if epoch is not None:

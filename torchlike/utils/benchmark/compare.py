@@ -36,7 +36,7 @@ class Compare:
         self._highlight = False
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
-        """More measurements. ValueError for anything else."""
+        """Add more measurements. Raises ValueError for anything else."""
         for r in results:
             if not isinstance(r, Measurement):
                 raise ValueError(f"Expected an instance of `Measurement`, got {type(r)} instead.")
@@ -47,7 +47,8 @@ class Compare:
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:
-        """Colour times by how far they are from the best of their column, or of their row."""
+        """Show times in colours by how far they are from the best of their column, or of their
+        row."""
         self._colorize = Colorize.ROWWISE if rowwise else Colorize.COLUMNWISE
 
     def highlight_warnings(self) -> None:

@@ -13,7 +13,7 @@ from torchlike._runtime.first_calls.settings import set_first_calls
 
 
 def timer() -> float:
-    """Seconds, once all work asked of the devices is done."""
+    """Return the time in seconds, once all work asked of the devices is done."""
     return pending.time_when_done()
 
 
@@ -142,20 +142,21 @@ class Timer:
         return max(self._timer.timeit(number), 1e-9)  # no clock of a user's makes a time of 0
 
     def _warm_up(self, number: int = 2) -> None:
-        """What runs for the first time compiles, and modules and jitted functions get their final
-        form with the second call. Operations are compiled now, not once they were called often
-        enough (``first_calls``): the time of a compiled one is what the user asks for."""
+        """Run the statement a few times before it is timed: a first run compiles, and modules and
+        jitted functions get their final form with the second call. Operations are compiled now, not
+        once they were called often enough (``first_calls``): the time of a compiled one is what the
+        user asks for."""
         with set_first_calls("compiled"):
             self._timer.timeit(number)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """One measurement of ``number`` runs, after a few to warm up."""
+        """Measure ``number`` runs once, after a few to warm up."""
         self._warm_up(max(number // 100, 2))
         return Measurement(number, [self._timeit(number)], self._task_spec)
 
     def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
-        """Blocks of runs, for ``min_run_time`` seconds. A block is so long that the clock, which
-        waits for the devices, is a thousandth of it at most, or lasts ``min_run_time``."""
+        """Measure blocks of runs, for ``min_run_time`` seconds. A block is so long that the clock,
+        which waits for the devices, is a thousandth of it at most, or lasts ``min_run_time``."""
         self._warm_up()
         overhead = statistics.median(self._timeit(0) for _ in range(5))
         number = 1
@@ -179,7 +180,8 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Any = None,
     ) -> Measurement:
-        """Blocks until their quartiles are within ``threshold`` of the median, or time is up."""
+        """Measure blocks until their quartiles are within ``threshold`` of the median, or time is
+        up."""
         found = self.blocked_autorange(callback, min_run_time)
         spent = sum(found.raw_times)
         while (len(found.times) < 4 or found.iqr > threshold * found.median) and (

@@ -12,19 +12,20 @@ _ENGLISH = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The largest of ns, us, ms and s that the time has one of, and its seconds."""
+    """Return the largest of ns, us, ms and s that the time is at least one of, and its length in
+    seconds."""
     fitting = [unit for unit, size in _UNITS.items() if t >= size]
     unit = fitting[-1] if fitting else "ns"
     return unit, _UNITS[unit]
 
 
 def unit_to_english(u: str) -> str:
-    """ "us" -> "microsecond". KeyError for others."""
+    """Return the name of a unit: "microsecond" for "us". Raises KeyError for others."""
     return _ENGLISH[u]
 
 
 def trim_sigfig(x: float, n: int) -> float:
-    """The number with ``n`` significant figures, rounded to the nearest."""
+    """Round a number to ``n`` significant figures, to the nearest."""
     if x != int(x) or x:
         magnitude = int(np.ceil(np.log10(np.abs(x))))
         scale = 10.0 ** (magnitude - n)
@@ -33,5 +34,5 @@ def trim_sigfig(x: float, n: int) -> float:
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
-    """Each element once, where it came first."""
+    """Return each element once, where it came first."""
     return list(dict.fromkeys(elements))

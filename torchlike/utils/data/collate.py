@@ -20,9 +20,9 @@ _MISFIT = (
 
 
 def collate(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Samples become a batch: by the function that ``collate_fn_map`` has for the first one's type
-    (or a base of it), called with the batch and ``collate_fn_map=``; mappings and sequences element
-    by element. TypeError for anything else."""
+    """Collate samples into a batch: by the function that ``collate_fn_map`` has for the first one's
+    type (or a base of it), called with the batch and ``collate_fn_map=``; mappings and sequences
+    element by element. TypeError for anything else."""
     first = batch[0]
     table = {} if collate_fn_map is None else collate_fn_map
     function = table.get(type(first))
@@ -52,7 +52,8 @@ def default_collate(batch: Any) -> Any:
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Arrays along a new first dimension, as a tensor; no strings or objects (TypeError)."""
+    """Stack arrays along a new first dimension, as a tensor; strings and objects are refused
+    (TypeError)."""
     first = batch[0]
     if first.dtype.kind in "SUO":
         raise TypeError(_MISFIT.format(first.dtype))
@@ -62,28 +63,29 @@ def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """NumPy's numbers as a tensor."""
+    """Turn NumPy's numbers into a tensor."""
     return as_tensor(np.array(batch))
 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Python's floats as a tensor, float64."""
+    """Turn Python's floats into a tensor, float64."""
     return tensor(np.array(batch, np.float64))
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Python's integers as a tensor."""
+    """Turn Python's integers into a tensor."""
     return tensor(list(batch))
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    """Strings as they are."""
+    """Return strings as they are."""
     return batch
 
 
 def _mapping_like(model: Any, values: dict[Any, Any]) -> Any:
-    """A mapping of the model's type with other values; what else the model holds is kept where it
-    can be copied and changed (a defaultdict's factory). A plain dictionary where it cannot be made.
+    """Return a mapping of the model's type with other values; what else the model holds is kept
+    where it can be copied and changed (a defaultdict's factory). The result is a plain dictionary
+    where it cannot be made.
     """
     if type(model) is dict:
         return values
@@ -98,7 +100,8 @@ def _mapping_like(model: Any, values: dict[Any, Any]) -> Any:
 
 
 def _sequence_like(model: Any, values: list[Any]) -> Any:
-    """A sequence of the model's type, as _mapping_like; a list for a tuple or a range."""
+    """Return a sequence of the model's type, as _mapping_like does; a list for a tuple or a
+    range."""
     if type(model) is list or isinstance(model, tuple):
         return values
     try:
@@ -113,8 +116,8 @@ def _sequence_like(model: Any, values: list[Any]) -> Any:
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
-    """Tensors along a new first dimension. Many small ones on the host are stacked by NumPy: one
-    transfer, not one per sample."""
+    """Stack tensors along a new first dimension. Many small ones on the host are stacked by NumPy:
+    one transfer, not one per sample."""
     first = batch[0]
     if not all(isinstance(t, Tensor) and t.shape == first.shape for t in batch):
         return stack(batch)  # raises, naming what does not fit
@@ -130,7 +133,7 @@ _LEAST_SHARED = 1 << 14
 
 
 def _together(arrays: list[np.ndarray]) -> np.ndarray:
-    """Arrays of one shape along a new first dimension."""
+    """Stack arrays of one shape along a new first dimension."""
     first = arrays[0]
     nbytes = first.nbytes * len(arrays)
     if room is None or nbytes < _LEAST_SHARED or any(a.dtype != first.dtype for a in arrays):
@@ -152,7 +155,8 @@ default_collate_fn_map: dict[Any, Any] = {
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy's arrays and numbers as tensors, in nested containers too; the rest as it is."""
+    """Convert NumPy's arrays and numbers to tensors, in nested containers too; the rest is returned
+    as it is."""
     if isinstance(data, np.ndarray):
         return data if data.dtype.kind in "SUO" else as_tensor(data)
     if isinstance(data, np.generic) and not isinstance(data, np.str_):

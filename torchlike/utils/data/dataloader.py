@@ -80,7 +80,7 @@ class _MultiProcessingDataLoaderIter(_Batches):
     _batches: Workers
 
     def goes_on(self, indices: Iterator[Any]) -> bool:
-        """Begin another pass, where the workers are there for more than one and still are."""
+        """Begin another pass and return True, unless the workers can serve no other."""
         if not self._batches.is_usable:
             return False
         self._batches.begin(indices)
@@ -237,7 +237,7 @@ class DataLoader(Generic[T_co]):
         self._initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """ValueError for what the samplers were made of."""
+        """Refuse, by ValueError, to set what the samplers were made of."""
         if self._initialized and name in _FIXED:
             raise ValueError(
                 f"{name} attribute should not be set after {type(self).__name__} is initialized"
@@ -287,7 +287,7 @@ class DataLoader(Generic[T_co]):
     # -- workers -----------------------------------------------------------------------------------
 
     def _by_workers(self) -> Iterator[Any]:
-        """A pass by workers. Persistent ones draw a seed once."""
+        """Start a pass by workers. Persistent ones draw a seed once."""
         jobs = self._index_sampler
         indices = iter(jobs)
         known = self._iterator
@@ -312,7 +312,7 @@ class DataLoader(Generic[T_co]):
         return _Batches(self, crew.load(self._fetch, indices, ahead), jobs)
 
     def _processes(self, seed: int) -> Workers | None:
-        """Workers, or None where they are to be threads."""
+        """Start worker processes, or return None where workers are to be threads."""
         context = self.multiprocessing_context
         if context == _THREAD or not _HAS_PROCESSES:
             return None

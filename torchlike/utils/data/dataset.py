@@ -85,7 +85,7 @@ class ChainDataset(IterableDataset[T_co]):
 
 
 def _iterable(dataset: Any) -> Any:
-    """A part of a chain. AssertionError for a dataset that is to be indexed."""
+    """Return a part of a chain. Raises AssertionError for a dataset that is to be indexed."""
     if not isinstance(dataset, IterableDataset):
         raise AssertionError("ChainDataset only supports IterableDataset")
     return dataset
@@ -112,7 +112,7 @@ class Subset(Dataset[T_co]):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
-        """A batch of rows, by the dataset's own ``__getitems__`` where it has one."""
+        """Return a batch of rows, by the dataset's own ``__getitems__`` where it has one."""
         rows = [self.indices[i] for i in indices]
         many: Any = getattr(self.dataset, "__getitems__", None)
         if not callable(many):
@@ -127,7 +127,8 @@ class Subset(Dataset[T_co]):
 def random_split(
     dataset: Any, lengths: Sequence[float], generator: Any = None
 ) -> list[Subset[Any]]:
-    """Disjoint random subsets of given lengths, or of given fractions that sum to 1.
+    """Split a dataset into disjoint random subsets of given lengths, or of given fractions that sum
+    to 1.
 
     ValueError when the lengths do not sum to the dataset's.
     """

@@ -53,7 +53,8 @@ class Stream:
 
 
 def method_of(copied: Any, function: Callable[..., Any], dataset: Any) -> Callable[..., Any]:
-    """A function that is a method of the dataset as the copy's, which it is after a fork."""
+    """Return a function bound to the copy where it is a method of the dataset, as it is after a
+    fork."""
     if getattr(function, "__self__", None) is not dataset:
         return function
     return types.MethodType(function.__func__, copied)  # type: ignore[attr-defined]

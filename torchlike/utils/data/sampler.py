@@ -17,7 +17,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 def draw_seed(generator: Any = None) -> int:
-    """A non-negative 64-bit seed from a generator (two words)."""
+    """Draw a non-negative 64-bit seed from a generator (two words)."""
     return int(
         empty((), dtype=dtypes.int64, device=devices.CPU).random_(generator=generator).item()
     )

@@ -31,7 +31,7 @@ class StackDataset(Dataset[T_co]):
         return tuple(d[index] for d in self.datasets)
 
     def __getitems__(self, indices: list[Any]) -> list[Any]:
-        """The samples at several indices, each dataset asked once where it can be."""
+        """Return the samples at several indices; each dataset is asked once where it can be."""
         if isinstance(self.datasets, dict):
             columns = [_rows(d, indices) for d in self.datasets.values()]
             names = list(self.datasets)

@@ -48,24 +48,25 @@ _process: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that loads in this process or thread; None outside of workers."""
+    """Return the worker that loads in this process or thread, or None outside of workers."""
     return _here.info or _process
 
 
 def this_process_is(info: WorkerInfo) -> None:
-    """All of this process's threads are that worker."""
+    """Make all threads of this process count as that worker."""
     global _process
     _process = info
 
 
 def numpy_seeds(place: int, base_seed: int) -> np.ndarray:
-    """What seeds NumPy's generator in a worker."""
+    """Return the numbers that seed NumPy's generator in a worker."""
     parts = [place, base_seed & 0xFFFFFFFF, base_seed >> 32]
     return np.random.SeedSequence(parts).generate_state(4)
 
 
 def _copied(dataset: Any) -> Any:
-    """A dataset whose attributes can be set without the others seeing it, as after a fork.
+    """Return a copy of a dataset whose attributes can be set without the others seeing it, as after
+    a fork.
 
     By hand: ``copy.copy`` asks the new object for methods, which datasets that pass on what they
     have not (``__getattr__``) answer by asking for their own attributes, without end.
@@ -88,7 +89,7 @@ class Worker:
 
     @contextlib.contextmanager
     def in_charge(self) -> Iterator[None]:
-        """What runs inside runs as in the worker's process."""
+        """Run a `with` block as in the worker's process."""
         python, numpy, info = random.getstate(), np.random.get_state(), _here.info
         random.setstate(self._python)
         np.random.set_state(self._numpy)
@@ -103,12 +104,12 @@ class Worker:
             np.random.set_state(numpy)
 
     def drawn(self) -> tuple[Any, ...]:
-        """Where Python's and NumPy's streams stand."""
+        """Return the states of Python's and NumPy's random streams."""
         _, key, *rest = self._numpy
         return self._python, key.tobytes(), rest
 
     def call(self, load: Callable[[Any, Any], Any], job: Any) -> Any:
-        """A job in a thread of the worker's own."""
+        """Run a job in a thread of the worker's own."""
         _here.info = self.info
         with drawing_from(self.engine):
             return load(self.info.dataset, job)
@@ -126,8 +127,8 @@ class Crew:
                 method_of(worker.info.dataset, start, dataset)(worker.info.id)
 
     def load(self, load: Callable[[Any, Any], Any], jobs: Iterator[Any], ahead: int) -> Any:
-        """``load(dataset, job)`` of each job, in order; jobs are asked for ``ahead``, as PyTorch's
-        loader does from its beginning."""
+        """Iterate over ``load(dataset, job)`` of each job, in order; jobs are asked for ``ahead``,
+        as PyTorch's loader does from its beginning."""
         waiting: deque[Any] = deque()
         for _, job in zip(range(ahead * len(self.workers)), jobs, strict=False):
             waiting.append(job)
@@ -186,7 +187,7 @@ class Crew:
                     future.cancel()
 
     def iterate(self, batches: Callable[[Any], Iterator[Any]], ahead: int) -> Iterator[Any]:
-        """What each worker's dataset iterates over, a batch of each in turn.
+        """Iterate over the batches of each worker's dataset, one of each in turn.
 
         A worker at its end gets no more turns, but those that were given ahead are not taken over.
         """
@@ -222,7 +223,7 @@ _END = object()
 
 
 def _attempt(function: Callable[..., Any], *args: Any) -> Future[Any]:
-    """What a call gives or raises."""
+    """Call a function and return a future of what it gives or raises."""
     outcome: Future[Any] = Future()
     try:
         outcome.set_result(function(*args))
@@ -236,7 +237,7 @@ def _result(outcome: Future[Any]) -> Any:
 
 
 def _next(iterator: Iterator[Any]) -> list[Any]:
-    """The next of an iterator, or nothing at its end."""
+    """Return the next item of an iterator in a list, or an empty list at its end."""
     for item in iterator:
         return [item]
     return []

@@ -12,7 +12,8 @@ from torchlike.tensor import Tensor
 
 
 def make_np(x: Any) -> np.ndarray:
-    """The values of ``x``, not to be written to: a tensor's, an array's, or one number as (1,).
+    """Return the values of ``x``, not to be written to: a tensor's, an array's, or one number as
+    (1,).
 
     bfloat16 becomes float16, as in PyTorch. NotImplementedError for anything else;
     ``JitCaptureError`` for a tensor of a function that is being captured.

@@ -16,13 +16,13 @@ from torchlike.utils.tensorboard._utils import make_grid
 
 
 def write_points(folder: Path, points: np.ndarray) -> None:
-    """``tensors.tsv``: a line for each row of ``points`` (N, D)."""
+    """Write ``tensors.tsv``: a line for each row of ``points`` (N, D)."""
     rows = ("\t".join(map(str, row)) for row in points.tolist())
     whole_files.write_text(folder / "tensors.tsv", "".join(f"{row}\n" for row in rows))
 
 
 def write_metadata(folder: Path, metadata: Any, header: Any) -> None:
-    """``metadata.tsv``: a line for each point; with a header several columns."""
+    """Write ``metadata.tsv``: a line for each point; with a header several columns."""
     rows = [[str(x) for x in row] for row in (header, *metadata)] if header else metadata
     lines = ["\t".join(row) for row in rows] if header else [str(x) for x in rows]
     text = "".join(f"{line}\n" for line in lines)
@@ -30,7 +30,7 @@ def write_metadata(folder: Path, metadata: Any, header: Any) -> None:
 
 
 def write_sprite(folder: Path, images: np.ndarray) -> None:
-    """``sprite.png``: the pictures (N, C, H, W) from 0 to 1 in a square, row by row."""
+    """Write ``sprite.png``: the pictures (N, C, H, W) from 0 to 1 in a square, row by row."""
     grid = make_grid(images, ncols=math.ceil(math.sqrt(len(images))))
     _, height, width = grid.shape
     square = np.zeros((max(height, width), max(height, width), 3), np.float32)
@@ -43,7 +43,7 @@ def write_sprite(folder: Path, images: np.ndarray) -> None:
 def embedding_info(
     metadata: Any, images: np.ndarray | None, subfolder: str, global_step: str, tag: str
 ) -> Any:
-    """Where the projector finds the files of one set of points."""
+    """Return the paths under which the projector finds the files of one set of points."""
     info = EmbeddingInfo(tensor_name=f"{tag}:{global_step}", tensor_path=f"{subfolder}/tensors.tsv")
     if metadata is not None:
         info.metadata_path = f"{subfolder}/metadata.tsv"
@@ -54,6 +54,6 @@ def embedding_info(
 
 
 def write_config(folder: Path, config: Any) -> None:
-    """``projector_config.pbtxt``, by which TensorBoard finds all sets of points."""
+    """Write ``projector_config.pbtxt``, by which TensorBoard finds all sets of points."""
     text = text_format.MessageToString(config)
     whole_files.write_text(folder / "projector_config.pbtxt", text)

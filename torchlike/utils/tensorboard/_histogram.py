@@ -10,7 +10,7 @@ from torchlike.utils.tensorboard._protos import HistogramProto
 
 
 def default_bins() -> list[float]:
-    """TensorFlow's bins, which grow by a tenth each: ±1e-12 to ±1e20, and 0."""
+    """Return TensorFlow's bins, which grow by a tenth each: ±1e-12 to ±1e20, and 0."""
     positive = []
     edge = 1e-12
     while edge < 1e20:
@@ -20,7 +20,7 @@ def default_bins() -> list[float]:
 
 
 def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -> Any:
-    """Counts between edges: ``bins`` as ``numpy.histogram`` takes them.
+    """Count values between edges: ``bins`` as ``numpy.histogram`` takes them.
 
     Empty bins at both ends are left out, but for the one before the first. With ``max_bins``
     neighbours are joined until there are about as many. ValueError without values, or where no

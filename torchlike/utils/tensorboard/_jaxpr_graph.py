@@ -21,7 +21,7 @@ from torchlike.utils.tensorboard._protos import (
 
 
 def graph_of(model: Module, inputs: Any) -> Any:
-    """The operations of one call, parameters and buffers by their names.
+    """Return the graph of the operations of one call, with parameters and buffers by their names.
 
     Differs from PyTorch, which draws its own operators: these are JAX's, after the decompositions
     that XLA gets to see; functions called inside are scopes.
@@ -69,7 +69,7 @@ class _Graph:
         self._taken: dict[str, int] = {}
 
     def name_of(self, atom: Any) -> str:
-        """The node that gives an input of an operation: one of its own for a literal."""
+        """Return the node that gives an input of an operation; a literal gets one of its own."""
         if not isinstance(atom, core.Literal):
             return self._given_by[atom]
         return self.add(self._free(f"{self.scope}/literal"), "Const", [], None, atom.aval)
@@ -83,7 +83,7 @@ class _Graph:
         return name
 
     def _free(self, name: str) -> str:
-        """A name that no other node has."""
+        """Return a name that no other node has."""
         count = self._taken[name] = self._taken.get(name, -1) + 1
         return f"{name}_{count}"
 

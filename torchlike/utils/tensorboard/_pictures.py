@@ -17,13 +17,14 @@ from torchlike.utils.tensorboard._utils import convert_to_HWC
 
 
 def _as_bytes(pixels: np.ndarray) -> np.ndarray:
-    """Pixels from 0 to 1 (of any dtype but uint8) as 0 to 255."""
+    """Convert pixels from 0 to 1 (of any dtype but uint8) to 0 to 255."""
     scale = 1 if pixels.dtype == np.uint8 else 255
     return (pixels.astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
 
 
 def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Any:
-    """An image or a batch of them (which becomes a grid): uint8, or floats from 0 to 1."""
+    """Return a summary of an image or a batch of them (which becomes a grid): uint8, or floats from
+    0 to 1."""
     pixels = _as_bytes(convert_to_HWC(make_np(tensor), dataformats))
     return Summary(value=[Summary.Value(tag=tag, image=make_image(pixels, rescale=rescale))])
 
@@ -36,14 +37,15 @@ def image_boxes(
     dataformats: str = "CHW",
     labels: list[str] | None = None,
 ) -> Any:
-    """An image with boxes (N, 4), each left, top, right and bottom in pixels, and their labels."""
+    """Return a summary of an image with boxes (N, 4), each left, top, right and bottom in pixels,
+    and their labels."""
     pixels = _as_bytes(convert_to_HWC(make_np(tensor_image), dataformats))
     shown = make_image(pixels, rescale=rescale, rois=make_np(tensor_boxes), labels=labels)
     return Summary(value=[Summary.Value(tag=tag, image=shown)])
 
 
 def make_image(tensor: np.ndarray, rescale: float = 1, rois: Any = None, labels: Any = None) -> Any:
-    """uint8 pixels (H, W, C) as PNG; ``rescale`` changes the size of what is stored."""
+    """Encode uint8 pixels (H, W, C) as PNG; ``rescale`` changes the size of what is stored."""
     height, width, channels = tensor.shape
     # PNG has no picture of two channels but grey with transparency.
     picture = Image.fromarray(tensor if channels > 1 else tensor[..., 0])
@@ -66,7 +68,7 @@ def _encoded(picture: Any, **kwargs: Any) -> bytes:
 
 
 def draw_boxes(disp_image: Any, boxes: Any, labels: Any = None) -> Any:
-    """Red frames on a Pillow image, with black labels on red in their lower left corners."""
+    """Draw red frames on a Pillow image, with black labels on red in their lower left corners."""
     pen = ImageDraw.Draw(disp_image)
     for i, (left, top, right, bottom) in enumerate(np.asarray(boxes).tolist()):
         corners = [(left, top), (left, bottom), (right, bottom), (right, top), (left, top)]
@@ -80,7 +82,8 @@ def draw_boxes(disp_image: Any, boxes: Any, labels: Any = None) -> Any:
 
 
 def video(tag: str, tensor: Any, fps: float = 4) -> Any:
-    """Moving images (N, T, C, H, W), beside one another: uint8, or floats from 0 to 1.
+    """Return a summary of moving images (N, T, C, H, W), beside one another: uint8, or floats from
+    0 to 1.
 
     Differs from PyTorch: the package moviepy is not needed, Pillow writes the GIF.
     """
@@ -97,7 +100,7 @@ def video(tag: str, tensor: Any, fps: float = 4) -> Any:
 
 
 def make_video(tensor: np.ndarray, fps: float) -> Any:
-    """uint8 frames (T, H, W, C) as an endless GIF."""
+    """Encode uint8 frames (T, H, W, C) as an endless GIF."""
     _, height, width, channels = tensor.shape
     first, *rest = [Image.fromarray(f if channels > 1 else f[..., 0]) for f in tensor]
     stored = _encoded(
@@ -114,7 +117,7 @@ def make_video(tensor: np.ndarray, fps: float) -> Any:
 
 
 def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
-    """Sound of one channel (samples from -1 to 1) as a WAV file of 16 bits."""
+    """Return a summary of sound of one channel (samples from -1 to 1) as a WAV file of 16 bits."""
     samples = make_np(tensor).squeeze()
     if np.abs(samples).max() > 1:
         warnings.warn("audio amplitude out of range, auto clipped.")

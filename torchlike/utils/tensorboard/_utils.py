@@ -11,7 +11,7 @@ import numpy as np
 
 
 def figure_to_image(figures: Any, close: Any = True) -> np.ndarray:
-    """A matplotlib figure as uint8 (3, H, W), or a list of them as (N, 3, H, W).
+    """Convert a matplotlib figure to uint8 (3, H, W), or a list of them to (N, 3, H, W).
 
     They are closed afterwards unless ``close`` is False.
     """
@@ -31,7 +31,7 @@ def _render(figure: Any, close: Any) -> np.ndarray:
 
 
 def make_grid(images: np.ndarray, ncols: int = 8) -> np.ndarray:
-    """Images (N, C, H, W), C being 1 or 3, side by side: (3, H * rows, W * columns)."""
+    """Arrange images (N, C, H, W), C being 1 or 3, side by side: (3, H * rows, W * columns)."""
     if images.ndim != 4 or images.shape[1] not in (1, 3):
         raise AssertionError(f"expected images of shape (N, 1 or 3, H, W), got {images.shape}")
     n, _, height, width = images.shape
@@ -45,7 +45,8 @@ def make_grid(images: np.ndarray, ncols: int = 8) -> np.ndarray:
 
 
 def convert_to_HWC(tensor: np.ndarray, input_format: str) -> np.ndarray:
-    """An image, or several as one grid, with its channels last and three of them where it had one.
+    """Convert an image, or several as one grid, to channels last, with three channels where it had
+    one.
 
     ``input_format`` names the dimensions: "CHW", "HWC", "HW", "NCHW", "NHWC", … AssertionError for
     other names than there are dimensions.

@@ -68,7 +68,7 @@ _MINIMUM_COUNT = 1e-7
 
 
 def _of_plugin(tag: str, tensor: Any, plugin: str, content: bytes = b"") -> Any:
-    """A summary of a tensor that one of TensorBoard's plugins shows."""
+    """Return a summary of a tensor that one of TensorBoard's plugins shows."""
     data = SummaryMetadata.PluginData(plugin_name=plugin, content=content)
     metadata = SummaryMetadata(plugin_data=data)
     return Summary(value=[Summary.Value(tag=tag, metadata=metadata, tensor=tensor)])
@@ -81,7 +81,8 @@ def scalar(
     new_style: bool = False,
     double_precision: bool = False,
 ) -> Any:
-    """One number. ``new_style`` stores it as a tensor, of 64 bits with ``double_precision``."""
+    """Return a summary of one number. ``new_style`` stores it as a tensor, of 64 bits with
+    ``double_precision``."""
     values = make_np(tensor).squeeze()
     if values.ndim:
         raise AssertionError(
@@ -99,7 +100,8 @@ def scalar(
 
 
 def tensor_proto(tag: str, tensor: Tensor) -> Any:
-    """All values of a tensor. ValueError for dtypes that TensorBoard does not have.
+    """Return a summary of all values of a tensor. Raises ValueError for dtypes that TensorBoard
+    does not have.
 
     Differs from PyTorch: bfloat16 becomes float16, and both are stored with their own bits, which
     TensorBoard can read.
@@ -121,7 +123,7 @@ def histogram_raw(
     bucket_limits: Sequence[float],
     bucket_counts: Sequence[float],
 ) -> Any:
-    """A histogram that was counted elsewhere."""
+    """Return a summary of a histogram that was counted elsewhere."""
     counted = HistogramProto(
         min=min,
         max=max,
@@ -135,13 +137,13 @@ def histogram_raw(
 
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
-    """Counts of values between edges (see ``make_histogram``)."""
+    """Return a summary of counts of values between edges (see ``make_histogram``)."""
     counted = make_histogram(make_np(values), bins, max_bins)
     return Summary(value=[Summary.Value(tag=name, histo=counted)])
 
 
 def text(tag: str, text: str) -> Any:
-    """Text, which TensorBoard reads as Markdown."""
+    """Return a summary of text, which TensorBoard reads as Markdown."""
     stored = TensorProto(
         dtype="DT_STRING", string_val=[text.encode("utf_8")], tensor_shape={"dim": [{"size": 1}]}
     )
@@ -149,8 +151,9 @@ def text(tag: str, text: str) -> Any:
 
 
 def custom_scalars(layout: dict[str, dict[str, tuple[str, list[str]]]]) -> Any:
-    """Which scalars TensorBoard shows in one chart: {category: {title: (kind, tags)}}, the kind
-    being "Multiline", or "Margin" with the tags of a value and its lower and upper bounds.
+    """Return a summary of which scalars TensorBoard shows in one chart: {category: {title: (kind,
+    tags)}}, the kind being "Multiline", or "Margin" with the tags of a value and its lower and
+    upper bounds.
 
     AssertionError for other than three tags of a margin.
     """
@@ -184,7 +187,8 @@ def custom_scalars(layout: dict[str, dict[str, tuple[str, list[str]]]]) -> Any:
 def hparams(
     hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None
 ) -> tuple[Any, Any, Any]:
-    """The experiment (names and kinds), the start of a session with its values, and its end.
+    """Return summaries of the experiment (names and kinds), of the start of a session with its
+    values, and of its end.
 
     Hyperparameters are numbers, strings, bools or one-element tensors; None is left out. ValueError
     for others, TypeError for what is no dictionary and for domains that do not fit.
@@ -233,8 +237,8 @@ def hparams(
 
 
 def _kind_of(value: Any) -> tuple[int, str]:
-    """TensorBoard's type of a hyperparameter, and the field that holds such a value. A bool is a
-    number, as PyTorch has it."""
+    """Return TensorBoard's type of a hyperparameter, and the field that holds such a value. A bool
+    is a number, as PyTorch has it."""
     if isinstance(value, str):
         return api.DataType.Value("DATA_TYPE_STRING"), "string_value"
     if isinstance(value, (int, float, Tensor)):
@@ -264,8 +268,8 @@ def pr_curve_raw(
     num_thresholds: int = 127,
     weights: Any = None,
 ) -> Any:
-    """A curve that was computed elsewhere: counts (true and false, positive and negative),
-    precision and recall, each at ``num_thresholds`` thresholds."""
+    """Return a summary of a curve that was computed elsewhere: counts (true and false, positive and
+    negative), precision and recall, each at ``num_thresholds`` thresholds."""
     rows = [make_np(x) if isinstance(x, Tensor) else x for x in (tp, fp, tn, fn, precision, recall)]
     return _of_curve(tag, np.stack(rows), num_thresholds)
 
@@ -273,7 +277,8 @@ def pr_curve_raw(
 def pr_curve(
     tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None
 ) -> Any:
-    """The curve of precision and recall of probabilities, given which of them should be 1."""
+    """Return a summary of the curve of precision and recall of probabilities, given which of them
+    should be 1."""
     thresholds = min(num_thresholds, _MOST_THRESHOLDS)
     counted = compute_curve(
         make_np(labels), make_np(predictions), num_thresholds=thresholds, weights=weights
@@ -290,7 +295,8 @@ def _of_curve(tag: str, rows: np.ndarray, num_thresholds: int) -> Any:
 def compute_curve(
     labels: np.ndarray, predictions: np.ndarray, num_thresholds: int = 127, weights: Any = None
 ) -> np.ndarray:
-    """True and false positives, true and false negatives, precision and recall: (6, thresholds).
+    """Compute true and false positives, true and false negatives, precision and recall: (6,
+    thresholds).
 
     The thresholds lie evenly from 0 to 1; what is at least as large is positive.
     """
@@ -324,7 +330,8 @@ def mesh(
     display_name: Any = None,
     description: str | None = None,
 ) -> Any:
-    """Points in space (B, N, 3), with colors and triangles (indices of points) of the same kind.
+    """Return a summary of points in space (B, N, 3), with colors and triangles (indices of points)
+    of the same kind.
 
     ``config_dict`` is for TensorBoard's renderer. ValueError for other shapes.
     """

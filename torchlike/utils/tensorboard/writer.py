@@ -119,7 +119,7 @@ class SummaryWriter:
         self._get_file_writer()
 
     def _get_file_writer(self) -> FileWriter:
-        """The writer of the folder; a new one after ``close``."""
+        """Return the writer of the folder; a new one is opened after ``close``."""
         if self.all_writers is None or self.file_writer is None:
             writer = self.file_writer = self._open(self.log_dir)
             self.all_writers = {writer.get_logdir(): writer}
@@ -150,7 +150,7 @@ class SummaryWriter:
         new_style: bool = False,
         double_precision: bool = False,
     ) -> None:
-        """One number of a curve. AssertionError for more than one element."""
+        """Add one number of a curve. Raises AssertionError for more than one element."""
         made = summary.scalar(
             tag, scalar_value, new_style=new_style, double_precision=double_precision
         )
@@ -163,7 +163,7 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Several curves in one chart, each in a file and folder of its own."""
+        """Add numbers of several curves in one chart, each in a file and folder of its own."""
         folder = self._get_file_writer().get_logdir()
         assert self.all_writers is not None
         for tag, value in tag_scalar_dict.items():
@@ -176,7 +176,7 @@ class SummaryWriter:
     def add_tensor(
         self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """All values of a tensor."""
+        """Add all values of a tensor."""
         self._add(summary.tensor_proto(tag, tensor), global_step, walltime)
 
     def add_histogram(
@@ -188,7 +188,8 @@ class SummaryWriter:
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """How values are distributed. ``bins``: "tensorflow", or what ``numpy.histogram`` takes."""
+        """Add the distribution of values. ``bins``: "tensorflow", or what ``numpy.histogram``
+        takes."""
         edges = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
         self._add(summary.histogram(tag, values, edges, max_bins), global_step, walltime)
 
@@ -205,7 +206,7 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """A distribution that was counted elsewhere: a count for each upper limit."""
+        """Add a distribution that was counted elsewhere: a count for each upper limit."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
         made = summary.histogram_raw(
@@ -221,7 +222,7 @@ class SummaryWriter:
         run_name: str | None = None,
         global_step: Any = None,
     ) -> None:
-        """Hyperparameters and what they led to, in a folder of their own."""
+        """Add hyperparameters and what they led to, in a folder of their own."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
         made = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
@@ -242,7 +243,7 @@ class SummaryWriter:
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Precision and recall of probabilities, given which of them should be 1."""
+        """Add precision and recall of probabilities, given which of them should be 1."""
         made = summary.pr_curve(tag, labels, predictions, num_thresholds, weights)
         self._add(made, global_step, walltime)
 
@@ -260,7 +261,7 @@ class SummaryWriter:
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """The same, counted elsewhere."""
+        """Add precision and recall that were counted elsewhere."""
         made = summary.pr_curve_raw(
             tag,
             true_positive_counts,
@@ -284,7 +285,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
-        """An image of 1, 3 or 4 channels: uint8, or floats from 0 to 1."""
+        """Add an image of 1, 3 or 4 channels: uint8, or floats from 0 to 1."""
         made = summary.image(tag, img_tensor, dataformats=dataformats)
         self._add(made, global_step, walltime)
 
@@ -296,7 +297,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
-        """Several images as one, eight in a row."""
+        """Add several images as one, eight in a row."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
     def add_image_with_boxes(
@@ -310,8 +311,8 @@ class SummaryWriter:
         dataformats: str = "CHW",
         labels: Any = None,
     ) -> None:
-        """An image with boxes (N, 4): left, top, right, bottom in pixels. As many labels, or none
-        of them are shown."""
+        """Add an image with boxes (N, 4): left, top, right, bottom in pixels. There must be as many
+        labels, or none of them are shown."""
         if labels is not None:
             labels = [labels] if isinstance(labels, str) else labels
             labels = labels if len(labels) == len(box_tensor) else None
@@ -326,7 +327,8 @@ class SummaryWriter:
         close: bool = True,
         walltime: float | None = None,
     ) -> None:
-        """A matplotlib figure, or a list of them; closed afterwards unless ``close`` is False."""
+        """Add a matplotlib figure, or a list of them; closed afterwards unless ``close`` is
+        False."""
         pixels = figure_to_image(figure, close)
         self.add_image(tag, pixels, global_step, walltime, "CHW" if pixels.ndim == 3 else "NCHW")
 
@@ -338,7 +340,7 @@ class SummaryWriter:
         fps: float = 4,
         walltime: float | None = None,
     ) -> None:
-        """Moving images (N, T, C, H, W) with ``fps`` frames a second."""
+        """Add moving images (N, T, C, H, W) with ``fps`` frames a second."""
         self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_audio(
@@ -349,13 +351,13 @@ class SummaryWriter:
         sample_rate: int = 44100,
         walltime: float | None = None,
     ) -> None:
-        """Sound of one channel, samples from -1 to 1, ``sample_rate`` of them a second."""
+        """Add sound of one channel, samples from -1 to 1, ``sample_rate`` of them a second."""
         self._add(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
     def add_text(
         self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Text, shown as Markdown."""
+        """Add text, shown as Markdown."""
         self._add(summary.text(tag, text_string), global_step, walltime)
 
     def add_mesh(
@@ -368,7 +370,7 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Points in space (B, N, 3), with colors and triangles of the same kind."""
+        """Add points in space (B, N, 3), with colors and triangles of the same kind."""
         self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
     # -- models and embeddings ---------------------------------------------------------------------
@@ -380,7 +382,7 @@ class SummaryWriter:
         verbose: bool = False,
         use_strict_trace: bool = True,
     ) -> None:
-        """The operations of a module's call on ``input_to_model``, a tensor or several.
+        """Add the operations of a module's call on ``input_to_model``, a tensor or several.
 
         Differs from PyTorch: JAX's operations are drawn. ``use_strict_trace`` has no effect.
         """
@@ -390,7 +392,8 @@ class SummaryWriter:
         self._get_file_writer().add_graph((graph, None))
 
     def add_onnx_graph(self, prototxt: Any) -> None:
-        """Not supported: NotImplementedError. Use instead: ``add_graph`` with the module."""
+        """Raise NotImplementedError: this is not supported. Use instead: ``add_graph`` with the
+        module."""
         raise NotImplementedError(
             "SummaryWriter.add_onnx_graph: ONNX files are not read. Use instead: "
             "SummaryWriter.add_graph(model, inputs)."
@@ -405,7 +408,7 @@ class SummaryWriter:
         tag: str = "default",
         metadata_header: Any = None,
     ) -> None:
-        """Points (N, D) for TensorBoard's projector, with what they stand for.
+        """Add points (N, D) for TensorBoard's projector, with what they stand for.
 
         Args:
           metadata: N labels; with ``metadata_header`` N rows of as many columns.
@@ -438,20 +441,20 @@ class SummaryWriter:
     # -- layouts -----------------------------------------------------------------------------------
 
     def add_custom_scalars(self, layout: dict[str, Any]) -> None:
-        """Which scalars stand in one chart: {category: {title: ["Multiline" or "Margin", tags]}}.
-        To be called once."""
+        """Choose which scalars stand in one chart: {category: {title: ["Multiline" or "Margin",
+        tags]}}. To be called once."""
         self._add(summary.custom_scalars(layout), None, None)
 
     def add_custom_scalars_multilinechart(
         self, tags: list[str], category: str = "default", title: str = "untitled"
     ) -> None:
-        """Several scalars in one chart."""
+        """Show several scalars in one chart."""
         self.add_custom_scalars({category: {title: ["Multiline", tags]}})
 
     def add_custom_scalars_marginchart(
         self, tags: list[str], category: str = "default", title: str = "untitled"
     ) -> None:
-        """A scalar between two others: its tag, the lower and the upper one's."""
+        """Show a scalar between two others: its tag, the lower and the upper one's."""
         if len(tags) != 3:
             raise AssertionError(f"Expected 3 tags, got {len(tags)}.")
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
@@ -478,5 +481,5 @@ class SummaryWriter:
 
 
 def _as_file_name(tag: str) -> str:
-    """A tag without what would make folders of it."""
+    """Return a tag with the characters escaped that would make folders of it."""
     return tag.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c")

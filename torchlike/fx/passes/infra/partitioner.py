@@ -40,15 +40,15 @@ class Partition:
         return str(self.nodes)
 
     def add_node(self, node: Node, node_order: int | None = None) -> None:
-        """Take a node; ``node_order`` counts from the end of the graph."""
+        """Add a node; ``node_order`` counts from the end of the graph."""
         self.nodes[node] = node_order
 
     def remove_node(self, node: Node) -> None:
-        """Give a node away. KeyError for one that is not there."""
+        """Remove a node. Raises KeyError for one that is not there."""
         del self.nodes[node]
 
     def size(self) -> int:
-        """The number of nodes."""
+        """Return the number of nodes."""
         return len(self.nodes)
 
 
@@ -76,14 +76,15 @@ class _Groups:
         return reached
 
     def add(self, node: Node, order: int, id: int) -> None:
-        """A partition of one node."""
+        """Add a partition of one node."""
         self.parts[id] = Partition(id, [node], [order])
         self.inside[id], self.downstream[id] = self.bit[node], self.after[node]
         self.first[id] = id
         self.of[node] = id
 
     def _circular(self, a: int, b: int) -> bool:
-        """Whether a way leads out of two partitions and back, through other ones as wholes."""
+        """Return whether a path leads out of two partitions and back, through other ones as
+        wholes."""
         inside = self.inside[a] | self.inside[b]
         users = dict.fromkeys(
             user for id in (a, b) for node in self.parts[id].nodes for user in node.users
@@ -100,7 +101,7 @@ class _Groups:
         return True
 
     def merge(self, a: int, b: int) -> int:
-        """Make one of two partitions, unless that closes a circle. Which of them remains: the
+        """Merge two partitions, unless that closes a cycle, and return which of them remains: the
         larger, ``a`` where they are equal or nothing was done."""
         if self._circular(a, b):
             return a
@@ -114,7 +115,7 @@ class _Groups:
         return kept
 
     def move(self, node: Node, id: int | None) -> None:
-        """Put a node into another partition, or (None) out of all."""
+        """Move a node into another partition, or (None) out of all."""
         if node in self.of:
             self.parts[self.of.pop(node)].remove_node(node)
         if id is not None:
@@ -161,7 +162,8 @@ class CapabilityBasedPartitioner:
         return dict(self.graph_module.named_modules())
 
     def propose_partitions(self) -> list[Partition]:
-        """The partitions, from the end of the graph on; nodes are in the order of the graph."""
+        """Return the partitions, from the end of the graph on; their nodes are in the order of the
+        graph."""
         nodes = list(self.graph_module.graph.nodes)
         groups = _Groups(nodes)
         for order, node in enumerate(reversed(nodes)):
@@ -178,8 +180,8 @@ class CapabilityBasedPartitioner:
         return found
 
     def _take(self, groups: _Groups, node: Node, order: int) -> None:
-        """Take a node, and join what can be joined now. (A node that is not taken can also be why
-        others may be: what uses it has been seen.)"""
+        """Place a node in a partition where it is supported, and merge what can be merged now. (A
+        node that is not taken can also be why others may be: what uses it has been seen.)"""
         candidates: list[int] = []
         if self._is_node_supported(node):
             id = len(groups.of)
@@ -204,7 +206,7 @@ class CapabilityBasedPartitioner:
         return computing + alone > 1
 
     def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
-        """The module, with a call of a submodule ``fused_N`` for each partition."""
+        """Fuse each partition into a call of a submodule ``fused_N``, and return the module."""
         return fuse_by_partitions(self.graph_module, [p.nodes for p in partitions], prefix=prefix)
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
@@ -215,12 +217,14 @@ class CapabilityBasedPartitioner:
                 part.remove_node(node)
 
     def partition_and_fuse(self, prefix: str = "fused_") -> GraphModule:
-        """The module, with a call of a submodule for each partition that was proposed."""
+        """Fuse each partition that is proposed into a call of a submodule, and return the
+        module."""
         return self.fuse_partitions(self.propose_partitions(), prefix=prefix)
 
 
 def _getitems_elsewhere(groups: _Groups, nodes: list[Node]) -> Iterator[tuple[Node, int | None]]:
-    """Nodes that take a part of a tuple and are not where the tuple is made, and where that is."""
+    """Yield the nodes that take a part of a tuple and are not in the partition where the tuple is
+    made, and that partition."""
     for node in nodes:
         if all(_is_getitem(user) for user in node.users):
             for user in node.users:

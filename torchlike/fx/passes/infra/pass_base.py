@@ -26,10 +26,10 @@ class PassBase(abc.ABC):
 
     @abc.abstractmethod
     def call(self, graph_module: Any) -> PassResult | None:
-        """What the pass does."""
+        """Run the pass: subclasses implement it."""
 
     def requires(self, graph_module: Any) -> None:  # noqa: B027
-        """Raises where the module is not what the pass needs."""
+        """Raise where the module is not what the pass needs."""
 
     def ensures(self, graph_module: Any) -> None:  # noqa: B027
-        """Raises where the module is not what the pass should give."""
+        """Raise where the module is not what the pass should give."""

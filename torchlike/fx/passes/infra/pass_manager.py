@@ -15,7 +15,7 @@ __all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constrai
 
 
 def pass_result_wrapper(fn: Any) -> Callable[..., PassResult] | None:
-    """A function of a module as a pass: one that gives nothing has changed it."""
+    """Wrap a function of a module as a pass: one that gives nothing has changed it."""
     if fn is None:
         return None
 
@@ -33,13 +33,13 @@ def pass_result_wrapper(fn: Any) -> Callable[..., PassResult] | None:
 
 
 def this_before_that_pass_constraint(this: Any, that: Any) -> Callable[[Any, Any], bool]:
-    """A constraint of order."""
+    """Return the constraint that one pass runs before another."""
     return lambda a, b: not (a == that and b == this)
 
 
 def _topological_sort_passes(passes: list[Any], constraints: list[Any]) -> list[Any]:
-    """The passes in an order that the constraints allow, the given one as far as it goes.
-    RuntimeError where there is none."""
+    """Sort the passes into an order that the constraints allow, the given one as far as it goes.
+    Raises RuntimeError where there is none."""
     if not constraints:
         return passes
     later: dict[Any, list[Any]] = {p: [] for p in passes}
@@ -83,17 +83,17 @@ class PassManager:
         self._validated = False
 
     def add_pass(self, _pass: Any) -> None:
-        """Put a pass at the end."""
+        """Add a pass at the end."""
         self.passes.append(_pass)
         self._validated = False
 
     def add_constraint(self, constraint: Any) -> None:
-        """Add a constraint of order."""
+        """Add a constraint on the order of passes."""
         self.constraints.append(constraint)
         self._validated = False
 
     def validate_constraints(self) -> None:
-        """RuntimeError where the passes are not in an order that the constraints allow."""
+        """Raise RuntimeError where the passes are not in an order that the constraints allow."""
         if self._validated:
             return
         for constraint in self.constraints:
@@ -113,7 +113,7 @@ class PassManager:
         self._validated = True
 
     def check(self, module: Any) -> None:
-        """What subclasses check after the passes."""
+        """Check the module after the passes: subclasses override it."""
 
     def add_checks(self, check: Callable[[Any], Any]) -> None:
         """Have a function check the module. TypeError for one that takes more than it."""

@@ -8,7 +8,7 @@ from torchlike.fx.node import Node
 
 
 def validate_partition(partition: Iterable[Node]) -> bool:
-    """Whether one call can stand for these nodes: no way leads out of them and back."""
+    """Return whether one call can stand for these nodes: no path leads out of them and back."""
     inside = set(partition)
     seen: set[Node] = set()
     ahead = [user for node in inside for user in node.users if user not in inside]

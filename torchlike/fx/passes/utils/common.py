@@ -24,7 +24,8 @@ class HolderModule(Module):
 def lift_subgraph_as_module(
     gm: GraphModule, subgraph: Graph, comp_name: str = "", class_name: str = "GraphModule"
 ) -> tuple[GraphModule, dict[str, str]]:
-    """A module of a graph whose nodes name attributes of ``gm``, and where each of those is now.
+    """Return a module of a graph whose nodes name attributes of ``gm``, and the new path of each of
+    those.
 
     The attributes (the same objects) have the same paths below modules that hold them.
     """
@@ -46,6 +47,6 @@ def lift_subgraph_as_module(
 
 
 def compare_graphs(left: Graph, right: Graph) -> bool:
-    """Whether two graphs are the same: inputs, nodes, connections and outputs, in order."""
+    """Return whether two graphs are the same: inputs, nodes, connections and outputs, in order."""
     matcher = SubgraphMatcher(left, match_output=True, match_placeholder=True)
     return bool(matcher.match(right))

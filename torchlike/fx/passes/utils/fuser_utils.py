@@ -34,8 +34,8 @@ __all__ = [
 
 
 def topo_sort(nodes: NodeList) -> NodeList:
-    """Nodes in an order in which they can run, otherwise as they came. AssertionError where there
-    is none."""
+    """Sort the nodes into an order in which they can run, otherwise as they came. Raises
+    AssertionError where there is none."""
     order = stable_order(nodes)
     if len(order) != len(nodes):
         raise AssertionError("topological sorted nodes doesn't have same length as input nodes")
@@ -61,7 +61,7 @@ def fuse_as_graphmodule(
     *,
     always_return_tuple: bool = False,
 ) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
-    """A module with copies of nodes of ``gm``, which come in an order in which they can run.
+    """Return a module with copies of nodes of ``gm``, which come in an order in which they can run.
 
     Returns:
       the module, of the class ``module_name``; the nodes of ``gm`` that it takes, in the order of
@@ -128,7 +128,7 @@ def insert_subgm(
 
 
 def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
-    """Take out nodes, the last first."""
+    """Remove nodes, the last first."""
     for node in reversed(nodes):
         gm.graph.erase_node(node)
 

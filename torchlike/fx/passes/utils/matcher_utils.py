@@ -68,7 +68,7 @@ class SubgraphMatcher:
             self.pattern_anchors = [n for n in output.all_input_nodes if len(n.users) == 1]
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """The places, from the first on."""
+        """Return the matches of the pattern in a graph, from the first on."""
         matches: list[InternalMatch] = [InternalMatch(anchors=[])]
         for anchor in self.pattern_anchors:
             candidates = [n for n in graph.nodes if self._nodes_equal(anchor, n, node_name_match)]
@@ -107,7 +107,7 @@ class SubgraphMatcher:
         return kept
 
     def _contained(self, nodes_map: dict[Node, Node]) -> bool:
-        """Whether nothing outside uses what lies inside, but for the results."""
+        """Return whether nothing outside a match uses what lies inside, but for the results."""
         inside = {g: p for p, g in nodes_map.items() if isinstance(g, Node)}
         for mine, pattern in inside.items():
             if pattern.op == "placeholder" or pattern in self.pattern_returning_nodes:
@@ -202,7 +202,7 @@ class SubgraphMatcher:
 
 
 def _one_piece(match: InternalMatch) -> bool:
-    """Whether one node could stand for the nodes that were found: no way leads out of them and
+    """Return whether one node could stand for the nodes of a match: no path leads out of them and
     back."""
     pairs = match.nodes_map.items()
     return validate_partition(
@@ -211,7 +211,7 @@ def _one_piece(match: InternalMatch) -> bool:
 
 
 def _by_name(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A node's arguments by name, with the defaults of an operator."""
+    """Return a node's arguments by name, with the defaults of an operator."""
     schema = getattr(node.target, "_schema", None)
     if schema is not None:
         given = dict(zip((a.name for a in schema.arguments), node.args, strict=False))

@@ -27,7 +27,8 @@ class SourcePartition:
 def get_source_partitions(
     graph: Graph, wanted_sources: list[Any], filter_fn: Callable[[Node], bool] | None = None
 ) -> dict[Any, list[SourcePartition]]:
-    """For each wanted source (a class of modules, a function, or the name of one) its calls.
+    """Return, for each wanted source (a class of modules, a function, or the name of one), its
+    calls.
 
     The sources are read from ``node.meta["source_fn_stack"]``; where there is none, from
     ``torch_fn`` for a function's name, else the innermost module of ``nn_module_stack`` is the
@@ -49,7 +50,7 @@ def get_source_partitions(
 
 
 def _source(node: Node, wanted: list[Any]) -> tuple[str, Any]:
-    """The call that a node came from, and which of the wanted sources that is a call of."""
+    """Return the call that a node came from, and the wanted source that it is a call of."""
     calls = node.meta.get("source_fn_stack")
     modules = node.meta.get("nn_module_stack")
     if calls:
@@ -68,7 +69,7 @@ def _source(node: Node, wanted: list[Any]) -> tuple[str, Any]:
 
 
 def _path(source: Any) -> str | None:
-    """The path by which exported programs name a class."""
+    """Return the path by which exported programs name a class."""
     if not isinstance(source, type):
         return None
     return f"{source.__module__.replace('torchlike', 'torch', 1)}.{source.__qualname__}"
@@ -85,6 +86,6 @@ def _partition(nodes: list[Node], source: Any) -> SourcePartition:
 
 
 def check_subgraphs_connected(subgraph1: SourcePartition, subgraph2: SourcePartition) -> bool:
-    """Whether the second uses a result of the first."""
+    """Return whether the second partition uses a result of the first."""
     inside = set(subgraph1.nodes)
     return any(used in inside for node in subgraph2.nodes for used in node.all_input_nodes)

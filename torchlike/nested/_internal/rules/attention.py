@@ -39,7 +39,7 @@ def _check(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
 
 
 def _rows_first(input: NestedTensor) -> Any:
-    """The values as (total, heads, size), of one head where there are no heads."""
+    """Return the values as (total, heads, size), with one head where there are no heads."""
     values: Any = input._held
     return values.unsqueeze(1) if input.dim() == 3 else values.transpose(0, 1)
 
@@ -57,7 +57,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: Any = False,
 ) -> Tensor:
-    """Attention within each part of (n, heads, ragged, size) or (n, ragged, size).
+    """Compute attention within each part of (n, heads, ragged, size) or (n, ragged, size).
 
     ValueError for tensors of other kinds, and for a mask.
     """

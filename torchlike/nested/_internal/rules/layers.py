@@ -26,7 +26,7 @@ from torchlike.tensor import Tensor
 def softmax(
     func: Callable[..., Any], input: NestedTensor, dim: Any = None, *args: Any, **kwargs: Any
 ) -> Tensor:
-    """Along a regular dimension, or (softmax) along the ragged one: within each part."""
+    """Apply along a regular dimension, or (softmax) along the ragged one: within each part."""
     name = name_of(func)
     if isinstance(dim, tuple):
         raise RuntimeError(
@@ -70,7 +70,8 @@ def layer_norm(
     eps: float = 1e-5,
     *rest: Any,
 ) -> Tensor:
-    """Over regular dimensions, or over each part whole where the ragged one is among them."""
+    """Normalize over regular dimensions, or over each part whole where the ragged one is among
+    them."""
     if input.dim() <= 2:
         raise RuntimeError(
             "layer_norm(): not supported for NestedTensor objects with 2 or fewer dimensions"
@@ -91,7 +92,8 @@ def layer_norm(
 
 
 def _of_parts(input: NestedTensor, eps: float) -> Tensor:
-    """Each part less its mean, divided by its deviation: from sums, so that nothing is padded."""
+    """Return each part less its mean, divided by its deviation: computed from sums, so that nothing
+    is padded."""
     values: Any = input._held.movedim(input._ragged_idx - 1, 0)  # type: ignore[attr-defined]
     size = math.prod(values.shape[1:])
     rows = values.reshape(values.shape[0], size)
@@ -113,7 +115,7 @@ def rms_norm(
     weight: Any = None,
     eps: Any = None,
 ) -> Tensor:
-    """ValueError over the ragged dimension."""
+    """Normalize over regular dimensions. Raises ValueError over the ragged dimension."""
     if len(normalized_shape) > input.dim() - input._ragged_idx - 1:
         raise ValueError(
             "rms_norm(): Normalization over the ragged dim not supported for nested tensors"
@@ -125,7 +127,7 @@ def rms_norm(
 def embedding(
     func: Callable[..., Any], input: Any, weight: Any, *args: Any, **kwargs: Any
 ) -> Tensor:
-    """The rows of a dense table."""
+    """Look up the rows of a dense table."""
     first, second = (input, weight) if isinstance(input, NestedTensor) else (weight, input)
     require_contiguous(first, "embedding", "indices")
     if isinstance(second, NestedTensor):
@@ -136,7 +138,7 @@ def embedding(
 
 @rule("conv1d", "conv2d", "conv3d")
 def convolution(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """Of each entry along the ragged dimension, as of a batch."""
+    """Convolve each entry along the ragged dimension, as those of a batch."""
     return require_contiguous(input, "convolution")._with(func(input._held, *args, **kwargs))
 
 
@@ -144,7 +146,8 @@ def convolution(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any)
 def embedding_bag(
     func: Callable[..., Any], input: NestedTensor, weight: Any, offsets: Any = None, **kwargs: Any
 ) -> Tensor:
-    """A bag for each part. RuntimeError for offsets beside it, and for parts with holes."""
+    """Reduce each part as a bag. Raises RuntimeError for offsets beside it, and for parts with
+    holes."""
     if offsets is not None or input.dim() != 2:
         raise RuntimeError(
             "embedding_bag(): a nested tensor of indices, (batch, ragged), has its own offsets"
@@ -155,13 +158,13 @@ def embedding_bag(
 
 @rule("one_hot")
 def one_hot(func: Callable[..., Any], input: NestedTensor, num_classes: int = -1) -> Tensor:
-    """A further dimension, 1 at the class."""
+    """Add a further dimension, with 1 at the class."""
     return input._with(func(input._held, num_classes))
 
 
 @rule("l1_loss", "kl_div")
 def loss(func: Callable[..., Any], input: Any, target: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """Of two tensors that are divided alike: over all values, or of each."""
+    """Compute the loss of two tensors that are divided alike: over all values, or of each."""
     for t in (input, target):
         require_contiguous(t, func.__name__)
     if not raggedness_matches(input, target.shape) or input.dim() != target.dim():

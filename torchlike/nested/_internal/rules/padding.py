@@ -11,8 +11,8 @@ from torchlike.tensor import Tensor
 
 
 def to_padded(input: NestedTensor, padding: Any, width: int) -> Any:
-    """(n, …, width, …): each part with padding behind it, or cut off. Parts may have holes between
-    them."""
+    """Pad the parts: (n, …, width, …), each with padding behind it, or cut off. Parts may have
+    holes between them."""
     at = input._ragged_idx
     values: Any = input._held.movedim(at - 1, 0)  # type: ignore[attr-defined]
     places: Any = torch["arange"](width)
@@ -28,7 +28,7 @@ def to_padded(input: NestedTensor, padding: Any, width: int) -> Any:
 
 
 def from_padded(padded: Any, offsets: Any, ragged_idx: int, total: int) -> Tensor:
-    """The values (…, total, …) of parts (n, …, width, …), from their offsets."""
+    """Return the values (…, total, …) of padded parts (n, …, width, …), from their offsets."""
     rows = padded.movedim(ragged_idx, 1)
     places: Any = torch["arange"](total)
     owner = torch["searchsorted"](offsets[1:].contiguous(), places, right=True)
@@ -41,8 +41,9 @@ def from_padded(padded: Any, offsets: Any, ragged_idx: int, total: int) -> Tenso
 def to_padded_tensor(
     func: Any, input: NestedTensor, padding: float, output_size: Any = None, out: Any = None
 ) -> Tensor:
-    """RuntimeError for a tensor with holes. The width is that of ``output_size``, else the greatest
-    length where that is known without reading offsets, else the total, as in PyTorch."""
+    """Pad the parts. Raises RuntimeError for a tensor with holes. The width is that of
+    ``output_size``, else the greatest length where that is known without reading offsets, else the
+    total, as in PyTorch."""
     if input._lengths is not None:
         raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
     known = input._maybe_max_seqlen
@@ -55,7 +56,7 @@ def to_padded_tensor(
 
 @rule("masked_select")
 def masked_select(func: Callable[..., Any], input: Any, mask: Any) -> NestedTensor:
-    """What a mask shows of each part; where it shows nothing the part is empty."""
+    """Select the entries that a mask shows of each part; where it shows none the part is empty."""
     if input.dim() > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")
     if tuple(input.shape) != tuple(mask.shape):

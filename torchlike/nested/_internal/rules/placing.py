@@ -21,7 +21,8 @@ def index_put(
     values: Tensor,
     accumulate: Any = False,
 ) -> NestedTensor:
-    """Indices of the batch and further dimensions. Those of the ragged one count within each part.
+    """Write at indices of the batch and further dimensions. Those of the ragged one count within
+    each part.
 
     IndexError (eagerly) for one that is not in its part.
     """
@@ -50,7 +51,7 @@ def index_put(
 
 @rule("__setitem__")
 def setitem(func: Callable[..., Any], input: NestedTensor, index: Any, value: Any) -> None:
-    """By tensors of indices, a mask divided as the tensor is, or numbers and slices."""
+    """Write at tensors of indices, at a mask divided as the tensor is, or at numbers and slices."""
     if isinstance(index, NestedTensor):
         func(input._held, index._held, value._held if isinstance(value, NestedTensor) else value)
         return
@@ -72,7 +73,7 @@ def setitem(func: Callable[..., Any], input: NestedTensor, index: Any, value: An
 
 @rule("broadcast_tensors")
 def broadcast_tensors(func: Callable[..., Any], *tensors: Any) -> list[Any]:
-    """Dense tensors are expanded to the first nested one's size."""
+    """Expand dense tensors to the first nested one's size."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     first = next(t for t in given if isinstance(t, NestedTensor))
     return [
@@ -82,11 +83,12 @@ def broadcast_tensors(func: Callable[..., Any], *tensors: Any) -> list[Any]:
 
 @rule("new_empty", "new_zeros", "new_ones", "new_full", "new_tensor")
 def new(func: Callable[..., Any], input: NestedTensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A dense tensor of the values' dtype and device. RuntimeError for a ragged size."""
+    """Return a dense tensor of the values' dtype and device. Raises RuntimeError for a ragged
+    size."""
     return func(input._held, *args, **kwargs)
 
 
 @rule("type")
 def of_type(func: Callable[..., Any], input: NestedTensor, dtype: Any = None, **kwargs: Any) -> Any:
-    """The name of its class, or the tensor in another dtype."""
+    """Return the name of the tensor's class, or the tensor in another dtype."""
     return func(input) if dtype is None else input.to(dtype)

@@ -35,7 +35,7 @@ _COMPOSITES = frozenset(_COMPOSITES_TEXT.split())
 
 
 def is_pointwise(func: Any) -> bool:
-    """Whether a public function takes each element by itself."""
+    """Return whether a public function takes each element by itself."""
     spec = getattr(func, "spec", None)
     if spec is not None and spec.memory_order is memory_order.of_loop:
         return spec.name not in _OTHERS
@@ -58,7 +58,7 @@ def _mismatch(func: Any, first: Any, second: Any) -> RuntimeError:
 
 
 def fitted(input: NestedTensor, other: Tensor, refuse: Callable[[], Exception]) -> Tensor:
-    """A tensor as it broadcasts to another's values."""
+    """Return a tensor in the shape that broadcasts to another's values."""
     if isinstance(other, NestedTensor):
         if not raggedness_matches(input, other.shape):
             raise refuse()
@@ -80,7 +80,8 @@ def fitted(input: NestedTensor, other: Tensor, refuse: Callable[[], Exception]) 
 
 
 def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The function on values. RuntimeError for tensors that are divided in another way."""
+    """Apply the function to the values. Raises RuntimeError for tensors that are divided in another
+    way."""
     given = (*args, *kwargs.values())
     if kwargs.get("out") is not None:
         raise NotImplementedError(f"{name_of(func)}(out=) of nested tensors: use the result")

@@ -25,7 +25,7 @@ def linear(
 
 
 def _by_parts(input: Any, other: Any, nested: NestedTensor) -> Tensor:
-    """A product of each part with a matrix of its own, on padded parts."""
+    """Multiply each part with a matrix of its own, on padded parts."""
     at, total = nested._ragged_idx, nested._held.shape[nested._ragged_idx - 1]
     width = nested._get_max_seqlen()
     first, second = (
@@ -37,8 +37,8 @@ def _by_parts(input: Any, other: Any, nested: NestedTensor) -> Tensor:
 
 @rule("matmul", "__matmul__", "__rmatmul__")
 def matmul(func: Any, input: Any, other: Any) -> Tensor:
-    """With a dense matrix, with one for each part, or of two ragged tensors. RuntimeError where
-    neither the ragged dimension is kept nor both are ragged along it."""
+    """Multiply with a dense matrix, with one for each part, or two ragged tensors. Raises
+    RuntimeError where neither the ragged dimension is kept nor both are ragged along it."""
     product = torch["matmul"]
     left, right = isinstance(input, NestedTensor), isinstance(other, NestedTensor)
     if left and not right and input._ragged_idx < input.dim() - 1:
@@ -69,7 +69,7 @@ def matmul(func: Any, input: Any, other: Any) -> Tensor:
 
 @rule("bmm")
 def bmm(func: Any, input: Any, mat2: Any) -> Tensor:
-    """`matmul` of three dimensions. ValueError for others."""
+    """Apply `matmul` to tensors of three dimensions. Raises ValueError for others."""
     for name, t in (("input", input), ("mat2", mat2)):
         if t.dim() != 3:
             raise ValueError(f"bmm(): {name} must be 3D")

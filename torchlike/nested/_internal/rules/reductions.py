@@ -44,7 +44,7 @@ _MEANING = "reducing along the batch dimension but not the ragged dimension is n
 
 
 def each(result: Any, change: Callable[[Tensor], Any]) -> Any:
-    """The tensors of a result, changed."""
+    """Apply ``change`` to the tensors of a result."""
     if isinstance(result, tuple):
         parts = [change(r) for r in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
@@ -52,7 +52,7 @@ def each(result: Any, change: Callable[[Tensor], Any]) -> Any:
 
 
 def _summed(input: NestedTensor, keepdim: bool, **options: Any) -> Any:
-    """The sum of each part, from the values: nothing is padded."""
+    """Sum each part, from the values: nothing is padded."""
     at = input._ragged_idx
     values: Any = input._held.movedim(at - 1, 0)  # type: ignore[attr-defined]
     if options.get("dtype") is not None:
@@ -65,7 +65,8 @@ def _summed(input: NestedTensor, keepdim: bool, **options: Any) -> Any:
 
 @rule("sum", "prod", "any", "all", "max", "min", "amax", "amin", "argmax", "argmin")
 def reduce(func: Callable[..., Any], input: NestedTensor, *args: Any, **kwargs: Any) -> Any:
-    """RuntimeError, in PyTorch's words, for dimensions that leave no tensor of this kind."""
+    """Reduce over dimensions. Raises RuntimeError, in PyTorch's words, for those that leave no
+    tensor of this kind."""
     name = name_of(func)
     dim, keepdim, options = _arguments(args, kwargs)
     if isinstance(dim, Tensor):
@@ -111,21 +112,21 @@ def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool
 
 
 def _dims(input: NestedTensor, dim: Any) -> tuple[list[int], list[int]]:
-    """Dimensions of the tensor, and the values' dimensions for them, each once."""
+    """Return the given dimensions of the tensor, and the values' dimensions for them, each once."""
     given = dim if isinstance(dim, (tuple, list)) else (dim,)
     outer = [errors.wrap_dim(d, input.dim()) for d in given]
     return outer, list(dict.fromkeys(inner_dim(input, d) for d in outer))
 
 
 def _left(input: NestedTensor, inner: list[int], keepdim: bool) -> int:
-    """Which dimension is ragged once some of the values' dimensions are gone."""
+    """Return which dimension is ragged once some of the values' dimensions are gone."""
     at = input._ragged_idx
     return at if keepdim else at - sum(d < at - 1 for d in inner)
 
 
 @rule("mean")
 def mean(func: Callable[..., Any], input: NestedTensor, *args: Any, **kwargs: Any) -> Any:
-    """Along the ragged dimension each part's sum is divided by its length."""
+    """Compute the mean; along the ragged dimension each part's sum is divided by its length."""
     dim, keepdim, options = _arguments(args, kwargs)
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         found = func(input._held, **options)
@@ -156,7 +157,7 @@ def mean(func: Callable[..., Any], input: NestedTensor, *args: Any, **kwargs: An
 
 @rule("equal")
 def equal(func: Callable[..., Any], input: Any, other: Any) -> bool:
-    """Whether both have the same size and values."""
+    """Return whether both have the same size and values."""
     if not (isinstance(input, NestedTensor) and isinstance(other, NestedTensor)):
         raise NotImplementedError("equal() of a nested and a dense tensor: compare their values()")
     same = tuple(input.shape) == tuple(other.shape)
@@ -165,5 +166,5 @@ def equal(func: Callable[..., Any], input: Any, other: Any) -> bool:
 
 @rule("is_same_size")
 def is_same_size(func: Any, input: NestedTensor, other: Any) -> bool:
-    """Whether both have the same size, ragged dimensions by their offsets."""
+    """Return whether both have the same size, ragged dimensions by their offsets."""
     return tuple(input.shape) == tuple(other.shape)

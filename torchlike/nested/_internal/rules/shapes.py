@@ -21,7 +21,7 @@ from torchlike.tensor import Tensor
 
 
 def _ints(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sizes that were given one by one, or as one sequence."""
+    """Return sizes that were given one by one, or as one sequence, as one tuple."""
     return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
 
 
@@ -30,8 +30,8 @@ def _ints(given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @rule("unbind")
 def unbind(func: Any, input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The parts, views of the values. RuntimeError along another dimension, and for offsets that do
-    not fit."""
+    """Return the parts, views of the values. Raises RuntimeError along another dimension, and for
+    offsets that do not fit."""
     if dim != 0:
         raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
     at, values = input._ragged_idx - 1, input.values()
@@ -50,7 +50,7 @@ def unbind(func: Any, input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @rule("select")
 def select(func: Callable[..., Any], input: NestedTensor, dim: int, index: int) -> Tensor:
-    """A part of the batch, or one index in each part."""
+    """Select a part of the batch, or one index in each part."""
     wrapped = errors.wrap_dim(dim, input.dim())
     if wrapped == 0:
         return unbind(func, input)[index]
@@ -72,7 +72,7 @@ def narrow(func: Callable[..., Any], input: Any, dim: int, start: Any, length: A
 
 @rule("__getitem__")
 def getitem(func: Callable[..., Any], input: NestedTensor, index: Any) -> Tensor:
-    """Integers, slices of regular dimensions, None and an ellipsis."""
+    """Index by integers, slices of regular dimensions, None and an ellipsis."""
     given = list(index) if isinstance(index, tuple) else [index]
     if any(isinstance(i, (Tensor, list)) for i in given):
         raise NotImplementedError("a nested tensor is indexed by numbers and slices: use values()")
@@ -107,7 +107,7 @@ def _called(func: Callable[..., Any], input: Any, dim: int) -> Any:
 
 @rule("diff")
 def diff(func: Callable[..., Any], input: Any, n: int = 1, dim: int = -1, **ends: Any) -> Tensor:
-    """Along a regular dimension, without ``prepend`` and ``append``."""
+    """Compute differences along a regular dimension, without ``prepend`` and ``append``."""
     if any(end is not None for end in ends.values()):
         raise NotImplementedError("diff(prepend=, append=) of a nested tensor: use its values()")
     at = regular_dim(require_contiguous(input, "diff"), dim, "diff")
@@ -137,7 +137,7 @@ def split(
 
 @rule("chunk")
 def chunk(func: Callable[..., Any], input: Any, chunks: int, dim: int = 0) -> Any:
-    """Along the batch the parts are dealt out; else each part is cut."""
+    """Split into chunks: along the batch the parts are dealt out; else each part is cut."""
     require_contiguous(input, "chunk")
     if errors.wrap_dim(dim, input.dim()) != 0:
         at = regular_dim(input, dim, "chunk")
@@ -159,7 +159,7 @@ def chunk(func: Callable[..., Any], input: Any, chunks: int, dim: int = 0) -> An
 
 @rule("transpose", "swapaxes", "swapdims")
 def transpose(func: Callable[..., Any], input: NestedTensor, dim0: int, dim1: int) -> Tensor:
-    """The ragged dimension may go anywhere but to the batch's place."""
+    """Swap two dimensions: the ragged one may go anywhere but to the batch's place."""
     pair = [errors.wrap_dim(d, input.dim()) for d in (dim0, dim1)]
     at = input._ragged_idx
     if at in pair:
@@ -173,14 +173,14 @@ def transpose(func: Callable[..., Any], input: NestedTensor, dim0: int, dim1: in
 
 @rule("adjoint")
 def adjoint(func: Callable[..., Any], input: NestedTensor) -> Tensor:
-    """The last two dimensions swapped; conjugated."""
+    """Swap the last two dimensions and conjugate."""
     swapped = transpose(torch["transpose"], input, -2, -1)
     return swapped._with(swapped._held.conj()) if input.is_complex() else swapped  # type: ignore[attr-defined]
 
 
 @rule("movedim", "moveaxis")
 def movedim(func: Callable[..., Any], input: NestedTensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to new places, the others keeping their order."""
+    """Move dimensions to new places, the others keeping their order."""
     froms, tos = ([d] if isinstance(d, int) else [*d] for d in (source, destination))
     froms, tos = ([errors.wrap_dim(d, input.dim()) for d in ds] for ds in (froms, tos))
     placed = dict(zip(tos, froms, strict=True))
@@ -191,7 +191,8 @@ def movedim(func: Callable[..., Any], input: NestedTensor, source: Any, destinat
 
 @rule("atleast_1d", "atleast_2d", "atleast_3d")
 def atleast(func: Callable[..., Any], *tensors: Any) -> Any:
-    """Itself: a nested tensor has two dimensions or more. NotImplementedError for a third one."""
+    """Return the tensors as they are: a nested tensor has two dimensions or more. Raises
+    NotImplementedError for a third one."""
     for t in tensors:
         if isinstance(t, NestedTensor) and t.dim() < int(func.__name__[-2]):
             raise NotImplementedError(
@@ -235,7 +236,8 @@ def squeeze(func: Callable[..., Any], input: Any, dim: Any = None) -> Tensor:
 
 @rule("view", "reshape", "_unsafe_view")
 def view(func: Callable[..., Any], input: NestedTensor, *size: Any, **kwargs: Any) -> Tensor:
-    """Regular dimensions anew; the batch and the ragged one stay. RuntimeError otherwise."""
+    """View regular dimensions anew; the batch and the ragged one stay. Raises RuntimeError
+    otherwise."""
     shape = _ints(size or (kwargs.get("size", kwargs.get("shape")),))
     if input._ragged_idx != 1 and tuple(input.shape) != tuple(shape):
         raise RuntimeError(
@@ -256,7 +258,7 @@ def view_as(func: Callable[..., Any], input: NestedTensor, other: Any) -> Tensor
 
 @rule("flatten")
 def flatten(func: Any, input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Regular dimensions joined."""
+    """Join regular dimensions."""
     for d in (start_dim, end_dim):
         regular_dim(input, d, "flatten")
     first, last = (errors.wrap_dim(d, input.dim()) for d in (start_dim, end_dim))
@@ -271,7 +273,7 @@ def flatten(func: Any, input: NestedTensor, start_dim: int = 0, end_dim: int = -
 def unflatten(
     func: Callable[..., Any], input: NestedTensor, dim: int, sizes: Sequence[int]
 ) -> Tensor:
-    """A regular dimension taken apart."""
+    """Split a regular dimension into several."""
     at = regular_dim(input, dim, "unflatten")
     more = len(sizes) - 1 if at < input._ragged_idx - 1 else 0
     return input._like(func(input._held, at, sizes), input._ragged_idx + more)
@@ -299,7 +301,7 @@ def expand_as(func: Callable[..., Any], input: Any, other: Any) -> Tensor:
 
 @rule("cat")
 def cat(func: Callable[..., Any], tensors: Any, dim: int = 0) -> Tensor:
-    """Along a regular dimension; dense tensors are expanded."""
+    """Concatenate along a regular dimension; dense tensors are expanded."""
     first = next(t for t in tensors if isinstance(t, NestedTensor))
     at = regular_dim(first, dim, "cat")
     parts = [t._held if isinstance(t, NestedTensor) else t.expand_as(first._held) for t in tensors]
@@ -310,7 +312,7 @@ def cat(func: Callable[..., Any], tensors: Any, dim: int = 0) -> Tensor:
 
 @rule("stack")
 def stack(func: Callable[..., Any], tensors: Any, dim: int = 0) -> Tensor:
-    """Of tensors that are divided alike, along a new regular dimension."""
+    """Stack tensors that are divided alike along a new regular dimension."""
     first = tensors[0]
     for t in tensors:
         if not isinstance(t, NestedTensor):
@@ -331,7 +333,7 @@ def stack(func: Callable[..., Any], tensors: Any, dim: int = 0) -> Tensor:
 
 @rule("clone")
 def clone(func: Callable[..., Any], input: NestedTensor, *, memory_format: Any = None) -> Tensor:
-    """A copy; with ``contiguous_format`` one without holes."""
+    """Return a copy; with ``contiguous_format`` one without holes."""
     if input._lengths is None or memory_format is not contiguous_format:
         return input._with(func(input._held, memory_format=memory_format))
     if input._ragged_idx != 1:
@@ -341,7 +343,7 @@ def clone(func: Callable[..., Any], input: NestedTensor, *, memory_format: Any =
 
 @rule("contiguous")
 def contiguous(func: Callable[..., Any], input: NestedTensor, memory_format: Any = None) -> Tensor:
-    """Itself, or a copy without holes."""
+    """Return the tensor itself, or a copy without holes."""
     if input.is_contiguous():
         return input
     if input._lengths is not None:
@@ -350,7 +352,7 @@ def contiguous(func: Callable[..., Any], input: NestedTensor, memory_format: Any
 
 
 def joined(tensors: Sequence[Any], ragged_idx: int, offsets: Tensor | None = None) -> NestedTensor:
-    """Tensors as the parts of one that is ragged along a dimension."""
+    """Join tensors as the parts of one that is ragged along a dimension."""
     sizes = [t.shape[ragged_idx - 1] for t in tensors]
     values = torch["cat"](list(tensors), ragged_idx - 1)
     ends = torch["tensor"]([0, *sizes]).cumsum(0) if offsets is None else offsets

@@ -28,7 +28,8 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def require_contiguous(input: Any, name: str, argument: str = "self") -> NestedTensor:
-    """The argument; ValueError unless it is ragged along dimension 1 and has no holes."""
+    """Return the argument. Raises ValueError unless it is ragged along dimension 1 and has no
+    holes."""
     if not isinstance(input, NestedTensor) or input._lengths is not None or input._ragged_idx != 1:
         raise ValueError(
             f"NestedTensor {name}(): expected {argument} to be a contiguous jagged layout "
@@ -38,13 +39,14 @@ def require_contiguous(input: Any, name: str, argument: str = "self") -> NestedT
 
 
 def inner_dim(input: NestedTensor, dim: int) -> int:
-    """The values' dimension for one of the tensor's; the batch is the ragged one."""
+    """Return the values' dimension for one of the tensor's; for the batch's it is the ragged
+    one."""
     return input._ragged_idx - 1 if dim == 0 else dim - 1
 
 
 def regular_dim(input: NestedTensor, dim: int, name: str, more: int = 0) -> int:
-    """The values' dimension for one that is neither the batch's nor ragged. RuntimeError for those.
-    ``more``: dimensions that a result has more."""
+    """Return the values' dimension for one that is neither the batch's nor ragged. Raises
+    RuntimeError for those. ``more``: dimensions that a result has more."""
     wrapped = errors.wrap_dim(dim, input.dim() + more)
     if wrapped == input._ragged_idx and not more:
         raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")
@@ -54,7 +56,7 @@ def regular_dim(input: NestedTensor, dim: int, name: str, more: int = 0) -> int:
 
 
 def raggedness_matches(input: NestedTensor, size: Iterable[Any]) -> bool:
-    """Whether a size is the tensor's up to the ragged dimension; -1 is any."""
+    """Return whether a size is the tensor's up to the ragged dimension; -1 matches any."""
     end = input._ragged_idx + 1
     own, given = tuple(input.shape)[:end], tuple(size)[:end]
     return len(own) == len(given) and all(
@@ -63,8 +65,8 @@ def raggedness_matches(input: NestedTensor, size: Iterable[Any]) -> bool:
 
 
 def owners(input: NestedTensor) -> Tensor:
-    """To which part each position along the ragged dimension belongs (total,): n for those before
-    the first part and behind the last."""
+    """Return the part to which each position along the ragged dimension belongs (total,): n for
+    those before the first part and behind the last."""
     total = input._held.shape[input._ragged_idx - 1]
     places = torch["arange"](total)
     offsets: Any = input._offsets
@@ -73,11 +75,11 @@ def owners(input: NestedTensor) -> Tensor:
 
 
 def sums_of_parts(input: NestedTensor, rows: Any) -> Any:
-    """The sums (n, …) of the rows (total, …) of each part."""
+    """Return the sums (n, …) of the rows (total, …) of each part."""
     n = input.shape[0]
     return rows.new_zeros((n + 1, *rows.shape[1:])).index_add(0, owners(input), rows)[:n]
 
 
 def spread(input: NestedTensor, of_parts: Any) -> Any:
-    """What each part (n, …) has, for each of its rows (total, …)."""
+    """Spread the values of each part (n, …) to each of its rows (total, …)."""
     return of_parts[owners(input).clamp(max=max(input.shape[0] - 1, 0))]  # type: ignore[attr-defined]

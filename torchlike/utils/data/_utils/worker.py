@@ -6,5 +6,5 @@ __all__ = ["WorkerInfo", "_generate_state", "get_worker_info"]
 
 
 def _generate_state(base_seed: int, worker_id: int) -> list[int]:
-    """Four numbers that seed NumPy's generator in a worker."""
+    """Return four numbers that seed NumPy's generator in a worker."""
     return numpy_seeds(worker_id, base_seed).tolist()

@@ -116,8 +116,8 @@ class Pickler(pickle.Pickler):
         return NotImplemented
 
     def _named(self, obj: Any) -> tuple[Any, ...] | None:
-        """How a function or class is pickled that can be imported (NotImplemented: by its name), or
-        that came from where it is sent; None for any other."""
+        """Return how to pickle a function or class that can be imported (NotImplemented: by its
+        name), or that came from where it is sent; None for any other."""
         if self._back and (number := _arrived.get(obj)) is not None:
             return _as_sent, (number,)
         if isinstance(obj, type) and not obj.__flags__ & _MADE_BY_A_PROGRAM:
@@ -135,7 +135,8 @@ class Pickler(pickle.Pickler):
 
 
 def _is_plain(kind: type) -> bool:
-    """Whether objects are their attributes, and say nothing of how they are pickled."""
+    """Return whether objects of a class consist of their attributes, and the class does not define
+    how they are pickled."""
     return (
         kind.__reduce_ex__ is object.__reduce_ex__
         and kind.__reduce__ is object.__reduce__
@@ -161,8 +162,8 @@ def _set_attributes(obj: Any, attributes: dict[str, Any]) -> None:
 
 @functools.cache
 def _importable(name: str) -> bool:
-    """Whether another process finds the module by its name: this one's script is there another, and
-    a test file or a notebook's cell is not there at all."""
+    """Return whether another process finds the module by its name: this process's script is another
+    module there, and a test file or a notebook's cell is not there at all."""
     if name == "__main__":
         return False
     module = sys.modules.get(name)
@@ -190,7 +191,7 @@ def _number(obj: Any) -> int:
 
 
 def _as_sent(number: int) -> Any:
-    """In the sender: what it had sent."""
+    """Return, in the sender, the function or class that it had sent."""
     try:
         return _sent[number]
     except KeyError:
@@ -239,7 +240,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _global_names(code: types.CodeType) -> Iterator[str]:
-    """The names that code looks up, or binds, in its module."""
+    """Yield the names that code looks up, or binds, in its module."""
     for instruction in dis.get_instructions(code):
         if instruction.opname in _GLOBALS:
             yield instruction.argval
@@ -249,8 +250,8 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 
 
 def _namespace(module: str | None) -> dict[str, Any]:
-    """The globals of functions from a module: its own where it can be imported, else those of one
-    module of its name, which all that came from there have in common."""
+    """Return the globals of functions from a module: its own where it can be imported, else those
+    of one module of its name, which all that came from there have in common."""
     if module is None:
         return {"__builtins__": __builtins__}
     if module not in sys.modules:

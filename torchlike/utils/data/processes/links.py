@@ -51,7 +51,7 @@ class Link:
         self.flush()
 
     def flush(self) -> bool:
-        """Send what there is room for; whether that was all.
+        """Send what there is room for, and return whether that was all.
 
         A finalizer may post while this sends (a loader is collected, and dismisses its workers):
         what it posts waits for its turn, as two senders would send the first message twice.
@@ -92,14 +92,15 @@ class Link:
         return True
 
     def send(self, body: bytes, descriptors: list[int] | None = None) -> None:
-        """``post``, and wait until it has gone. Closed where the other end is."""
+        """Send a message by ``post``, and wait until it has gone. Raises Closed where the other end
+        is."""
         self.post(body, descriptors)
         while not self.flush():
             select.select([], [self], [])
 
     def received(self) -> list[tuple[bytes, list[int]]]:
-        """The messages that have come, which may be none; the descriptors are the caller's to
-        close. Closed after the last one."""
+        """Return the messages that have come, which may be none; the descriptors are the caller's
+        to close. Raises Closed after the last one."""
         self._read()
         found = []
         while len(self._in) >= _HEAD.size:
@@ -134,7 +135,8 @@ class Link:
             self._in += data
 
     def wait(self, seconds: float | None = None) -> list[tuple[bytes, list[int]]]:
-        """The next messages; none after ``seconds``. Closed as of ``received``."""
+        """Wait for the next messages and return them; none after ``seconds``. Raises Closed as
+        ``received`` does."""
         until = None if seconds is None else time.monotonic() + seconds
         while not (found := self.received()):
             left = None if until is None else max(0.0, until - time.monotonic())
@@ -143,7 +145,7 @@ class Link:
         return found
 
     def close(self) -> None:
-        """The other end reads what has gone, and then that this one is closed."""
+        """Close this end: the other end reads what has gone, and then that this one is closed."""
         self._forget()
         self._ended = True
         self._end.close()
@@ -159,8 +161,8 @@ class Link:
 
 
 def ready(links: list[Link], seconds: float | None) -> list[Link]:
-    """The links that something has come to, waiting for ``seconds``; meanwhile all send what they
-    have to."""
+    """Wait up to ``seconds`` and return the links that something has come to; meanwhile all send
+    what they have to."""
     until = None if seconds is None else time.monotonic() + seconds
     poll = select.poll()
     by_number = {link.fileno(): link for link in links}
@@ -175,7 +177,7 @@ def ready(links: list[Link], seconds: float | None) -> list[Link]:
 
 
 def pair() -> tuple[Link, socket.socket]:
-    """A link, and the end that another process makes its own link of."""
+    """Return a link, and the end of which another process makes its own link."""
     mine, theirs = socket.socketpair()
     return Link(mine), theirs
 

@@ -145,7 +145,8 @@ class Workers:
                 return self._result(task)
 
     def _awaited(self) -> _Task | None:
-        """The task whose batch is to come next; None at the end."""
+        """Skip the tasks of ended workers, and return the one whose batch comes next, or None at
+        the end."""
         while self._given < self._sent:
             task = self._tasks.get(self._given)
             if task is not None and (task.kind is not None or self._active[task.worker]):
@@ -155,7 +156,8 @@ class Workers:
         return None
 
     def _ended(self, place: int) -> None:
-        """An iterable dataset has no more; the others take this worker's turns."""
+        """Take a worker whose iterable dataset has no more out of the turns; the others take its
+        turns."""
         self._active[place] = False
         if not self._persistent:
             _dismiss([self._staff[place]])
@@ -174,7 +176,8 @@ class Workers:
     # -- waiting -----------------------------------------------------------------------------------
 
     def _receive(self) -> tuple[int, int, int, Any]:
-        """What a worker says next: its place, the kind, the order of the job and what it is."""
+        """Wait for the next message of a worker and return it: the worker's place, the kind, the
+        order of the job and the content."""
         late = time.monotonic() + self._timeout if self._timeout else None
         while not self._come:
             left = _LOOK if late is None else min(_LOOK, late - time.monotonic())
@@ -190,7 +193,7 @@ class Workers:
         return self._come.pop(0)
 
     def _read(self, place: int) -> bool:
-        """Take what has come from a worker; whether it is there."""
+        """Take what has come from a worker, and return whether it is still there."""
         worker = self._staff[place]
         try:
             messages = worker.link.received()

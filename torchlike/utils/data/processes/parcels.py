@@ -58,7 +58,7 @@ class _Pickler(by_value.Pickler):
         return super().reducer_override(obj)
 
     def _tensor(self, t: Tensor) -> tuple[Any, ...]:
-        """A small view of much memory goes without the rest, unless others are on that, too."""
+        """Send a small view of much memory without the rest, unless others are on that, too."""
         storage, view = t._storage, t._view
         self.tensors_on[id(storage)] += 1
         if (
@@ -102,7 +102,8 @@ class _Pickler(by_value.Pickler):
 
 
 def _keep(buffers: list[Any], buffer: pickle.PickleBuffer) -> bool:
-    """Put a buffer beside the pickle; whether it is so small that it is to be part of it."""
+    """Keep a buffer beside the pickle, and return whether it is so small that it is to be part of
+    it."""
     raw = buffer.raw()
     if raw.nbytes < _LEAST:
         return True
@@ -121,8 +122,8 @@ _here = _Unpacking()
 
 
 def packed(obj: Any, rooms: Rooms | None = None) -> tuple[bytes, list[int], list[Any], set[str]]:
-    """An object as the bytes of a message and its descriptors; what must live until those are sent;
-    the modules that the receiver will import.
+    """Pack an object into the bytes of a message and its descriptors, what must live until those
+    are sent, and the modules that the receiver will import.
 
     ``rooms``: where a worker's batches lie, which it uses again. Raises what ``pickle`` does.
     """
@@ -181,8 +182,8 @@ def _fill(memory: np.ndarray, parts: list[Any]) -> None:
 def unpacked(
     body: bytes, descriptors: list[int], rooms: Received | None = None, *, private: bool = False
 ) -> Any:
-    """The object of a message. ``private``: writes to its memory are seen by nobody else; the
-    descriptors are closed, or kept by blocks that stay shared."""
+    """Unpack the object of a message. ``private``: writes to its memory are seen by nobody else;
+    the descriptors are closed, or kept by blocks that stay shared."""
     head = pickle.loads(body)
     shared, others = descriptors[: head["shared"]], descriptors[head["shared"] :]
     _here.blocks = [shared_memory.attach(d) for d in shared]

@@ -29,17 +29,17 @@ class Room:
         self.__array_interface__ = block.__array_interface__
 
     def array(self, dtype: Any, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
-        """The elements from byte ``offset`` on."""
+        """Return the elements from byte ``offset`` on."""
         count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         return np.asarray(self)[offset : offset + count].view(dtype).reshape(shape)
 
     def offset_of(self, array: np.ndarray) -> int:
-        """Where an array on it begins, in bytes."""
+        """Return where an array on it begins, in bytes."""
         return shared_memory.offset_in(self.block, array)
 
 
 def room_of(array: np.ndarray) -> Room | None:
-    """The room that an array is in, if it is in one."""
+    """Return the room that an array is in, if it is in one."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -72,7 +72,8 @@ class Rooms:
         self._lending: dict[int, _Lent] = {}
 
     def room(self, nbytes: int) -> Room:
-        """Room for so many bytes, which hold anything. RuntimeError where there is no memory."""
+        """Take a free room for so many bytes, with any content, or allocate one. Raises
+        RuntimeError where there is no memory."""
         for number, lent in self._all.items():
             if lent.is_free and nbytes <= lent.block.nbytes <= 2 * nbytes:
                 return self._made(number, lent)
@@ -89,16 +90,18 @@ class Rooms:
         return room
 
     def lend(self, room: Room) -> int:
-        """The number of a room, which goes with the parcel that is being packed."""
+        """Lend a room along with the parcel that is being packed, and return its number."""
         self._lending[room.number] = self._all[room.number]
         return room.number
 
     def lent(self) -> list[tuple[int, int]]:
-        """What goes with the parcel: numbers, and sizes of those whose descriptors do, too."""
+        """Return what is lent with the parcel: numbers, and sizes of those whose descriptors are
+        sent, too."""
         return [(n, 0 if lent.known else lent.block.nbytes) for n, lent in self._lending.items()]
 
     def gone(self) -> tuple[list[int], list[int]]:
-        """The parcel is packed: descriptors to send with it, and numbers that mean nothing more."""
+        """Record that the parcel is packed, and return the descriptors to send with it and the
+        numbers that mean nothing any more."""
         new = [lent for lent in self._lending.values() if not lent.known]
         for lent in self._lending.values():
             lent.known = True
@@ -111,11 +114,11 @@ class Rooms:
         return [lent.block.descriptor for lent in new if lent.block.descriptor is not None], dropped
 
     def take_back(self) -> None:
-        """The parcel is not sent."""
+        """Take back the rooms of a parcel that is not sent."""
         self._lending = {}
 
     def freed(self, numbers: list[int]) -> None:
-        """The receiver says which ones it has used, once for each batch."""
+        """Record the rooms that the receiver says it has used, once for each batch."""
         for number in numbers:
             self._all[number].there -= 1
 
@@ -132,7 +135,8 @@ class Received:
     def arrived(
         self, lent: list[tuple[int, int]], descriptors: list[int], dropped: list[int]
     ) -> None:
-        """A parcel has come with these numbers, and the descriptors of those that are new."""
+        """Record a parcel that has come with these numbers, and the descriptors of those that are
+        new."""
         for number in dropped:
             self._blocks.pop(number, None)
         new = iter(descriptors)
@@ -148,5 +152,5 @@ class Received:
         return self._borrowed[number]
 
     def unpacked(self) -> None:
-        """The parcel's object is made: what it does not refer to is free."""
+        """Release the rooms of a parcel whose object is made: what it does not refer to is free."""
         self._borrowed = {}

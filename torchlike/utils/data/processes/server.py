@@ -126,7 +126,7 @@ class _Server:
                 del self._deadlines[pid]
 
     def finish(self) -> None:
-        """Nobody is served any more."""
+        """Wait for the workers to end, and kill those that are left: nobody is served any more."""
         late = time.monotonic() + _LAST_GRACE
         while self._workers and time.monotonic() < late:
             self._bury()
@@ -138,8 +138,8 @@ class _Server:
 
 
 def _become_worker(parent: int, request: dict[str, Any], descriptors: list[int]) -> None:
-    """In the new process: load batches, and end without what a Python does at its end, which
-    belongs to the process that was copied."""
+    """Load batches in the new process, and end without what a Python does at its end, which belongs
+    to the process that was copied."""
     code = 1
     try:
         ends_with_parent(parent)

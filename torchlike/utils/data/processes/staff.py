@@ -47,7 +47,8 @@ class Server:
         self.pid = begun(theirs, preloaded)
 
     def _fork(self, theirs: socket.socket, preloaded: list[str]) -> int:
-        """As a copy of this process, which has imported everything and computed nothing."""
+        """Start the server as a copy of this process, which has imported everything and computed
+        nothing, and return its process id."""
         sys.stdout.flush()
         sys.stderr.flush()
         with interrupts.held(), warnings.catch_warnings():
@@ -83,7 +84,8 @@ class Server:
         return self._owner == os.getpid()
 
     def fork(self, request: dict[str, Any], descriptors: list[int]) -> int:
-        """Start a worker; its pid. Closed where the server has ended, _Spoiled where it cannot."""
+        """Start a worker and return its pid. Raises Closed where the server has ended, _Spoiled
+        where it cannot."""
         with self._lock:
             self._link.send(pickle.dumps(request), descriptors)
             late = time.monotonic() + _PATIENCE
@@ -93,12 +95,12 @@ class Server:
             return self._pids.pop()
 
     def end(self, pids: list[int]) -> None:
-        """These workers end by themselves, or are killed a little later."""
+        """Have these workers end by themselves, or be killed a little later."""
         with self._lock, contextlib.suppress(Closed):
             self._link.post(pickle.dumps({"end": pids}))
 
     def code(self, pid: int, seconds: float = 0) -> int | None:
-        """How a worker ended; None where it has not, within ``seconds``."""
+        """Return how a worker ended, or None where it has not, within ``seconds``."""
         with self._lock, contextlib.suppress(Closed):
             until = time.monotonic() + seconds
             while self._read(max(0.0, until - time.monotonic()) if pid not in self._codes else 0):
@@ -129,8 +131,8 @@ class _Spoiled(Exception):
 
 
 def _may_be_copied() -> bool:
-    """Whether a fork of this process is a good server: it has computed nothing, has no threads
-    that a fork would miss, and holds little."""
+    """Return whether a fork of this process is a good server: it has computed nothing, has no
+    threads that a fork would miss, and holds little."""
     unit = 1 if sys.platform == "darwin" else 1024
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return (
@@ -142,7 +144,7 @@ def _may_be_copied() -> bool:
 
 
 def begin() -> None:
-    """Have a server, or one that is about to be there when the first worker is asked for."""
+    """Start a server before the first worker is asked for, unless there is one."""
     with _lock:
         _get()
 
@@ -177,7 +179,7 @@ class Worker:
         del keep
 
     def code(self, seconds: float = 0) -> int | None:
-        """How it has ended; None where it has not, within ``seconds``."""
+        """Return how the worker has ended, or None where it has not, within ``seconds``."""
         return self.server.code(self.pid, seconds)
 
 
@@ -192,7 +194,7 @@ class Job:
         self._modules = sorted(modules)
 
     def start(self, place: int, count: int, seed: int) -> Worker:
-        """A worker that does it."""
+        """Start a worker that does the job."""
         with _lock:
             for _ in range(3):
                 try:
@@ -225,7 +227,7 @@ class Job:
 
 
 def _outputs() -> tuple[int, int]:
-    """The descriptors that workers print to."""
+    """Return the descriptors that workers print to."""
     for descriptor in (1, 2):
         try:
             os.fstat(descriptor)

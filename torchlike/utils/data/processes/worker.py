@@ -32,7 +32,8 @@ BATCH, ERROR, ENDED, RESUMED = range(4)
 
 
 def surroundings() -> dict[str, Any]:
-    """What a worker takes over from the process that asks for it, in plain types."""
+    """Return the settings that a worker takes over from the process that asks for it, in plain
+    types."""
     main = sys.modules.get("__main__")
     return {
         "folder": os.getcwd(),
@@ -68,7 +69,8 @@ def _ignored(number: int, frame: Any) -> None:
 
 
 def leave_interruptions() -> None:
-    """Ctrl-C reaches all processes of a terminal; the one that has the loop says what it means."""
+    """Ignore Ctrl-C, which reaches all processes of a terminal: the process that has the loop
+    decides what it means."""
     if not interrupts.ignored():
         signal.signal(signal.SIGINT, _ignored)
     interrupts.release()

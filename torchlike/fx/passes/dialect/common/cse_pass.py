@@ -23,7 +23,7 @@ _IN_PLACE = "add_ div_ lerp_ mul_ pow_ relu_ sigmoid_ sub_ tanh_"
 
 
 def get_CSE_banned_ops() -> set[Any]:
-    """The operators (``torch.ops.aten.NAME``) whose calls are never taken for one."""
+    """Return the operators (``torch.ops.aten.NAME``) whose calls are never merged into one."""
     aten = torchlike.ops.aten
     names = f"{_RANDOM} {_IN_PLACE}".split()
     return {getattr(aten, name) for name in names if hasattr(aten, name)}
@@ -43,7 +43,7 @@ class CSEPass(PassBase):
         self.banned_ops = set(banned_ops or ())
 
     def call(self, graph_module: Any) -> PassResult:
-        """The new module, and whether it has fewer nodes."""
+        """Merge equal calls, and return the new module and whether it has fewer nodes."""
         made = Graph(tracer_cls=graph_module.graph._tracer_cls)
         copies: dict[Node, Node] = {}
         known: dict[Any, Node] = {}
@@ -64,7 +64,7 @@ class CSEPass(PassBase):
         return PassResult(result, modified)
 
     def _key(self, node: Node, copies: dict[Node, Node]) -> Any:
-        """What equal calls share; None for a call that stands for itself."""
+        """Return a key that equal calls share; None for a call that stands for itself."""
         if node.op == "get_attr":
             return node.op, node.target
         if node.op != "call_function" or node.is_impure():
@@ -88,6 +88,6 @@ class CSEPass(PassBase):
 
 
 def _writes(node: Node) -> bool:
-    """Whether a node changes a tensor that it is given."""
+    """Return whether a node writes into a tensor that it is given."""
     schema = getattr(node.target, "_schema", None)
     return schema is not None and getattr(schema, "is_mutable", False)
