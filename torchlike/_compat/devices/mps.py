@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+__name__ = "torchlike.mps"  # where PyTorch has it, and what is printed
+
 
 def is_available() -> bool:
     """False."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torchlike._compat.unsupported import functions as _unsupported
 
+__name__ = "torchlike.mtia"  # where PyTorch has it, and what is printed
+
 
 def is_available() -> bool:
     """False."""

@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+__name__ = "torchlike.xpu"  # where PyTorch has it, and what is printed
+
 
 def is_available() -> Any:
     """False."""

@@ -16,6 +16,8 @@ from torchlike._core.streams import Event as _Event
 from torchlike._core.streams import Stream
 from torchlike._runtime import pending
 
+__name__ = "torchlike.cpu"  # where PyTorch has it, and what is printed
+
 
 def is_available() -> bool:
     """True."""
