@@ -28,12 +28,12 @@ class Backend(str):
 
 
 def get_pg_count() -> int:
-    """How many groups there are, the world among them."""
+    """Return how many groups there are, the world among them."""
     return len(World.groups)
 
 
 def get_backend_config(group: ProcessGroup | None = None) -> str:
-    """The backend of each device type: ``cpu:gloo``."""
+    """Return the backend of each device type: ``cpu:gloo``."""
     return f"cpu:{member(group).name()}"
 
 
