@@ -118,7 +118,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _parts(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """What of a loop's body runs before the step, and the step."""
+        """Divide a loop's body into what runs before the step, and the step."""
         does = [self._reach.of(x) for x in body]
         last = max(i for i, done in enumerate(does) if done)
         kept = [x for i, x in enumerate(body[: last + 1]) if does[i] or not _only_tells(x, body)]
@@ -129,7 +129,8 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _only_tells(statement: ast.stmt, body: list[ast.stmt]) -> bool:
-    """Whether it is an ``if`` that prints, and binds no name that other statements read."""
+    """Return whether a statement is an ``if`` that prints, and binds no name that other statements
+    read."""
     if not isinstance(statement, ast.If):
         return False
     calls = (x for x in ast.walk(statement) if isinstance(x, ast.Call))
@@ -140,7 +141,7 @@ def _only_tells(statement: ast.stmt, body: list[ast.stmt]) -> bool:
 
 
 def _fetches(node: ast.AST) -> bool:
-    """Whether a batch is fetched somewhere in a statement."""
+    """Return whether a batch is fetched somewhere in a statement."""
     for x in ast.walk(node):
         if isinstance(x, ast.Call):
             name = last_name(x.func)
@@ -150,7 +151,7 @@ def _fetches(node: ast.AST) -> bool:
 
 
 def _fed_names(scope: ast.AST | None, body: list[ast.stmt]) -> list[str]:
-    """The names that hold what was fetched, of those that a step reads."""
+    """Return the names that hold what was fetched, of those that a step reads."""
     read = {n for x in body for n in _ids(x, ast.Load)}
     found = [
         name

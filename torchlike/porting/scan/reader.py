@@ -63,7 +63,7 @@ _EXCUSED = (
 
 
 def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:
-    """The findings of a program, by line. ``neighbours``: the program's other files."""
+    """Read the findings of a program, by line. ``neighbours``: the program's other files."""
     root = build(tree)
     neighbours.resolve(root, path)
     reader = _Reader(Inference(root))
