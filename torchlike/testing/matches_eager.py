@@ -23,7 +23,7 @@ def assert_matches_eager(
     atol: float | None = None,
     **kwargs: Any,
 ) -> None:
-    """AssertionError unless ``fn(*args, **kwargs)`` does the same compiled and eagerly.
+    """Raise AssertionError unless ``fn(*args, **kwargs)`` does the same compiled and eagerly.
 
     Compared are the results; gradients of a weighted sum of them, by arguments and modules that
     require grad; the arguments after the call, which may be written in place; the state that the

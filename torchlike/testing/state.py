@@ -41,8 +41,8 @@ class State:
         self._positions = [g.get_state() for g in self._generators]
 
     def restore(self) -> None:
-        """Values, gradients, optimizers and generators as they were when the state was looked up.
-        Python values are not brought back."""
+        """Restore values, gradients, optimizers and generators as they were when the state was
+        looked up. Python values are not brought back."""
         with no_grad():
             for t, value, grad in self._values:
                 t.detach().copy_(value)
@@ -80,7 +80,7 @@ class State:
 
 
 def _inside(x: Any) -> list[tuple[str, Any]]:
-    """What hangs on an object, by name."""
+    """Return what hangs on an object, by name."""
     if isinstance(x, JitFunction):
         return [("", x._fn)]
     if isinstance(x, functools.partial):

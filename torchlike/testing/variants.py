@@ -154,13 +154,14 @@ USUAL = ("eager", "jit")
 
 
 def named_variants(names: tuple[str, ...]) -> list[Variant]:
-    """The variants of these names, each once; "all" means every one. ValueError for others."""
+    """Return the variants of these names, each once; "all" means every one. ValueError for
+    others."""
     wanted = VARIANTS if "all" in names else names or USUAL
     return [Variant(name) for name in dict.fromkeys(wanted)]
 
 
 def variants(*names: str) -> Callable[[Any], Any]:
-    """A decorator: pytest runs the test once for each of these variants.
+    """Return a decorator by which pytest runs the test once for each of these variants.
 
     The test takes a fixture ``variant`` and says what is to be run so::
 
