@@ -29,5 +29,5 @@ def mark(msg: str) -> None:
 
 @contextlib.contextmanager
 def range(msg: str, *args: object, **kwargs: object) -> Iterator[None]:
-    """``with range("epoch {}", n):`` runs the block."""
+    """Run the block of ``with range("epoch {}", n):``; nothing is marked."""
     yield
