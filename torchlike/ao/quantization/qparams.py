@@ -11,7 +11,7 @@ _torch = NAMESPACES[""]
 
 
 def check_range(quant_min: int, quant_max: int) -> None:
-    """AssertionError for levels that do not include 0, or are none."""
+    """Raise AssertionError for levels that do not include 0, or are none."""
     if not quant_min <= 0 <= quant_max:
         raise AssertionError("Used-specified quantization range must include 0.")
     if quant_min >= quant_max:
