@@ -56,7 +56,7 @@ def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
-    """What ``allow_fp16_bf16_reduction_math_sdp`` was told; False at first."""
+    """Return the value that ``allow_fp16_bf16_reduction_math_sdp`` was told; False at first."""
     return _reduces_in_16_bits
 
 

@@ -4,7 +4,7 @@ __all__ = ["get_max_alg_id", "is_available", "version"]
 
 
 def version() -> None:
-    """None."""
+    """Return None."""
 
 
 def is_available() -> bool:
@@ -13,4 +13,4 @@ def is_available() -> bool:
 
 
 def get_max_alg_id() -> None:
-    """None."""
+    """Return None."""
