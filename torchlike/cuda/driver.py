@@ -31,7 +31,7 @@ class cudaStatus:
 
 
 def check_error(res: int) -> None:
-    """CudaError for another code than success."""
+    """Raise CudaError for another code than success."""
     if res != cudaStatus.SUCCESS:
         raise CudaError(res)
 
@@ -47,7 +47,7 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 
 def caching_allocator_enable(value: bool = True) -> None:
-    """Nothing happens: XLA's allocator is chosen before the process begins, by
+    """Do nothing: XLA's allocator is chosen before the process begins, by
     XLA_PYTHON_CLIENT_ALLOCATOR."""
 
 
