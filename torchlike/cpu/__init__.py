@@ -28,17 +28,17 @@ def is_initialized() -> bool:
 
 
 def device_count() -> int:
-    """1."""
+    """Return 1."""
     return 1
 
 
 def current_device() -> str:
-    """ "cpu"."""
+    """Return "cpu"."""
     return "cpu"
 
 
 def set_device(device: Any) -> None:
-    """Nothing to do: there is one."""
+    """Do nothing: there is one."""
 
 
 def synchronize(device: Any = None) -> None:
@@ -54,7 +54,7 @@ _current = Stream("cpu")
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream of the host, or that of the innermost ``StreamContext``."""
+    """Return the stream of the host, or that of the innermost ``StreamContext``."""
     return _current
 
 
@@ -77,7 +77,7 @@ class StreamContext(contextlib.AbstractContextManager[None]):
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """``StreamContext(stream)``."""
+    """Return ``StreamContext(stream)``."""
     return StreamContext(stream)
 
 
@@ -157,7 +157,8 @@ _ARM = {
 
 @functools.cache
 def get_capabilities() -> Mapping[str, Any]:
-    """Which instruction sets the host has (``"avx2": True``), its architecture and its cores.
+    """Return which instruction sets the host has (``"avx2": True``), its architecture and its
+    cores.
 
     Differs from PyTorch: what Linux says in /proc/cpuinfo; elsewhere only the architecture and the
     number of cores.
