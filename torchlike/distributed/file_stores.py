@@ -82,7 +82,7 @@ class FileStore(Store):
         return self._changing(lambda values: [k for k in keys if k not in values], writes=False)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there."""
+        """Wait until all keys are there."""
         seconds = self._seconds(timeout)
         deadline, pause = time.monotonic() + seconds, 0.001
         while missing := self._missing(keys):

@@ -210,7 +210,7 @@ def enter(store: Store, rank: int, size: int, timeout: timedelta) -> Store:
 
 
 def meet(store: Store, rank: int, size: int, timeout: timedelta) -> None:
-    """Return when all processes are here, each with a rank of its own, and agree how many they are.
+    """Wait until all processes are here, each with a rank of its own, and agree how many they are.
     Errors as of ``enter``."""
     if store.add(f"taken/{rank}", 1) > 1:
         raise ValueError(f"two processes came as rank {rank} of {size}: each needs its own rank")

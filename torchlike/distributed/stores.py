@@ -101,7 +101,7 @@ class Store:
         return [key for key in keys if not self.check([key])]
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there. DistStoreError after the timeout, naming those that are
+        """Wait until all keys are there. DistStoreError after the timeout, naming those that are
         missing."""
         raise self._absent("wait")
 
@@ -194,7 +194,7 @@ class HashStore(Store):
         return self._table.missing(keys)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there."""
+        """Wait until all keys are there."""
         self._table.wait(keys, self._seconds(timeout))
 
     def delete_key(self, key: str) -> bool:
@@ -319,7 +319,7 @@ class TCPStore(Store):
         return self._client.missing(keys)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there."""
+        """Wait until all keys are there."""
         self._client.wait(keys, self._seconds(timeout))
 
     def delete_key(self, key: str) -> bool:
@@ -429,7 +429,7 @@ class PrefixStore(Store):
         return [key.removeprefix(self._prefix) for key in found]
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there."""
+        """Wait until all keys are there."""
         self.underlying_store.wait([self._prefix + key for key in keys], timeout)
 
     def delete_key(self, key: str) -> bool:

@@ -33,7 +33,7 @@ class AliasDistribution(Distribution):
 def distributions(
     alias: str, version: Callable[[], str], context: DistributionFinder.Context | None
 ) -> Iterator[Distribution]:
-    """Return the alias's distribution, if the search is for it or for all there are, in no folder
+    """Yield the alias's distribution, if the search is for it or for all there are, in no folder
     said.
 
     Who names folders (pip) asks for what is installed in them.

@@ -148,7 +148,7 @@ def parsed(file: str) -> ast.Module:
 
 
 def _imported(tree: ast.AST, file: str) -> Iterable[ast.AST]:
-    """Return the trees of the user's modules that a script imports, and those that they import."""
+    """Yield the trees of the user's modules that a script imports, and those that they import."""
     seen, left = {file}, [(tree, file)]
     while left:
         importing, place = left.pop()
