@@ -8,5 +8,6 @@ from typing import Any
 
 
 def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Any:
-    """The function itself, which a compiled program may contain here; without one a decorator."""
+    """Return the function itself, which a compiled program may contain here; without one return a
+    decorator."""
     return functools.partial(_disable_dynamo, recursive=recursive) if fn is None else fn

@@ -34,5 +34,5 @@ Dict, List, Tuple = dict, list, tuple
 
 
 def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is: a compiled module keeps its methods."""
+    """Return the function as it is: a compiled module keeps its methods."""
     return fn

@@ -16,7 +16,7 @@ def is_initialized() -> bool:
 
 
 def device_count() -> int:
-    """0."""
+    """Return 0."""
     return 0
 
 

@@ -46,7 +46,7 @@ _protocol.wake()
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a mode is on, or an argument's class has ``__torch_function__`` and is asked.
+    """Return whether a mode is on, or an argument's class has ``__torch_function__`` and is asked.
     TypeError for what cannot be iterated over."""
     if _protocol.state.off:
         return False
@@ -56,25 +56,25 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def has_torch_function_unary(value: Any) -> bool:
-    """The same of one argument."""
+    """Return whether a mode is on, or the class of one argument is asked."""
     return has_torch_function((value,))
 
 
 def has_torch_function_variadic(*values: Any) -> bool:
-    """The same of several."""
+    """Return whether a mode is on, or the class of one of several arguments is asked."""
     return has_torch_function(values)
 
 
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> _Result:
-    """What the innermost mode, or the first class that does not decline, makes of the call:
+    """Ask the innermost mode, or the first class that does not decline, for the call's result:
     subclasses are asked before their bases, else from left to right. TypeError when all decline."""
     return _protocol.ask(public_api, _protocol.overloaded(relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator: the function asks the classes of what ``dispatcher(*args)`` names first."""
+    """Decorate a function so that it asks the classes of what ``dispatcher(*args)`` names first."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -90,7 +90,7 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether it is a Tensor, or its class has ``__torch_function__``."""
+    """Return whether a value is a Tensor, or its class has ``__torch_function__``."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
@@ -124,7 +124,7 @@ class TorchFunctionMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
-        """An instance; ``with Mode():`` is what is meant."""
+        """Make an instance, with a warning: ``with Mode():`` is what is meant."""
         warnings.warn(
             "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
             stacklevel=2,
@@ -183,7 +183,7 @@ class enable_reentrant_dispatch(_protocol.EnableTorchFunction):
 def redispatch_function(
     func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
 ) -> _Result:
-    """The call without the classes of its arguments being asked."""
+    """Call the function without the classes of its arguments being asked."""
     with _protocol.DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
 
@@ -215,7 +215,7 @@ def _module(space: str) -> ModuleType:
 
 
 def _public() -> Iterator[tuple[Any, str, str, Any]]:
-    """Owner (a module, Tensor, or a property), path, name and function of each that asks."""
+    """Yield owner (a module, Tensor, or a property), path, name and function of each that asks."""
     for space, name, function in _asking.functions(_NAMESPACES):
         if not name.startswith("_"):
             yield _module(space), ".".join(filter(None, ("torch", space))), name, function
@@ -237,7 +237,7 @@ def _public() -> Iterator[tuple[Any, str, str, Any]]:
 
 
 def _silent() -> Iterator[tuple[str, str, Any]]:
-    """Path, name and function (or class) of each public one that does not ask."""
+    """Yield path, name and function (or class) of each public one that does not ask."""
     asking = {id(f) for _, _, f in _asking.functions(_NAMESPACES)}
     asking.update(map(id, _asking.of_rooms_above()))
     for space in ("", "functional", "nn.functional", "nn.init", "linalg", "fft", "special"):
@@ -249,8 +249,8 @@ def _silent() -> Iterator[tuple[str, str, Any]]:
 
 
 def _is_listed(owner: Any, path: str, name: str) -> bool:
-    """Whether PyTorch counts a function that asks among those it has a test for. In-place functions
-    of modules, though they ask, are not among them."""
+    """Return whether PyTorch counts a function that asks among those it has a test for. In-place
+    functions of modules, though they ask, are not among them."""
     if owner is None:
         return False
     if owner is Tensor:
@@ -275,14 +275,15 @@ def _names() -> dict[Any, str]:
 
 
 def resolve_name(f: Any) -> str | None:
-    """Where a function is public, as ``torch.Tensor.add``; None for what is not."""
+    """Return the public name of a function, as ``torch.Tensor.add``; None for what is not
+    public."""
     if isinstance(f, str):
         return f
     return _names().get(f)
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The public functions that ask, by module, and Tensor's by class or property."""
+    """Return the public functions that ask, by module, and Tensor's by class or property."""
     return _overridable()
 
 
@@ -315,7 +316,7 @@ _SILENT_ATTRIBUTES = (
 
 @functools.cache
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Those that are never asked for, or that make tensors from none."""
+    """Return the functions that are never asked for, or that make tensors from none."""
     found = {
         f
         for owner, path, name, f in _public()
@@ -327,18 +328,18 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
-    """Accessors whose results are not made a subclass."""
+    """Return the accessors whose results are not made a subclass."""
     return set(not_converted())
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether it is a method of Tensor or the accessor of a property of it."""
+    """Return whether a function is a method of Tensor or the accessor of a property of it."""
     return func in _asking.accessors() or getattr(func, "__name__", "") in ("__get__", "__set__")
 
 
 @functools.cache
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """For each function that asks, one with the same parameters that returns -1."""
+    """Return, for each function that asks, one with the same parameters that returns -1."""
     found: dict[Callable[..., Any], Callable[..., Any]] = {}
     for functions in get_overridable_functions().values():
         for function in functions:

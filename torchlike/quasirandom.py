@@ -61,13 +61,14 @@ class SobolEngine:
         self._directions = np.einsum("dbj,b->dj", mixed, powers[::-1])
 
     def _advance(self) -> None:
-        """To the next point: the direction of the lowest zero bit of the number of points."""
+        """Go on to the next point: by the direction of the lowest zero bit of the number of
+        points."""
         n = self.num_generated
         self._point = self._point ^ self._directions[:, (~n & n + 1).bit_length() - 1]
         self.num_generated = n + 1
 
     def draw(self, n: int = 1, out: Any = None, dtype: Any = None) -> Tensor:
-        """The next ``n`` points, (n, dimension), in the default dtype unless given."""
+        """Draw the next ``n`` points, (n, dimension), in the default dtype unless given."""
         made = np.empty((n, self.dimension))
         for row in made:
             row[:] = self._point * 2.0**-self.MAXBIT if self.num_generated else self._first
@@ -76,7 +77,8 @@ class SobolEngine:
         return points if out is None else out.resize_(points.shape).copy_(points)
 
     def draw_base2(self, m: int, out: Any = None, dtype: Any = None) -> Tensor:
-        """The next ``2**m`` points. ValueError unless the number drawn in all is a power of 2."""
+        """Draw the next ``2**m`` points. ValueError unless the number drawn in all is a power of
+        2."""
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):

@@ -79,7 +79,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
 
     @classmethod
     def _on(cls, storage: Storage, view: View | None = None) -> Any:
-        """A tensor of this class on a storage (or a view of it), without history.
+        """Make a tensor of this class on a storage (or a view of it), without history.
 
         All tensors are made by it, by ``wrap``, or in the hot path of dispatch and of jit, which
         say the same in place; none runs the constructor of its class.
@@ -94,8 +94,8 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> protocol.Result:
-        """What a subclass does that says nothing of its own: the function runs as on plain tensors,
-        and its results are instances of the class. NotImplemented where a type is no base of it.
+        """Run the function as on plain tensors, and make its results instances of the class: what a
+        subclass does that says nothing of its own. NotImplemented where a type is no base of it.
         """
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented
@@ -130,19 +130,20 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return size_of(self._storage.shape if view is None else view.geometry.size)
 
     def size(self, dim: int | None = None) -> Any:
-        """``shape``, or the size of one dimension. IndexError when ``dim`` is out of range."""
+        """Return ``shape``, or the size of one dimension. IndexError when ``dim`` is out of
+        range."""
         shape = self.shape
         if dim is None:
             return shape
         return tuple.__getitem__(shape, _checked_dim(dim, len(shape)))
 
     def stride(self, dim: int | None = None) -> Any:
-        """The jump in memory, in elements, along each dimension (or along one)."""
+        """Return the jump in memory, in elements, along each dimension (or along one)."""
         stride = self._geometry.stride
         return stride if dim is None else stride[_checked_dim(dim, len(stride))]
 
     def storage_offset(self) -> int:
-        """Where in the storage the tensor begins, in elements."""
+        """Return the position in the storage at which the tensor begins, in elements."""
         offset = self._storage.offset if self._view is None else self._view.geometry.offset
         if offset != offset:  # views.UNKNOWN
             modes.the_capture().refuse_value(
@@ -151,7 +152,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return offset
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         view = self._view
         return len(self._storage.shape if view is None else view.geometry.size)
 
@@ -162,7 +163,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return len(self._storage.shape if view is None else view.geometry.size)
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -211,7 +212,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return self.numel() * self.itemsize
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether memory order is row-major (or that of ``memory_format``)."""
+        """Return whether the memory order is row-major (or that of ``memory_format``)."""
         size, stride, _ = self._geometry
         if memory_format is not None and memory_format.is_of_images():
             order = memory_format.order(len(size))
@@ -223,7 +224,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return views.is_contiguous(size, stride)
 
     def data_ptr(self) -> int:
-        """An address: equal for tensors that begin at the same element of the same storage.
+        """Return an address: equal for tensors that begin at the same element of the same storage.
 
         On the CPU the elements can be read there until the tensor is written. Differs from PyTorch:
         a write may move them, and they must not be written there (unless the memory is shared with
@@ -233,7 +234,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return start and start + self.storage_offset() * self.itemsize
 
     def untyped_storage(self) -> UntypedStorage:
-        """The storage, as an object that can be compared and measured."""
+        """Return the storage, as an object that can be compared and measured."""
         return UntypedStorage(self._storage)
 
     def is_floating_point(self) -> bool:
@@ -264,7 +265,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     names = property(lambda self: (None,) * self.dim())
 
     def get_device(self) -> int:
-        """The device index, -1 on the CPU."""
+        """Return the device index, -1 on the CPU."""
         return -1 if self.is_cpu else self.device.index or 0
 
     # -- autograd fields ---------------------------------------------------------------------------
@@ -377,7 +378,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         self._set_grad(None)
 
     def _held_grad(self) -> Tensor | None:
-        """The gradient for those to whom zeros are as good as None, where a captured program
+        """Return the gradient for those to whom zeros are as good as None, where a captured program
         decides which of them it is."""
         capture = modes.current.capture
         if capture is not None:
@@ -415,11 +416,11 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return seen and not self._inference
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made under ``inference_mode``."""
+        """Return whether the tensor was made under ``inference_mode``."""
         return self._inference
 
     def _alias(self) -> Tensor:
-        """Another tensor on the same storage and view, with no autograd history."""
+        """Return another tensor on the same storage and view, with no autograd history."""
         t = Tensor._on(self._storage, self._view)
         if modes.current.capture is not None:
             modes.current.capture.adopt_view(t)
@@ -507,7 +508,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
         return printing.parameter_repr(text) if getattr(own, "_is_param", False) else text
 
     def _storage_spans_devices(self) -> bool:
-        """Whether the array lies on a mesh of devices, so that it may be a DTensor."""
+        """Return whether the array lies on a mesh of devices, so that it may be a DTensor."""
         return isinstance(getattr(self._storage.cell, "sharding", None), jax.sharding.NamedSharding)
 
     def __format__(self, spec: str) -> str:
@@ -542,12 +543,12 @@ def all_attributes() -> dict[str, Any]:
 
 @functools.cache
 def not_converted() -> frozenset[Any]:
-    """Accessors whose results are what they are, not made a subclass."""
+    """Return the accessors whose results are what they are, not made a subclass."""
     return frozenset(vars(Tensor)[n].__get__ for n in ("grad",))
 
 
 def _converted(result: Any, cls: Any) -> protocol.Result:
-    """Tensors in a result, also in tuples and lists, as instances of a class."""
+    """Convert tensors in a result, also in tuples and lists, to instances of a class."""
     if cls is Tensor:
         return result
     if isinstance(result, Tensor):
@@ -559,7 +560,7 @@ def _converted(result: Any, cls: Any) -> protocol.Result:
 
 
 def wrap(array: Any) -> Tensor:
-    """A new tensor on a new storage holding ``array``."""
+    """Make a new tensor on a new storage holding ``array``."""
     if type(array) in _SPARSE_KINDS:
         return CLASS_OF[type(array)]._on(SparseStorage(array))
     t = object.__new__(Tensor)  # as `_on` does, without a call
@@ -568,9 +569,9 @@ def wrap(array: Any) -> Tensor:
 
 
 def from_jax(array: Any) -> Tensor:
-    """A tensor with the value of a jax array (which stays as it is: writes make new arrays), or of
-    a NumPy array or number, which is copied. TypeError for anything else, and for a dtype that
-    PyTorch does not have."""
+    """Make a tensor with the value of a jax array (which stays as it is: writes make new arrays),
+    or of a NumPy array or number, which is copied. TypeError for anything else, and for a dtype
+    that PyTorch does not have."""
     if not isinstance(array, (jax.Array, np.ndarray, np.generic)):
         raise TypeError(f"from_jax expects a jax.Array or NumPy array, not {type(array).__name__}")
     dtypes.from_numpy_dtype(array.dtype)

@@ -14,7 +14,7 @@ def is_available() -> Any:
 
 
 def device_count() -> int:
-    """0."""
+    """Return 0."""
     return 0
 
 
@@ -34,22 +34,22 @@ def is_initialized() -> Any:
 
 
 def empty_cache() -> None:
-    """Nothing to do."""
+    """Do nothing."""
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing to seed, as in PyTorch without a device."""
+    """Do nothing: there is nothing to seed, as in PyTorch without a device."""
 
 
 def seed() -> None:
-    """Nothing to seed, as in PyTorch without a device."""
+    """Do nothing: there is nothing to seed, as in PyTorch without a device."""
 
 
 manual_seed_all, seed_all = manual_seed, seed
 
 
 def memory_allocated(device: Any = None) -> int:
-    """0."""
+    """Return 0."""
     return 0
 
 
@@ -67,12 +67,12 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def get_rng_state_all() -> list[Any]:
-    """[]."""
+    """Return []."""
     return []
 
 
 def get_arch_list() -> list[str]:
-    """[]."""
+    """Return []."""
     return []
 
 
@@ -82,7 +82,7 @@ def get_gencode_flags() -> str:
 
 
 def stream(stream: Any) -> contextlib.AbstractContextManager[None]:
-    """A region on a stream, which changes nothing."""
+    """Return a context manager on a stream, which changes nothing."""
     return contextlib.nullcontext()
 
 
