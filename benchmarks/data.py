@@ -103,7 +103,7 @@ class Large:
 
 
 def a_pass(dataset: Any, **options: Any) -> float:
-    """Time a second pass, whose workers are there, in seconds."""
+    """Measure a second pass, whose workers are there, in seconds."""
     options["persistent_workers"] = options["num_workers"] > 0
     loader = torch.utils.data.DataLoader(dataset, **options)
     for _ in loader:
@@ -124,7 +124,7 @@ def compute() -> None:
 
 
 def first_batch(*, before: bool = False, after: bool = False) -> float:
-    """Time the first batch. ``before``, ``after``: whether the process computes before, after it
+    """Measure the first batch. ``before``, ``after``: whether the process computes before, after it
     makes the loader."""
     if before:
         compute()

@@ -149,7 +149,7 @@ def hidden_cells(torch: Any, jax: Any, n: int) -> tuple[Callable[[], Any], Calla
 
 
 def time_calls(n: int, quick: bool) -> tuple[list[float], list[float]]:
-    """Time a call in seconds, the best block of each round, the two in turn."""
+    """Measure a call in seconds, the best block of each round, the two in turn."""
     from benchmarks.build import import_library
 
     torch, _ = import_library(frameworks.parse(OURS))
@@ -194,7 +194,7 @@ def calls(quick: bool, console: Console) -> list[dict[str, Any]]:
 
 
 def first_step(label: str, name: str) -> float:
-    """Time the first step in a fresh process with an empty cache, in seconds."""
+    """Measure the first step in a fresh process with an empty cache, in seconds."""
     command = [sys.executable, str(ROOT / "benchmarks" / "first_step.py"), label, name]
     with tempfile.TemporaryDirectory(prefix="benchmark-cache-") as cache:
         environment = os.environ | environments.variables(frameworks.parse(label), cache)

@@ -177,7 +177,7 @@ def _carry_changed(what: str) -> Callable[..., None]:
 def while_loop(
     cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any
 ) -> tuple[Any, ...]:
-    """Loop ``while cond_fn(*carried): carried = body_fn(*carried)``, and return the last
+    """Run ``while cond_fn(*carried): carried = body_fn(*carried)``, and return the last
     ``carried``.
 
     In compiled code this is one loop in the graph: the body must keep shapes and dtypes. Its
@@ -282,7 +282,7 @@ def _rows(xs: Any, dim: int, what: str) -> tuple[list[Any], Any, int]:
 def scan(
     combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False
 ) -> tuple[Any, ...]:
-    """Loop ``carry, y = combine_fn(carry, x)`` over the rows of ``xs``, and return (last carry,
+    """Run ``carry, y = combine_fn(carry, x)`` over the rows of ``xs``, and return (last carry,
     stacked ys).
 
     Args:

@@ -41,7 +41,7 @@ def _cond(pred: Any, true_graph: Any, false_graph: Any, operands: Any = ()) -> A
 def _while_loop(
     cond_graph: Any, body_graph: Any, carried_inputs: Any, additional_inputs: Any = ()
 ) -> Any:
-    """Loop ``while cond_graph(*carried, *additional): carried = body_graph(*carried,
+    """Run ``while cond_graph(*carried, *additional): carried = body_graph(*carried,
     *additional)``."""
     more = tuple(additional_inputs)
 

@@ -405,7 +405,7 @@ def serialized(exported: Any) -> bytes:
 
 
 def deserialized(data: bytes) -> Any:
-    """Deserialize a program of a file. RuntimeError for one that calls what files may not call."""
+    """Read a program of a file. RuntimeError for one that calls what files may not call."""
     return safety.check(jax_export.deserialize(bytearray(data)))
 
 

@@ -13,7 +13,7 @@ _lent: set[Mesh] = set()
 
 
 def lend(mesh: Mesh) -> None:
-    """Allow arrays of ordinary tensors to lie on a mesh from now on."""
+    """Let arrays of ordinary tensors lie on a mesh from now on."""
     _lent.add(mesh)
 
 

@@ -49,7 +49,7 @@ def batch_along(axes: tuple[str, ...], is_own: bool = False) -> Iterator[None]:
 
 
 def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
-    """Lay an activation out with these placements; replicated where a dimension does not divide."""
+    """Give an activation these placements; replicated where a dimension does not divide."""
     mesh = _seen_by(t, mesh)
     wanted = checked(placements, mesh, t.dim())
     shape = tuple(t.shape)

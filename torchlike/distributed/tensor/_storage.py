@@ -73,7 +73,7 @@ def is_on_mesh(storage: Storage) -> bool:
 
 
 def replicated(array: jax.Array, sharding: NamedSharding) -> jax.Array:
-    """Replicate an array on a mesh: whole on each of its devices."""
+    """Put an array on a mesh, whole on each of its devices."""
     return put(array, NamedSharding(sharding.mesh, PartitionSpec()))
 
 
