@@ -65,8 +65,8 @@ def _transform(framework: Framework, library: Any) -> Transform:
 
 
 def ready_torchlike(result: Any) -> None:
-    """Gives nothing: an array that outlives its tensor, if only until the caller drops it, is one
-    that somebody holds, whose memory goes to no later result."""
+    """Wait for the arrays of a result, and give nothing: an array that outlives its tensor, if only
+    until the caller drops it, is one that somebody holds, whose memory goes to no later result."""
     if isinstance(result, (tuple, list)):
         for part in result:
             ready_torchlike(part)

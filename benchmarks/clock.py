@@ -45,7 +45,7 @@ def timed_call(runner: Runner) -> tuple[float, float | None]:
 
 
 def block(runner: Runner, steps: int) -> float:
-    """Measure `steps` steps in a row: seconds per step, everything finished before the clock stops."""
+    """Measure `steps` steps in a row: seconds per step, all finished before the clock stops."""
     step, wait = runner.step, runner.wait
     start = time.perf_counter()
     if runner.wait_each:
@@ -69,7 +69,7 @@ def steps_per_block(runner: Runner, block_seconds: float = BLOCK_SECONDS) -> int
 
 
 def best_of_round(runner: Runner, steps: int, seconds: float) -> tuple[float, int]:
-    """Measure a round of about `seconds`: its fastest block, as seconds per step, and how many ran."""
+    """Measure a round of about `seconds`: its fastest block, as seconds per step, and how many."""
     end = time.perf_counter() + seconds
     best, blocks = float("inf"), 0
     while blocks < MIN_BLOCKS or time.perf_counter() < end:

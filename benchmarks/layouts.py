@@ -218,7 +218,7 @@ def attention_in(library: Any, sizes: Sizes, backward: bool) -> tuple[Any, Any, 
 
 
 def attentions(sizes: Sizes, torch: Any, torchlike: Any) -> list[Case]:
-    """Forward, and with gradients."""
+    """Return the cases of attention: forward, and with gradients."""
     found = []
     for name, backward in (("forward", False), ("+ gradients", True)):
         jagged, alone, given = attention_in(torchlike, sizes, backward)
@@ -269,7 +269,7 @@ def begin(case: Case) -> dict[str, clock.Runner]:
 
 
 def measure(case: Case, rounds: int, seconds: float) -> None:
-    """Rounds of all contestants in turns."""
+    """Measure rounds of all contestants in turns."""
     runners = begin(case)
     counts = {}
     for who, runner in runners.items():

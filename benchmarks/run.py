@@ -101,7 +101,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def select_workloads(asked: Sequence[str] | None) -> dict[str, list[str]]:
-    """Group -> workloads, in the tables' order; names of groups stand for all of theirs.
+    """Return group -> workloads, in the tables' order; names of groups stand for all of theirs.
 
     Raises:
         ValueError: for a name that is neither.

@@ -94,7 +94,7 @@ def run_once(command: Sequence[str], cache: str, until: re.Pattern[str] | None) 
 
 
 def cache_contents(cache: str) -> tuple[int, int]:
-    """Number of files under `cache`, and their bytes."""
+    """Return the number of files under `cache`, and their bytes."""
     sizes = [p.stat().st_size for p in Path(cache).rglob("*") if p.is_file()]
     return len(sizes), sum(sizes)
 

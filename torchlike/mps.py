@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 
 def is_available() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 

@@ -6,12 +6,12 @@ from torchlike._compat.unsupported import functions as _unsupported
 
 
 def is_available() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def is_initialized() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 

@@ -91,7 +91,7 @@ class SobolEngine:
         return self.draw(n, out=out, dtype=dtype)
 
     def reset(self) -> SobolEngine:
-        """Back to the first point."""
+        """Go back to the first point."""
         self.num_generated, self._point = 0, self._shift.copy()
         return self
 

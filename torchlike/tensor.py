@@ -585,7 +585,7 @@ def _checked_dim(dim: Any, ndim: int) -> int:
 def _rebuild(
     cls: type[Tensor], storage: Storage, view: View | None, requires_grad: Any, state: Any
 ) -> Tensor:
-    """Unpickle."""
+    """Unpickle a tensor."""
     t = cls._on(storage, view)
     t._requires_grad = requires_grad
     return set_state(t, state)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 
 def is_available() -> Any:
-    """False."""
+    """Return False."""
     return False
 
 
@@ -19,17 +19,17 @@ def device_count() -> int:
 
 
 def is_bf16_supported(including_emulation: Any = True) -> Any:
-    """False: there is no device."""
+    """Return False: there is no device."""
     return False
 
 
 def is_tf32_supported() -> bool:
-    """False: there is no device."""
+    """Return False: there is no device."""
     return False
 
 
 def is_initialized() -> Any:
-    """False."""
+    """Return False."""
     return False
 
 
@@ -57,12 +57,12 @@ max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
-    """Empty."""
+    """Return an empty dictionary."""
     return OrderedDict()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """Empty."""
+    """Return an empty dictionary."""
     return {}
 
 
@@ -77,7 +77,7 @@ def get_arch_list() -> list[str]:
 
 
 def get_gencode_flags() -> str:
-    """Empty."""
+    """Return ""."""
     return ""
 
 

@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before hypothesis's own plugin loads the profile
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the profile where the command line asks for it."""
+    """Register the profile where the command line asks for it."""
     if config.getoption("--hypothesis-profile", None) == "torchlike":
         importlib.import_module("torchlike.testing.strategies")
 

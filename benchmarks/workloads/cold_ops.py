@@ -7,7 +7,8 @@ from typing import Any
 
 
 def in_torch(torch: Any) -> dict[str, Callable[[int], Callable[[], Any]]]:
-    """Name -> ``make(n)``, which prepares inputs of size n and gives the call that is timed."""
+    """Return name -> ``make(n)``, which prepares inputs of size n and gives the call that is
+    timed."""
     F = torch.nn.functional
 
     def of(function: Callable[..., Any], *shape: Any, grad: bool = False) -> Any:

@@ -26,7 +26,7 @@ def is_batchedtensor(tensor: Tensor) -> bool:
 
 
 def is_legacy_batchedtensor(tensor: Tensor) -> bool:
-    """False: there is no second ``vmap``."""
+    """Return False: there is no second ``vmap``."""
     return False
 
 

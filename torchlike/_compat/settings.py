@@ -153,8 +153,8 @@ def is_warn_always_enabled() -> bool:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: XLA's programs run in threads of its own, whose treatment of denormal numbers cannot
-    be changed. PyTorch answers so where the processor cannot.
+    """Return False: XLA's programs run in threads of its own, whose treatment of denormal numbers
+    cannot be changed. PyTorch answers so where the processor cannot.
 
     Differs from PyTorch: on the CPU, XLA takes denormal numbers (below 1.2e-38 in float32, 2.2e-308
     in float64) for zero, and makes zeros of results that are; PyTorch keeps them unless told here.

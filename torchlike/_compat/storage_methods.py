@@ -95,7 +95,7 @@ class _Methods:
         return on_bytes(self).pin_memory(device).untyped_storage()
 
     def is_pinned(self: Any, device: Any = None) -> bool:
-        """False: JAX manages transfers."""
+        """Return False: JAX manages transfers."""
         return False
 
     def new(self: Any) -> UntypedStorage:

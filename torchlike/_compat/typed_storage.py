@@ -206,7 +206,7 @@ class TypedStorage:
         return f"{dtypes.scalar_type(self.dtype)}Storage"
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False: JAX manages transfers."""
+        """Return False: JAX manages transfers."""
         return False
 
     @property

@@ -27,7 +27,7 @@ _table = NAMESPACES[""]
 
 
 def _tensors(tree: Any, what: str) -> tuple[list[Any], Any]:
-    """Leaves and structure. RuntimeError unless every leaf is a tensor."""
+    """Return the leaves and the structure of a tree. RuntimeError unless every leaf is a tensor."""
     leaves, structure = flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
@@ -262,7 +262,8 @@ def _captured_loop(
 
 
 def _rows(xs: Any, dim: int, what: str) -> tuple[list[Any], Any, int]:
-    """Leaves of ``xs`` with ``dim`` first, the structure, and how many rows there are."""
+    """Return the leaves of ``xs`` with ``dim`` first, the structure, and how many rows there
+    are."""
     leaves, structure = _tensors(xs, "xs")
     if not leaves:
         raise RuntimeError(f"{what}() operator requires at least one xs leaf")

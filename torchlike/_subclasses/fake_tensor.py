@@ -281,7 +281,7 @@ class FakeTensorMode(TorchDispatchMode):
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """True: it is PyTorch's own."""
+        """Return True: it is PyTorch's own."""
         return True
 
     def from_tensor(

@@ -8,7 +8,7 @@ def version() -> None:
 
 
 def is_available() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 

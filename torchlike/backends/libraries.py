@@ -99,5 +99,5 @@ def preferred_rocm_fa_library(backend: Any = None) -> _ROCmFABackend:
 
 
 def is_ck_sdpa_available() -> bool:
-    """False."""
+    """Return False."""
     return False

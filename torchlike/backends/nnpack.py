@@ -12,7 +12,7 @@ _enabled = True
 
 
 def is_available() -> bool:
-    """False: nothing is computed by NNPACK."""
+    """Return False: nothing is computed by NNPACK."""
     return False
 
 

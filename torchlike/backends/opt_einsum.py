@@ -19,7 +19,7 @@ strategy: Any = "auto"
 
 
 def is_available() -> bool:
-    """True: JAX brings it."""
+    """Return True: JAX brings it."""
     return True
 
 

@@ -176,8 +176,8 @@ def get_default_backend() -> str:
 
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
-    """False: what was set before. NotImplementedError for True: there is one process, so nobody to
-    agree with about recompiling."""
+    """Return False: what was set before. NotImplementedError for True: there is one process, so
+    nobody to agree with about recompiling."""
     if enabled:
         raise NotImplementedError(
             "torch.compiler.set_enable_guard_collectives(True): there is one process, which drives "

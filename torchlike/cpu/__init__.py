@@ -18,12 +18,12 @@ from torchlike.cpu import amp as amp
 
 
 def is_available() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 def is_initialized() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 

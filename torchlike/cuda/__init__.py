@@ -151,5 +151,5 @@ def get_arch_list() -> list[str]:
 
 
 def get_gencode_flags() -> str:
-    """Empty: no CUDA source is compiled."""
+    """Return "": no CUDA source is compiled."""
     return ""

@@ -100,7 +100,8 @@ class DeviceProperties(NamedTuple):
 
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
-    """Name, compute capability, memory and multiprocessors. AssertionError without a GPU."""
+    """Return the GPU's name, compute capability, memory and multiprocessors. AssertionError without
+    a GPU."""
     gpu = found(device)
     memory = (gpu.memory_stats() or {}).get("bytes_limit", 0)
     return DeviceProperties(

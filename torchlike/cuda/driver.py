@@ -37,12 +37,12 @@ def check_error(res: int) -> None:
 
 
 def host_memory_stats() -> OrderedDict[str, Any]:
-    """Empty: memory of the host is not pinned."""
+    """Return an empty dictionary: memory of the host is not pinned."""
     return OrderedDict()
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    """Empty: memory of the host is not pinned."""
+    """Return an empty dictionary: memory of the host is not pinned."""
     return {}
 
 

@@ -110,5 +110,5 @@ def graph_pool_handle() -> Any:
 
 
 def is_current_stream_capturing() -> bool:
-    """False: no CUDA graph is ever recorded."""
+    """Return False: no CUDA graph is ever recorded."""
     return False

@@ -486,7 +486,7 @@ def all_to_all_single(
 
 
 def _parts(tensor: Tensor, sizes: Sequence[int] | None, n: int) -> Sequence[Tensor]:
-    """Views of a tensor's parts along its first dimension."""
+    """Return views of a tensor's parts along its first dimension."""
     if not sizes:
         if tensor.shape[0] % n:
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")

@@ -36,6 +36,6 @@ def set_debug_level(level: DebugLevel) -> None:
 
 
 def set_debug_level_from_env() -> None:
-    """Back to what the environment says."""
+    """Go back to the level that the environment says."""
     global _level
     _level = None

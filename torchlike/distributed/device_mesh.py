@@ -356,7 +356,7 @@ class DeviceMesh:
 
 
 def _rebuild(device_type: str, ranks: Any, names: Any, part: Any) -> DeviceMesh:
-    """Unpickle."""
+    """Unpickle a mesh."""
     root = DeviceMesh(device_type, ranks, mesh_dim_names=names)
     return root if part is None else root._of_axes(*part)
 

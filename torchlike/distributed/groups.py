@@ -120,7 +120,7 @@ class World:
 
 
 def is_available() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
@@ -130,12 +130,13 @@ def is_initialized() -> bool:
 
 
 def is_gloo_available() -> Any:
-    """True: JAX's CPU backend has it."""
+    """Return True: JAX's CPU backend has it."""
     return True
 
 
 def is_nccl_available() -> Any:
-    """False, as PyTorch's CPU builds say. Between GPUs JAX uses NCCL, under any backend's name."""
+    """Return False, as PyTorch's CPU builds say. Between GPUs JAX uses NCCL, under any backend's
+    name."""
     return False
 
 

@@ -206,7 +206,7 @@ class HashStore(Store):
         return self._table.keys()
 
     def has_extended_api(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def queue_push(self, key: str, value: Any) -> None:
@@ -337,7 +337,7 @@ class TCPStore(Store):
         return len(self._client.keys())
 
     def has_extended_api(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def multi_get(self, keys: list[str]) -> list[bytes]:

@@ -45,8 +45,8 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[ProcessGroup, list[ProcessGroup]]:
-    """Groups of ``group_size`` processes: this process' one, and all. ValueError for a size that
-    does not divide the world's."""
+    """Make groups of ``group_size`` processes, and return this process' one, and all. ValueError
+    for a size that does not divide the world's."""
     found = member(group)
     n = found.size()
     size = n if group_size is None else group_size
@@ -67,8 +67,8 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[ProcessGroup, list[ProcessGroup]]:
-    """Groups of these ranks: this process' one, and all. ValueError for none, or for a rank that is
-    in two of them or in no world."""
+    """Make groups of these ranks, and return this process' one, and all. ValueError for none, or
+    for a rank that is in two of them or in no world."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     of: dict[int, Sequence[int]] = {}

@@ -174,7 +174,7 @@ def _come_soon(arrays: Sequence[Any]) -> bool:
 
 
 def _waited(arrays: Sequence[Any]) -> list[Exception]:
-    """Waits in XLA; what went wrong."""
+    """Wait in XLA, and return what went wrong."""
     try:
         jax.block_until_ready(arrays)
     except Exception as error:
@@ -183,7 +183,8 @@ def _waited(arrays: Sequence[Any]) -> list[Exception]:
 
 
 def _settled(arrays: Sequence[Any], call: Call, seconds: float | None) -> list[Exception]:
-    """Waits in another thread; what went wrong. Errors as of ``settle``, but for those of XLA."""
+    """Wait in another thread, and return what went wrong. Errors as of ``settle``, but for those of
+    XLA."""
     limit = call.group.timeout.total_seconds() if seconds is None else seconds
     if not _waiters:
         _waiters.append(_Waiter())

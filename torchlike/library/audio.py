@@ -54,7 +54,7 @@ def _filtered(signal: Any, coefficients: Any, before: Any) -> Any:
 def _lfilter_core_loop(
     input_signal_windows: Tensor, a_coeff_flipped: Tensor, padded_output_waveform: Tensor
 ) -> None:
-    """Filters of (batch, channel, time) by their own past, written behind the past."""
+    """Filter (batch, channel, time) by its own past, and write the result behind the past."""
     past = a_coeff_flipped.shape[-1] - 1
     out = padded_output_waveform._read()
     found = _filtered(

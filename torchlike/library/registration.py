@@ -115,7 +115,7 @@ def set_formula(
 
 
 def tags_of(tags: Any) -> tuple[Any, ...]:
-    """Tags as they are given: one, several or None."""
+    """Return tags as a tuple: one, several or None are given."""
     return () if tags is None else (tags,) if isinstance(tags, Tag) else tuple(tags)
 
 

@@ -45,7 +45,7 @@ _WITHOUT_EFFECT = frozenset(
 
 
 def is_in_onnx_export() -> bool:
-    """False: nothing of a model runs differently for an export."""
+    """Return False: nothing of a model runs differently for an export."""
     return False
 
 

@@ -72,7 +72,7 @@ def untold(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_told(environment: Mapping[str, str]) -> bool:
-    """Does a process started in this environment know?"""
+    """Return whether a process started in this environment knows that ``torch`` means torchlike."""
     said = environment.get(CHILDREN.name)
     return said == sitecustomize.this_environment() and FOLDER in _folders(environment)
 
@@ -167,7 +167,7 @@ def _is_this_python(command: str, environment: Mapping[str, str]) -> bool:
 
 
 def _finds_torch(source: str) -> bool:
-    """Does it import torch without saying what that is?"""
+    """Return whether a source imports torch without saying what that is."""
     said = "as_torch" in source or "install_alias" in source
     return not said and _IMPORTS_TORCH.search(source) is not None
 

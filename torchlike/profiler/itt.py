@@ -9,7 +9,7 @@ __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
 
 
 def is_available() -> bool:
-    """False: JAX's wheels are built without ITT."""
+    """Return False: JAX's wheels are built without ITT."""
     return False
 
 

@@ -163,7 +163,7 @@ class profile:
         self._go(self._schedule(self.step_num))
 
     def stop(self) -> None:
-        """End; a recording that runs is ready."""
+        """End the recording, which is ready then."""
         self._end()
         self.current_action = ProfilerAction.NONE
 

@@ -88,7 +88,7 @@ def _real_torch() -> Any:
 
 
 def _raise_again(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Types of errors are two classes: PyTorch's own count as the one of the same name."""
+    """Count PyTorch's own error as the one of the same name: types of errors are two classes."""
     ours, theirs = found.get("error"), expected.get("error")
     if ours is not None and theirs is not None:
         names = [type(e).__name__.lstrip("_") for e in (ours, theirs)]
@@ -315,7 +315,7 @@ def _is_ours(x: Any) -> bool:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Names that code, and code inside of it, may look up."""
+    """Return the names that code, and code inside of it, may look up."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -201,7 +201,7 @@ _PLACES = {
 
 
 def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -> None:
-    """Places, then values, as they are held: duplicates are not added up."""
+    """Compare places, then values, as they are held: duplicates are not added up."""
     kind = str(actual.layout).rpartition("_")[2]
     name = f"sparse {kind.upper()}"
     counts = actual._nnz(), expected._nnz()

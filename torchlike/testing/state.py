@@ -54,7 +54,7 @@ class State:
             generator.set_state(position)
 
     def observed(self) -> dict[str, Any]:
-        """Copies of the tensors' values and gradients."""
+        """Copy the tensors' values and gradients."""
         found: dict[str, Any] = {}
         for name, t in self.tensors.items():
             found[name] = t.detach().clone()

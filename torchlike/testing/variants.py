@@ -44,7 +44,7 @@ _LANES = 2
 
 
 def _vmapped(fn: _Function) -> _Function:
-    """Maps over two copies of each tensor, and gives one of the two equal results; what the
+    """Map over two copies of each tensor, and return one of the two equal results; what the
     function writes into an argument is written into the caller's."""
 
     @functools.wraps(fn)
@@ -85,7 +85,7 @@ def _lanes_differ(text: str) -> str:
 
 
 def _on_devices(fn: _Function) -> _Function:
-    """Puts tensors onto all devices, cut along dimension 0 where it divides, and gathers what comes
+    """Put tensors onto all devices, cut along dimension 0 where it divides, and gather what comes
     out. ``unittest.SkipTest`` where there is one device."""
     devices = jax.devices()
     if len(devices) < 2:

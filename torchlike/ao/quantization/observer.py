@@ -121,8 +121,8 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.quant_min, self.quant_max = least, most
 
     def _calculate_qparams(self, min_val: Tensor, max_val: Tensor) -> tuple[Tensor, Tensor]:
-        """Scales (float32) and zero points (int64 for symmetric schemes, int32 for affine ones,
-        float32 for float_qparams), (channels,) or (1,)."""
+        """Return the scales (float32) and zero points (int64 for symmetric schemes, int32 for affine
+        ones, float32 for float_qparams), (channels,) or (1,)."""
         least, most = self.quant_min, self.quant_max
         if _unseen(min_val, max_val):
             warnings.warn(
@@ -165,7 +165,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         self.max_val.copy_(_torch["maximum"](high, self.max_val))
 
     def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Scale and zero point, each (1,)."""
+        """Return the scale and zero point, each (1,)."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
@@ -234,7 +234,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         return _torch["minimum"](low, self.min_val), _torch["maximum"](high, self.max_val)
 
     def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Scales and zero points, (channels,)."""
+        """Return the scales and zero points, (channels,)."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:

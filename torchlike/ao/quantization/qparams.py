@@ -29,8 +29,8 @@ def determine_qparams(
     eps: Tensor,
     middle: int,
 ) -> tuple[Tensor, Tensor]:
-    """Scales and zero points, (channels,) or (1,), with which the levels ``least`` to ``most`` lie
-    over the numbers ``min_val`` to ``max_val``.
+    """Return the scales and zero points, (channels,) or (1,), with which the levels ``least`` to
+    ``most`` lie over the numbers ``min_val`` to ``max_val``.
 
     Args:
         eps: the least scale.

@@ -119,7 +119,7 @@ def _by_object(module: Any, policy: _Policy, wrapper: Any, ignored: set[int]) ->
 
 
 def _by_function(module: Any, policy: Any, wrapper: Any, ignored: set[int]) -> int:
-    """Gives how many parameters were wrapped."""
+    """Wrap the modules that a policy wants, and return how many parameters were wrapped."""
     wrapped = 0
     for name, child in list(module.named_children()):
         if id(child) in ignored:

@@ -67,7 +67,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> object:
-        """Update this process' parameters, and get the others'. The closure's result."""
+        """Update this process' parameters, get the others', and return the closure's result."""
         work = Join.notify_join_context(self)
         if work is not None:
             work.wait()

@@ -370,7 +370,7 @@ def zeros(
     device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
 ) -> Tensor:
-    """Zeros on a mesh (replicated where no placements are given)."""
+    """Return zeros on a mesh (replicated where no placements are given)."""
     return _filled(size, 0, dtype, requires_grad, device_mesh, placements)
 
 

@@ -160,7 +160,8 @@ class Comparison:
         return found
 
     def _evaluates_noise(self, call: dict[str, Any]) -> bool:
-        """Does it use running statistics, behind which such parameters have moved on?"""
+        """Return whether a call uses running statistics, behind which such parameters have moved
+        on."""
         return not call["training"] and any(
             root == call["root"]
             and f"{name}.".startswith(f"{call['name']}." if call["name"] else "")

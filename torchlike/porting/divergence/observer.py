@@ -175,7 +175,7 @@ class Observer(Watch):
                 self._place(child)
 
     def _values(self, parameters: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Copies of the values and of the gradients of the parameters that have both."""
+        """Copy the values and the gradients of the parameters that have both."""
         found = {}
         for key, p in parameters.items():
             if p.grad is not None:

@@ -59,8 +59,8 @@ def _half(x: object) -> object:
 
 @contextlib.contextmanager
 def rematerialising() -> Iterator[int]:
-    """Checkpoint the layers of lists of at least two modules of one class in a ``with`` block;
-    yield how many there are."""
+    """Have the layers of lists of at least two modules of one class checkpointed in a ``with``
+    block; yield how many there are."""
     layers = {
         id(child): child
         for x in gc.get_objects()

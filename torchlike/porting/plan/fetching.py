@@ -19,8 +19,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def begin_mapping(with_values: bool) -> None:
-    """Models and batches are made on the meta device, whatever device a script names; with values,
-    on the CPU."""
+    """Have models and batches made on the meta device from now on, whatever device a script names;
+    with values, on the CPU."""
     if with_values:
         devices.map_types(dict.fromkeys(_NAMED[1:], "cpu"))
     else:

@@ -37,7 +37,7 @@ _TELLS = {"print", "log", "info", "save", "add_scalar", "add_scalars", "master_p
 def planning_loops(
     told: Callable[..., None], fetching: Callable[[Any], Any] = lambda function: function
 ) -> Callable[[CodeType, ModuleType], CodeType]:
-    """Prepares a script for ``script.run``, and a module of its own: ``told(step, *batch)`` is
+    """Prepare a script for ``script.run``, and a module of its own: ``told(step, *batch)`` is
     called where a training loop begins a step. Code without such a loop stays as it is. Functions
     that fetch batches are decorated by ``fetching``."""
 
@@ -192,8 +192,8 @@ def _declared(function: ast.AST | None, kind: type[ast.Global | ast.Nonlocal]) -
 
 
 def _outer_names(body: list[ast.stmt], given: list[str], function: ast.AST | None) -> list[str]:
-    """Names that a step binds and that count beyond it: those it adds to, and those that other
-    lines of the function read or bind."""
+    """Return the names that a step binds and that count beyond it: those it adds to, and those that
+    other lines of the function read or bind."""
     nodes = [x for part in body for x in ast.walk(part)]
     stored = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
     added = {

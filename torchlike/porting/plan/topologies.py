@@ -77,7 +77,7 @@ class Topology:
 
 
 def known() -> str:
-    """Names of topologies, for messages."""
+    """Return names of topologies, for messages."""
     tpus = [name for name, chip in CHIPS.items() if chip.platform == "tpu"]
     gpus = [name for name, chip in CHIPS.items() if chip.platform == "cuda"]
     return (
@@ -174,9 +174,9 @@ def _environment(wanted: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silent_start() -> Iterator[None]:
-    """Silence standard error in a ``with`` block: plugins that start without a device say so there
-    at length; an error is raised anyway. The CPU's backend starts before, by the flags that are set
-    for it."""
+    """Keep standard error silent in a ``with`` block: plugins that start without a device say so
+    there at length; an error is raised anyway. The CPU's backend starts before, by the flags that
+    are set for it."""
     jax.devices("cpu")
     kept = os.dup(2)
     try:

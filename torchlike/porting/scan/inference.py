@@ -99,7 +99,7 @@ class Inference:
         return made
 
     def is_module(self, class_: ast.ClassDef, scope: Scope) -> bool:
-        """Does a class come from ``nn.Module``?"""
+        """Return whether a class comes from ``nn.Module``."""
         return any(name.endswith("nn.Module") for name in self.bases(class_, scope))
 
     def named_attribute(self, node: ast.Call, scope: Scope) -> Name | None:

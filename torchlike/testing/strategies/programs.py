@@ -36,7 +36,7 @@ class Program:
 
 
 def programs(shape: Sequence[int] = (3, 4), *, most: int = 6) -> Any:
-    """Programs for a tensor of this shape, of at most so many statements.
+    """Return a strategy for programs for a tensor of this shape, of at most so many statements.
 
     Views are by numbers, slices, transposition, diagonals and new dimensions; writes by ``add_``,
     ``mul_``, ``neg_``, ``fill_``, ``copy_``, ``sub_`` and assignment. Nothing written is needed for

@@ -124,7 +124,7 @@ class _Fill:
         return functions.from_numpy(values)
 
     def _put_special(self, flat: np.ndarray) -> None:
-        """Puts special values into a third of the places, one at least."""
+        """Put special values into a third of the places, one at least."""
         kind = self.dtype
         if kind.category < 2:
             facts: Any = _dtypes.iinfo(kind)

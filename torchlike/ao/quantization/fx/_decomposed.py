@@ -288,7 +288,8 @@ def dequantize_per_channel(
 
 @_kernel("choose_qparams_per_token")
 def choose_qparams_per_token(input: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
-    """Scales and zero points (all 0) of each token, (…, 1), with 0 in the middle of int8's levels.
+    """Return the scales and zero points (all 0) of each token, (…, 1), with 0 in the middle of
+    int8's levels.
 
     NotImplementedError for another dtype.
     """
@@ -303,8 +304,8 @@ def choose_qparams_per_token(input: Tensor, dtype: Any) -> tuple[Tensor, Tensor]
 
 @_kernel("choose_qparams_per_token_asymmetric", "_choose_qparams_per_token_asymmetric_impl")
 def choose_qparams_per_token_asymmetric(input: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
-    """Scales (float64) and zero points (int64) of each token, (…, 1), with which the levels of int8
-    cover it and 0. Whatever ``dtype`` is, as in PyTorch."""
+    """Return the scales (float64) and zero points (int64) of each token, (…, 1), with which the
+    levels of int8 cover it and 0. Whatever ``dtype`` is, as in PyTorch."""
     least, most = -128, 127
     low = input.amin(dim=-1, keepdim=True).clamp(max=0)
     high = input.amax(dim=-1, keepdim=True).clamp(min=0)

@@ -54,7 +54,7 @@ def xla_device_hw(device: Any) -> str:
 def get_xla_supported_devices(
     devkind: str | None = None, max_devices: int | None = None
 ) -> list[str]:
-    """Names of the devices: "xla:0", "cpu"."""
+    """Return the names of the devices: "xla:0", "cpu"."""
     return [str(torch_xla.device(i)) for i in range(torch_xla.device_count())][:max_devices]
 
 
