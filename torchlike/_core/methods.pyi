@@ -1232,7 +1232,7 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """``narrow`` as a tensor of its own (contiguous), not a view."""
 
     def ndimension(self) -> _int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
 
     def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``ne`` elementwise; a bool tensor."""
@@ -1253,7 +1253,7 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """``-input``. RuntimeError for bool tensors."""
 
     def nelement(self) -> _int:
-        """The number of elements."""
+        """Return the number of elements."""
 
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype, ``new(tensor)``
@@ -1645,7 +1645,8 @@ a jit."""
         """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
 
     def storage(self) -> Any:
-        """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
+        """Return the memory this tensor looks at, element by element. Deprecated:
+``untyped_storage()``."""
 
     def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""

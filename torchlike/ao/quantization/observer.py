@@ -121,8 +121,8 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.quant_min, self.quant_max = least, most
 
     def _calculate_qparams(self, min_val: Tensor, max_val: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the scales (float32) and zero points (int64 for symmetric schemes, int32 for affine
-        ones, float32 for float_qparams), (channels,) or (1,)."""
+        """Return the scales (float32) and zero points (int64 for symmetric schemes, int32 for
+        affine ones, float32 for float_qparams), (channels,) or (1,)."""
         least, most = self.quant_min, self.quant_max
         if _unseen(min_val, max_val):
             warnings.warn(
