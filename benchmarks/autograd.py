@@ -120,7 +120,7 @@ def second_order(lib: Any, n: int) -> Callable[[], object]:
 
 
 def cases(lib: Any) -> dict[str, tuple[Callable[[], object], int]]:
-    """Return what is timed, and how many nodes that is."""
+    """Return the functions that are timed, and how many nodes each has."""
     found = {name: (backward_of(lib, graph, n), n) for name, (graph, n) in GRAPHS.items()}
     found["hooks"] = with_hooks(lib, 300), 300
     found["second order"] = second_order(lib, 30), 30

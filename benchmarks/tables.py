@@ -126,7 +126,7 @@ def _megabytes(value: float | None) -> str:
 
 
 def warnings(cells: Sequence[Measurement]) -> list[str]:
-    """Return what makes the numbers less trustworthy than they look."""
+    """Return warnings of what makes the numbers less trustworthy than they look."""
     found = []
     shares = [b for c in cells for b in c.busy]
     if shares and median(shares) > 0.1:

@@ -536,7 +536,7 @@ for _name, _value in vars(Tensor).items():
 
 
 def all_attributes() -> dict[str, Any]:
-    """Return what Tensor and its bases define, by name."""
+    """Return the attributes that Tensor and its bases define, by name."""
     bases = reversed(Tensor.__mro__[:-1])
     return {name: value for base in bases for name, value in vars(base).items()}
 

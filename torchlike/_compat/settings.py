@@ -101,7 +101,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return what ``use_deterministic_algorithms`` was told."""
+    """Return whether ``use_deterministic_algorithms`` was asked for."""
     return determinism.algorithms()[0]
 
 
@@ -148,7 +148,7 @@ def set_warn_always(b: bool, /) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """Return what ``set_warn_always`` was told."""
+    """Return whether ``set_warn_always`` was asked for."""
     return modes.warns_always.get()
 
 
@@ -201,7 +201,7 @@ def set_num_threads(num: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """Return what ``set_num_interop_threads`` was told; by default as many as
+    """Return the number that ``set_num_interop_threads`` was told; by default as many as
     ``get_num_threads``."""
     return get_num_threads() if _interop_threads is None else _interop_threads
 

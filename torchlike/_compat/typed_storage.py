@@ -202,7 +202,7 @@ class TypedStorage:
         return TypedStorage(self._flat.to(dtype))
 
     def pickle_storage_type(self) -> str:
-        """Return what checkpoints call it: ``FloatStorage``."""
+        """Return the name of its type in checkpoints: ``FloatStorage``."""
         return f"{dtypes.scalar_type(self.dtype)}Storage"
 
     def is_pinned(self, device: Any = None) -> bool:
@@ -278,7 +278,7 @@ def storage(self: Tensor) -> TypedStorage:
 
 @composite(namespaces=())
 def _typed_storage(self: Tensor) -> TypedStorage:
-    """Return what ``storage()`` does, without telling anybody that it is deprecated."""
+    """Do ``storage()`` without telling anybody that it is deprecated."""
     count = self.untyped_storage().nbytes() // max(self.element_size(), 1)
     return TypedStorage(self.detach().as_strided((count,), (1,), 0))
 

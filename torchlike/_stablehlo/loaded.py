@@ -77,7 +77,7 @@ def state_of(module: Any) -> dict[str, Tensor]:
 
 
 def about_state(module: Any) -> dict[str, Any]:
-    """Return what a file keeps of a module's state besides the tensors."""
+    """Return the facts about a module's state that a file keeps besides the tensors."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
     persistent = set(module.state_dict())
     buffers = [n for n, _ in module.named_buffers(remove_duplicate=False)]

@@ -346,7 +346,7 @@ class RankProgram:
         return self._delivered(results)
 
     def _delivered(self, results: Sequence[jax.Array]) -> list[Any]:
-        """Return what this rank is given of the program's results."""
+        """Return this rank's parts of the program's results."""
         return [r.addressable_data(0) for r in results]
 
     def _check_heads(self, heads: np.ndarray, call: Call) -> None:

@@ -133,7 +133,7 @@ def _forget(key: int, _: Any) -> None:
 
 
 def _of_equation(eqn: Any) -> Shared | None:
-    """Return who shares the results of an equation, None for a crossing."""
+    """Return which processes share the results of an equation, None for a crossing."""
     if eqn.primitive is crossing:
         return None
     if eqn.primitive.name == "sharding_constraint":

@@ -136,9 +136,9 @@ class Flat:
         return self._step(evaluator(eqn.primitive, eqn.params), own, operands, eqn.outvars)
 
     def _common(self, operands: Sequence[Any]) -> Any:
-        """Return whose values an equation on such operands computes: those that most processes
-        share; `_DIFFERENT` where others are not one number each, which is taken for the same in
-        all."""
+        """Return which processes' values an equation on such operands computes: those that most
+        processes share; `_DIFFERENT` where others are not one number each, which is taken for the
+        same in all."""
         known = [x for x in operands if isinstance(x, Value) and x.own is not None]
         if not known:
             return None

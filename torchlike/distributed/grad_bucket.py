@@ -25,7 +25,7 @@ class GradBucket:
         return self._index == self._count - 1
 
     def buffer(self) -> Tensor:
-        """Return all gradients, flat."""
+        """Return all gradients in one flat tensor."""
         return self._buffer
 
     def set_buffer(self, buffer: Tensor) -> None:

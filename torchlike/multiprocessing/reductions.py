@@ -71,16 +71,16 @@ _known: weakref.WeakValueDictionary[Any, Storage] = weakref.WeakValueDictionary(
 
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
-    """Return what ``multiprocessing`` pickles of a tensor. RuntimeError for one that has a
-    history."""
+    """Return the reduction by which ``multiprocessing`` pickles a tensor. RuntimeError for one that
+    has a history."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(_NON_LEAF)
     return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 
 def reduce_storage(storage: Storage) -> tuple[Any, ...]:
-    """Move a tensor's memory to where processes share it, and return what ``multiprocessing``
-    pickles of it. On accelerators a copy goes."""
+    """Move a tensor's memory to where processes share it, and return the reduction by which
+    ``multiprocessing`` pickles it. On accelerators a copy goes."""
     if type(storage.cell) is MetaArray or storage.device.type != "cpu":
         return storage.__reduce__()
     storage.share_with_processes()

@@ -26,7 +26,7 @@ class AliasDistribution(Distribution):
         return self._texts.get(filename)
 
     def locate_file(self, path: Any) -> Path:
-        """Return where a file of the distribution would be; there is none."""
+        """Return the path that a file of the distribution would have; there is none."""
         return Path(path)
 
 

@@ -218,7 +218,8 @@ class profile:
             shutil.copyfileobj(source, target)
 
     def events(self) -> EventList:
-        """Return what ran: regions, programs, XLA's operations. RuntimeError without a recording.
+        """Return the events that were recorded: regions, programs, XLA's operations. RuntimeError
+        without a recording.
 
         Times are in microseconds. Shapes, memory, numbers of operations and lines of code are not
         recorded: empty, or 0.

@@ -39,7 +39,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """Return what ``add_safe_globals`` allowed, as it was given."""
+    """Return the classes and functions that ``add_safe_globals`` allowed, as they were given."""
     return [item for _, item in user_globals.values()]
 
 

@@ -79,7 +79,7 @@ _computes_crc32 = True
 
 
 def get_crc32_options() -> bool:
-    """Return what ``set_crc32_options`` was told; True before."""
+    """Return the value that ``set_crc32_options`` was told; True before."""
     return _computes_crc32
 
 

@@ -204,7 +204,7 @@ class _Swap:
         self._made: dict[int, Any] = {}
 
     def of(self, x: Any) -> Any:
-        """Return what stands in the place of an object that a function names."""
+        """Return what stands on PyTorch's side for an object that a function names."""
         if id(x) in self._made:
             return self._made[id(x)]
         if isinstance(x, types.ModuleType):

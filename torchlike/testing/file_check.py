@@ -94,7 +94,7 @@ class FileCheck:
 
     @staticmethod
     def _lines(text: str, at: int, kind: str) -> tuple[int, int]:
-        """Return where a check may end and where it begins."""
+        """Return the position at which a check may end and the one at which it begins."""
         if kind == "check":
             return len(text), at
         end = text.find("\n", at)

@@ -55,7 +55,7 @@ class _Watch(logging.Handler):
 
 
 def _code(fn: Any) -> Any:
-    """Return what two functions have in common that one line defines; a module is itself."""
+    """Return a key that two functions have in common that one line defines; a module is itself."""
     if isinstance(fn, JitFunction):
         return _code(fn._fn)
     code = getattr(fn, "__code__", None)

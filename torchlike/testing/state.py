@@ -80,7 +80,7 @@ class State:
 
 
 def _inside(x: Any) -> list[tuple[str, Any]]:
-    """Return what hangs on an object, by name."""
+    """Return the objects that an object holds, by name."""
     if isinstance(x, JitFunction):
         return [("", x._fn)]
     if isinstance(x, functools.partial):

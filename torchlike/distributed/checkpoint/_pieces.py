@@ -150,8 +150,8 @@ def _mapped(folder: Path, piece: Piece, dtype: np.dtype) -> np.ndarray:
 
 
 def data_start(path: Path) -> int:
-    """Return where a file's tensors begin: after its header. RuntimeError where it ends before
-    that."""
+    """Return the position at which a file's tensors begin: after its header. RuntimeError where it
+    ends before that."""
     size = path.stat().st_size
     with path.open("rb") as f:
         start = 8 + int.from_bytes(f.read(8), "little")

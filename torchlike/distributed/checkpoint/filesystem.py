@@ -46,7 +46,7 @@ class Contents(Protocol):
         ...
 
     def objects(self) -> Mapping[str, Any]:
-        """Return what else the checkpoint holds."""
+        """Return the values of the checkpoint that are no tensors, by name."""
         ...
 
 
@@ -127,7 +127,7 @@ class OfFiles:
                 yield name, jax.make_array_from_callback(shape, sharding, part)
 
     def objects(self) -> Mapping[str, Any]:
-        """Return what else the checkpoint holds."""
+        """Return the values of the checkpoint that are no tensors, by name."""
         if not self._index.objects:
             return {}
         path = inside(self._folder, self._index.objects, self._folder)

@@ -168,7 +168,7 @@ class _OfOrbax:
             yield name, found if isinstance(found, jax.Array) else jax.device_put(found)
 
     def objects(self) -> Mapping[str, Any]:
-        """Return what else the checkpoint holds."""
+        """Return the values of the checkpoint that are no tensors, by name."""
         if not (self._folder / _OBJECTS).is_dir():
             return {}
         with contextlib.closing(ocp.JsonCheckpointHandler()) as handler:

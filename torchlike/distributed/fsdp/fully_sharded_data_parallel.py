@@ -243,7 +243,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def get_state_dict_type(module: Any) -> StateDictSettings:
-        """Return what ``set_state_dict_type`` said last."""
+        """Return the settings that ``set_state_dict_type`` was given last."""
         found = FullyShardedDataParallel.fsdp_modules(module)
         return found[0]._settings if found else StateDictSettings(StateDictType.FULL_STATE_DICT)
 

@@ -260,7 +260,8 @@ class Comparison:
         return None
 
     def _states(self, a: dict[str, Any], b: dict[str, Any]) -> str | None:
-        """Return what differs first of what an optimizer keeps for parameters that are judged."""
+        """Describe the first difference in the state that an optimizer keeps for parameters that
+        are judged."""
         for name, one in a.items():
             other = b.get(name)
             of = name.partition(" of ")[2]

@@ -48,7 +48,7 @@ class Observer(Watch):
         self._structure: dict[str, list[dict[str, str]]] = {}
 
     def result(self) -> dict[str, Any]:
-        """Return all that was noted: numbers and words fit for JSON."""
+        """Return everything that was noted: numbers and words fit for JSON."""
         for event in self.scope.noted:
             for name in ("was", "is"):  # of an update that has not ended
                 event.pop(name, None)

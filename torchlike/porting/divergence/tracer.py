@@ -65,7 +65,7 @@ class Tracer(Watch):
         return self.scope.operations
 
     def result(self) -> dict[str, Any]:
-        """Return all that was noted: numbers and words fit for JSON."""
+        """Return everything that was noted: numbers and words fit for JSON."""
         return {"operations": self.scope.operations, "gradients": self.scope.gradients}
 
     def __enter__(self) -> Tracer:

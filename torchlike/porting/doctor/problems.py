@@ -19,7 +19,8 @@ _CACHE = 100 * _MIB
 
 
 def problems(facts: dict[str, Any]) -> list[str]:
-    """Return what is wrong, and what to do about it; a sentence or two each."""
+    """Return the problems that the facts show, and what to do about each; a sentence or two
+    each."""
     return [
         *_torches(facts),
         *_torchlikes(facts),
@@ -30,7 +31,7 @@ def problems(facts: dict[str, Any]) -> list[str]:
 
 
 def notes(facts: dict[str, Any]) -> list[str]:
-    """Return what is no error, and worth knowing when something is slow or missing."""
+    """Return remarks on what is no error, and worth knowing when something is slow or missing."""
     found = []
     installed, environment = facts["versions"]["installed"], facts["environment"]
     jaxlib = installed.get("jaxlib", "")

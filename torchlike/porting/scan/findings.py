@@ -62,7 +62,7 @@ class Report:
         return [file for file in self.files if file.skipped]
 
     def as_json(self) -> dict[str, Any]:
-        """Return all that was found, for other programs."""
+        """Return everything that was found, for other programs."""
         return {
             "version": 1,
             "files_read": len(self.files) - len(self.skipped),

@@ -103,7 +103,7 @@ class Inference:
         return any(name.endswith("nn.Module") for name in self.bases(class_, scope))
 
     def named_attribute(self, node: ast.Call, scope: Scope) -> Name | None:
-        """Return what ``getattr(torch.a, "b")`` gives."""
+        """Return the name that ``getattr(torch.a, "b")`` stands for."""
         if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) < 2:
             return None
         name = getattr(node.args[1], "value", None)

@@ -75,7 +75,8 @@ class Neighbours:
         return binding if of is None else Imported(of)
 
     def _meaning(self, folder: Path, module: str, name: str) -> str | None:
-        """Return what a name of a module, seen from a file in ``folder``, means of PyTorch's."""
+        """Return the name of PyTorch's that a name of a module means, seen from a file in
+        ``folder``; None for none."""
         file = _file_of(folder, module)
         if file is None:
             return None

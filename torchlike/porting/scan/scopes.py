@@ -148,7 +148,7 @@ def _assign(target: ast.expr, value: Any, scope: Scope) -> None:
 
 
 def imported_by_call(value: Any) -> Imported | None:
-    """Return what a call gives that imports by name: ``pytest.importorskip("torch")``."""
+    """Return the module that a call imports by name: ``pytest.importorskip("torch")``."""
     if not isinstance(value, ast.Call) or not value.args:
         return None
     name = getattr(value.args[0], "value", None)

@@ -42,8 +42,8 @@ def checked(dtype: Any, device: Any) -> _dtypes.dtype:
 
 @functools.cache
 def lacking(dtype: _dtypes.dtype, device: str) -> str:
-    """Return why a device has no tensors of a dtype; "" where it has. RuntimeError for a device
-    that is not here."""
+    """Return the reason for which a device has no tensors of a dtype; "" where it has. RuntimeError
+    for a device that is not here."""
     functions.zeros((1,), device=device)
     try:
         functions.zeros((1,), dtype=dtype, device=device)

@@ -103,7 +103,7 @@ def mesh_reduce(tag: str, data: Any, reduce_fn: Callable[[list[Any]], Any]) -> o
 
 
 def rendezvous(tag: str, payload: bytes = b"", replicas: Any = None) -> list[bytes]:
-    """Return what each process brought."""
+    """Return the payload of each process."""
     _alone()
     return [payload]
 

@@ -19,7 +19,7 @@ def eager_mode(enable: bool) -> None:
 
 
 def is_eager_mode() -> bool:
-    """Return what ``eager_mode`` was told."""
+    """Return the value that ``eager_mode`` was told."""
     return _eager
 
 
