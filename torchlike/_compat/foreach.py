@@ -102,7 +102,7 @@ def _rows(name: str, n: int, given: Any) -> Sequence[Any]:
 
 
 def _one_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]) -> Any:
-    """Return the one argument that is positional or has one of the names. TypeError for none or
+    """Take the one argument that is positional or has one of the names. TypeError for none or
     two."""
     found = [*args, *(kwargs.pop(n) for n in names if n in kwargs)]
     if len(found) != 1 or kwargs:

@@ -287,7 +287,8 @@ class FakeTensorMode(TorchDispatchMode):
     def from_tensor(
         self, tensor: Tensor, *, static_shapes: bool | None = None, **options: Any
     ) -> Any:
-        """Return a fake of a tensor: the same each time, with its requires_grad.
+        """Make a fake of a tensor, or return the one that was made of it before: the same each
+        time, with its requires_grad.
 
         ``static_shapes``: whether its sizes stay numbers; as the mode says by default.
         AssertionError for a fake of another mode.

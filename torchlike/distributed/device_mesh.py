@@ -185,8 +185,9 @@ class DeviceMesh:
     # -- groups ------------------------------------------------------------------------------------
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """Return the processes along a dimension: this one alone where all devices are its own.
-        RuntimeError where the mesh has several dimensions and none is given."""
+        """Return the processes along a dimension, a group made at the first call: this one alone
+        where all devices are its own. RuntimeError where the mesh has several dimensions and none
+        is given."""
         if self.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` "

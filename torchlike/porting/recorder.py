@@ -209,7 +209,8 @@ class Recorder:
         scaler.scale = self.framework.untraced(recorded_scale)  # type: ignore[attr-defined]
 
     def _unscaled(self, loss: Any) -> Any:
-        """Return the value of ``loss``, or of what it is a scaled form of."""
+        """Take the value that was kept of what ``loss`` is a scaled form of; else return the value
+        of ``loss``."""
         for i, (scaled, kept) in enumerate(self._scaled):
             if scaled is loss:
                 del self._scaled[i]

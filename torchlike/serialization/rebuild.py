@@ -128,7 +128,8 @@ def _rebuilt(
 def _on_memory(
     cell: Storage, dtype: dtypes.dtype, size: tuple[int, ...], stride: tuple[int, ...], offset: int
 ) -> Tensor:
-    """Return a tensor on a flat storage. One that covers it all owns it in its own shape."""
+    """Make a tensor on a flat storage. One that covers it all owns it, and gives the storage its
+    own shape."""
     order = views.dense_order(size, stride)
     whole = views.dense_strides(size, order) == stride and offset == 0
     fresh = len(cell.shape) == 1 and cell.version == 0 and cell.dtype == dtype.numpy

@@ -161,7 +161,7 @@ def named_variants(names: tuple[str, ...]) -> list[Variant]:
 
 
 def variants(*names: str) -> Callable[[Any], Any]:
-    """Return a decorator by which pytest runs the test once for each of these variants.
+    """Mark a test, by a decorator, so that pytest runs it once for each of these variants.
 
     The test takes a fixture ``variant`` and says what is to be run so::
 

@@ -136,7 +136,8 @@ class Comparison:
     # --- forward
 
     def _call(self, a: dict[str, Any], b: dict[str, Any]) -> Divergence | None:
-        """Return the first difference within a module's call; None where it comes from outside."""
+        """Compare a module's call, and note it: return the first difference within it; None where
+        it comes from outside."""
         if a["step"] == 1 or not self._called or self._called[-1]["step"] != a["step"]:
             self._called = [one for one in self._called if one["step"] == a["step"]]
         if self._evaluates_noise(a):
@@ -273,8 +274,8 @@ class Comparison:
         return None
 
     def _gradients(self, a: dict[str, Any], b: dict[str, Any]) -> tuple[str, str] | None:
-        """Return the parameter, and what is different, of the gradient that backward comes to
-        first."""
+        """Compare gradients, and note those that are noise: return the parameter, and what is
+        different, of the gradient that backward comes to first."""
         both = [one for one in (*a.values(), *b.values()) if one is not None]
         floor = NOISE * norm(both)
         wrong = {}
