@@ -30,7 +30,7 @@ def leaf(lib: Any, *shape: int) -> Any:
 
 
 def chain(lib: Any, n: int) -> tuple[Any, list[Any]]:
-    """n products, one after another."""
+    """Build n products, one after another."""
     x = leaf(lib, 8)
     y, w = x, lib.full((8,), 1.0001)
     for _ in range(n):
@@ -39,7 +39,7 @@ def chain(lib: Any, n: int) -> tuple[Any, list[Any]]:
 
 
 def fan_out(lib: Any, n: int) -> tuple[Any, list[Any]]:
-    """One tensor used n times; its gradients are summed."""
+    """Build n uses of one tensor, whose gradients are summed."""
     x = leaf(lib, 8)
     y = x * 2
     parts = [y * 1.5 for _ in range(n)]
@@ -47,13 +47,13 @@ def fan_out(lib: Any, n: int) -> tuple[Any, list[Any]]:
 
 
 def fan_in(lib: Any, n: int) -> tuple[Any, list[Any]]:
-    """n leaves go into one op."""
+    """Build one op of n leaves."""
     leaves = [leaf(lib, 8) for _ in range(n)]
     return lib.cat(leaves).sum(), leaves
 
 
 def mlp(lib: Any, n: int) -> tuple[Any, list[Any]]:
-    """n / 2 layers of width 32 at batch 16."""
+    """Build n / 2 layers of width 32 at batch 16."""
     layers = [(lib.full((32, 32), 0.02, requires_grad=True), leaf(lib, 32)) for _ in range(n // 2)]
     x = lib.ones(16, 32)
     for w, b in layers:
@@ -70,7 +70,7 @@ GRAPHS: dict[str, tuple[Callable[..., Any], int]] = {
 
 
 def seconds_of(run: Callable[[], object], quick: bool) -> float:
-    """Seconds a call takes: the median of rounds of many calls."""
+    """Measure the seconds that a call takes: the median of rounds of many calls."""
     run()
     rounds = []
     for _ in range(ROUNDS[quick]):
@@ -93,7 +93,7 @@ def backward_of(lib: Any, graph: Callable[..., Any], n: int) -> Callable[[], obj
 
 
 def with_hooks(lib: Any, n: int) -> Callable[[], object]:
-    """A chain with a hook on each tensor."""
+    """Return the backward of a chain with a hook on each tensor."""
     x = leaf(lib, 8)
     y, w = x, lib.full((8,), 1.0001)
     for _ in range(n):
@@ -104,7 +104,8 @@ def with_hooks(lib: Any, n: int) -> Callable[[], object]:
 
 
 def second_order(lib: Any, n: int) -> Callable[[], object]:
-    """The gradient of a chain's gradient, both passes in the clock."""
+    """Return a function that computes the gradient of a chain's gradient, both passes in the
+    clock."""
     x = leaf(lib, 8)
     y = x
     for _ in range(n):
@@ -119,7 +120,7 @@ def second_order(lib: Any, n: int) -> Callable[[], object]:
 
 
 def cases(lib: Any) -> dict[str, tuple[Callable[[], object], int]]:
-    """What is timed, and how many nodes that is."""
+    """Return the functions that are timed, and how many nodes each has."""
     found = {name: (backward_of(lib, graph, n), n) for name, (graph, n) in GRAPHS.items()}
     found["hooks"] = with_hooks(lib, 300), 300
     found["second order"] = second_order(lib, 30), 30
@@ -127,7 +128,7 @@ def cases(lib: Any) -> dict[str, tuple[Callable[[], object], int]]:
 
 
 def per_sample(library: str, quick: bool) -> float:
-    """Seconds for each sample's gradients: two convolutions, then 9216-128-10."""
+    """Measure the seconds for each sample's gradients: two convolutions, then 9216-128-10."""
     if library == "torchlike":
         from torchlike.porting.allocator import tune_allocator
 

@@ -17,7 +17,8 @@ from benchmarks.workloads.micro import AS_IT_IS, MICRO, Case, Transform
 
 
 def import_library(framework: Framework) -> tuple[Any, str]:
-    """The library's module and its version; torchlike's with its allocator set."""
+    """Import the library, and return the module and its version; torchlike's with its allocator
+    set."""
     library, version = _imported(framework)
     if framework.allocator == "tuned" and framework.library != "torchlike":
         gc.freeze()  # the part of torchlike's setting that no environment variable makes
@@ -64,8 +65,8 @@ def _transform(framework: Framework, library: Any) -> Transform:
 
 
 def ready_torchlike(result: Any) -> None:
-    """Gives nothing: an array that outlives its tensor, if only until the caller drops it, is one
-    that somebody holds, whose memory goes to no later result."""
+    """Wait for the arrays of a result, and give nothing: an array that outlives its tensor, if only
+    until the caller drops it, is one that somebody holds, whose memory goes to no later result."""
     if isinstance(result, (tuple, list)):
         for part in result:
             ready_torchlike(part)
@@ -74,7 +75,8 @@ def ready_torchlike(result: Any) -> None:
 
 
 def _at_once(result: Any) -> object:
-    """PyTorch on the CPU returns when the result is there, and a view has nothing to compute."""
+    """Return the result at once: PyTorch on the CPU returns when it is there, and a view has
+    nothing to compute."""
     return result
 
 
@@ -93,7 +95,7 @@ def _micro_in_jax(framework: Framework, jax: Any, case: Case) -> Runner:
 
 
 def torch_step(framework: Framework, torch: Any, net: TorchTraining) -> Any:
-    """The training step ``(x, y) -> loss``, compiled as the framework does it."""
+    """Return the training step ``(x, y) -> loss``, compiled as the framework does it."""
     optimizer, loss_of, update = net.optimizer, net.loss, net.optimizer.step
     if framework.compiled and framework.library == "torch":
         # What torch.compile can take: the forward pass with its loss, and the update.

@@ -35,7 +35,7 @@ class Runner:
 
 
 def timed_call(runner: Runner) -> tuple[float, float | None]:
-    """One step alone: seconds until its result was there, and the result's value."""
+    """Measure one step alone: seconds until its result was there, and the result's value."""
     start = time.perf_counter()
     result = runner.step()
     runner.wait(result)
@@ -45,7 +45,7 @@ def timed_call(runner: Runner) -> tuple[float, float | None]:
 
 
 def block(runner: Runner, steps: int) -> float:
-    """Seconds per step over `steps` steps in a row, everything finished before the clock stops."""
+    """Measure `steps` steps in a row: seconds per step, all finished before the clock stops."""
     step, wait = runner.step, runner.wait
     start = time.perf_counter()
     if runner.wait_each:
@@ -60,7 +60,7 @@ def block(runner: Runner, steps: int) -> float:
 
 
 def steps_per_block(runner: Runner, block_seconds: float = BLOCK_SECONDS) -> int:
-    """How many steps make a block; runs the step, so it also warms up."""
+    """Find how many steps make a block; runs the step, so it also warms up."""
     steps = MIN_STEPS_PER_BLOCK
     while (per_step := block(runner, steps)) * steps < block_seconds:
         # At most tenfold at a time: the first blocks may still compile something.
@@ -69,7 +69,7 @@ def steps_per_block(runner: Runner, block_seconds: float = BLOCK_SECONDS) -> int
 
 
 def best_of_round(runner: Runner, steps: int, seconds: float) -> tuple[float, int]:
-    """The fastest block of a round of about `seconds`, as seconds per step, and how many ran."""
+    """Measure a round of about `seconds`: its fastest block, as seconds per step, and how many."""
     end = time.perf_counter() + seconds
     best, blocks = float("inf"), 0
     while blocks < MIN_BLOCKS or time.perf_counter() < end:

@@ -64,13 +64,13 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def measure_ops(library: Any, name: str) -> dict[str, list[float]]:
-    """Seconds of the call with each size, by operation."""
+    """Measure the seconds of the call with each size, by operation."""
     cases = cold_ops.in_jax(library) if name == "jax" else cold_ops.in_torch(library)
     return {case: [timed(make(n)) for n in SIZES] for case, make in cases.items()}
 
 
 def measure_growing(library: Any, name: str) -> dict[str, list[float]]:
-    """Seconds of the first and the second run, by program."""
+    """Measure the seconds of the first and the second run, by program."""
     found = {}
     for program, make in GROWING.items():
         run = make(library)
@@ -79,14 +79,14 @@ def measure_growing(library: Any, name: str) -> dict[str, list[float]]:
 
 
 def measure_steps(library: Any, name: str, net: str, framework: Any) -> dict[str, list[float]]:
-    """Seconds of the first step, and of the first twenty."""
+    """Measure the seconds of the first step, and of the first twenty."""
     runner = build.runner(framework, library, net)
     seconds = [clock.timed_call(runner)[0] for _ in range(STEPS)]
     return {net: [seconds[0], sum(seconds)]}
 
 
 def measure_settling(library: Any, net: str, framework: Any) -> dict[str, list[float]]:
-    """Seconds of all steps, and of a step in the end."""
+    """Measure the seconds of all steps, and of a step in the end."""
     runner = build.runner(framework, library, net)
     seconds = [clock.timed_call(runner)[0] for _ in range(SETTLED[net])]
     return {net: [sum(seconds), median(seconds[-len(seconds) // 10 :])]}
@@ -109,7 +109,8 @@ def worker(part: str, label: str, net: str) -> None:
 
 
 def run(part: str, label: str, net: str = "") -> dict[str, list[float]]:
-    """What a fresh process of the framework measures, its caches empty."""
+    """Run a part in a fresh process of the framework, its caches empty, and return what it
+    measures."""
     framework = frameworks.parse(label)
     with tempfile.TemporaryDirectory() as cache:
         done = subprocess.run(
@@ -126,7 +127,7 @@ def run(part: str, label: str, net: str = "") -> dict[str, list[float]]:
 
 
 def gather(part: str, rounds: int, console: Console) -> dict[str, dict[str, list[list[float]]]]:
-    """Case -> framework -> one list of seconds a round."""
+    """Gather case -> framework -> one list of seconds a round."""
     found: dict[str, dict[str, list[list[float]]]] = {}
     nets = {"steps": list(NETS), "settling": list(SETTLED)}.get(part, [""])
     for number in range(rounds):
@@ -140,7 +141,8 @@ def gather(part: str, rounds: int, console: Console) -> dict[str, dict[str, list
 
 
 def table(part: str, found: dict[str, dict[str, list[list[float]]]]) -> Table:
-    """Milliseconds, and ratios to the last framework, of each column's median over the rounds."""
+    """Return a table of milliseconds, and ratios to the last framework, of each column's median
+    over the rounds."""
     columns = {
         "ops": {"first call": 0, "third size": 2},
         "growing": {"first run": 0, "second run": 1},

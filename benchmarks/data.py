@@ -103,7 +103,7 @@ class Large:
 
 
 def a_pass(dataset: Any, **options: Any) -> float:
-    """Seconds of a second pass, whose workers are there."""
+    """Measure a second pass, whose workers are there, in seconds."""
     options["persistent_workers"] = options["num_workers"] > 0
     loader = torch.utils.data.DataLoader(dataset, **options)
     for _ in loader:
@@ -117,14 +117,15 @@ def a_pass(dataset: Any, **options: Any) -> float:
 
 
 def compute() -> None:
-    """As where a model is made, and its first step compiled."""
+    """Compute as where a model is made, and its first step compiled."""
     x = torch.rand(256, 256)
     for n in range(40):
         (x[:, : 64 + n] @ x[: 64 + n]).tanh().sum().item()
 
 
 def first_batch(*, before: bool = False, after: bool = False) -> float:
-    """``before``, ``after``: whether the process computes before, after it makes the loader."""
+    """Measure the first batch. ``before``, ``after``: whether the process computes before, after it
+    makes the loader."""
     if before:
         compute()
     loader = torch.utils.data.DataLoader(range(64), batch_size=4, num_workers=2)
@@ -151,7 +152,7 @@ torch: Any
 
 
 def _measure(framework: str, subject: str) -> None:
-    """In a process of its own: print the seconds."""
+    """Print the seconds of a subject, in a process of its own."""
     global torch
     torch = importlib.import_module(framework)
     print(json.dumps(SUBJECTS[subject]()))

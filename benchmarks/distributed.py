@@ -45,7 +45,7 @@ def _least(run: Callable[[], object], times: int) -> float:
 
 
 def _step(torch: Any, module: Any, quick: bool, ddp: bool, captured: bool) -> Callable[[], float]:
-    """A training step, which gives its loss."""
+    """Make a training step, which gives its loss."""
     problem = module.problem(layers=1) if quick and module is gpt else module.problem()
     training = module.in_torch(torch, problem)
     net, optimizer = training.model, training.optimizer
@@ -64,7 +64,7 @@ def _step(torch: Any, module: Any, quick: bool, ddp: bool, captured: bool) -> Ca
 
 
 def _steps(torch: Any, dist: Any, name: str, quick: bool) -> Times:
-    """The least of each way of a model's step, taken in turns."""
+    """Measure the least time of each way of a model's step, taken in turns."""
     ways = [w for w in WAYS if not w[2] or torch.__name__ == "torchlike"]
     steps = [_step(torch, MODELS[name], quick, ddp, captured) for _, ddp, captured in ways]
     for _ in range(3 if quick else 8):
@@ -81,7 +81,7 @@ def _steps(torch: Any, dist: Any, name: str, quick: bool) -> Times:
 
 
 def rank(framework: str, quick: bool) -> None:
-    """What one rank does; rank 0 prints the times as JSON."""
+    """Do what one rank does; rank 0 prints the times as JSON."""
     if framework == "torchlike":
         import torchlike as torch
         import torchlike.distributed as dist
@@ -133,7 +133,8 @@ def _launched(framework: str, quick: bool) -> Times:
 
 
 def table(least: dict[str, Times]) -> str:
-    """Milliseconds of each framework, and what data parallelism and capturing make of a step.
+    """Return a table of the milliseconds of each framework, and what data parallelism and capturing
+    make of a step.
 
     Captured steps stand beside PyTorch's eager ones.
     """
@@ -160,7 +161,7 @@ def table(least: dict[str, Times]) -> str:
 
 
 def main() -> None:
-    """Both frameworks in turn, and a table."""
+    """Run both frameworks in turn, and print a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -16,7 +16,8 @@ _KEEP_LARGE_BLOCKS = {
 
 
 def variables(framework: Framework, cache: str) -> dict[str, str]:
-    """The variables to add for a process of `framework`; `cache` is its own compilation cache.
+    """Return the variables to add for a process of `framework`; `cache` is its own compilation
+    cache.
 
     Every cache starts empty, or the first call of one framework would be warm and that of
     another cold. OpenMP is left alone: PyTorch with OMP_WAIT_POLICY=PASSIVE is 2 to 5 times

@@ -60,7 +60,7 @@ class Row:
 
 
 def _left(pids: list[int]) -> int:
-    """How many of the processes are there 5 s later at the latest."""
+    """Wait up to 5 s for the processes to end, and return how many are there then."""
     deadline = time.monotonic() + 5
     there = pids
     while there and time.monotonic() < deadline:
@@ -103,7 +103,7 @@ def tried(way: str) -> Row:
 
 
 def table(rows: list[Row]) -> str:
-    """A line for each way."""
+    """Return a table with a line for each way."""
     lines = [f"{'a rank, or the ranks':<28}{'seconds':>8}{'limit':>7}{'left':>6}  said"]
     lines += [
         f"{r.way:<28}{r.seconds:>8.1f}{r.limit:>7}{r.left:>6}  {r.said or 'NOTHING'}" for r in rows
@@ -112,7 +112,7 @@ def table(rows: list[Row]) -> str:
 
 
 def main() -> int:
-    """The table; 1 where a row is not as it should be."""
+    """Print the table; return 1 where a row is not as it should be."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

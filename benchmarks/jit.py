@@ -124,7 +124,7 @@ def _steps_table(name: str, cells: dict[str, Measurement]) -> Table:
 
 
 def hidden_cells(torch: Any, jax: Any, n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """A jitted function that adds its argument to n tensors from outside, and the same with n
+    """Make a jitted function that adds its argument to n tensors from outside, and the same with n
     arrays handed in and out."""
     cells = [torch.zeros(4) for _ in range(n)]
     x, arrays, one = torch.ones(4), [jax.numpy.zeros(4) for _ in range(n)], jax.numpy.ones(4)
@@ -149,7 +149,7 @@ def hidden_cells(torch: Any, jax: Any, n: int) -> tuple[Callable[[], Any], Calla
 
 
 def time_calls(n: int, quick: bool) -> tuple[list[float], list[float]]:
-    """Seconds a call, the best block of each round, the two in turn."""
+    """Measure a call in seconds, the best block of each round, the two in turn."""
     from benchmarks.build import import_library
 
     torch, _ = import_library(frameworks.parse(OURS))
@@ -194,7 +194,7 @@ def calls(quick: bool, console: Console) -> list[dict[str, Any]]:
 
 
 def first_step(label: str, name: str) -> float:
-    """Seconds of the first step in a fresh process with an empty cache."""
+    """Measure the first step in a fresh process with an empty cache, in seconds."""
     command = [sys.executable, str(ROOT / "benchmarks" / "first_step.py"), label, name]
     with tempfile.TemporaryDirectory(prefix="benchmark-cache-") as cache:
         environment = os.environ | environments.variables(frameworks.parse(label), cache)
@@ -241,7 +241,8 @@ def _trim() -> None:
 
 
 def peak_of_steps(label: str, name: str) -> tuple[float, float]:
-    """(MB that later steps take beyond the libraries, MB that XLA says its program needs)."""
+    """Measure (MB that later steps take beyond the libraries, MB that XLA says its program
+    needs)."""
     from benchmarks import build
 
     framework = frameworks.parse(label)

@@ -85,12 +85,12 @@ class Matrix:
     n: int
 
     def begins(self) -> np.ndarray:
-        """Where the elements of each row begin."""
+        """Return the position at which the elements of each row begin."""
         return np.searchsorted(self.rows, np.arange(self.n + 1)).astype(np.int64)
 
 
 def matrix(sizes: Sizes) -> Matrix:
-    """A random one."""
+    """Make a random matrix."""
     rng = np.random.default_rng(0)
     flat = np.sort(rng.choice(sizes.rows**2, sizes.elements, replace=False))
     values = rng.standard_normal(sizes.elements, np.float32)
@@ -98,7 +98,7 @@ def matrix(sizes: Sizes) -> Matrix:
 
 
 def in_scipy(m: Matrix, layout: str, x: np.ndarray, g: np.ndarray) -> dict[str, Step]:
-    """By pass: SciPy's products, and the elements' gradients by NumPy."""
+    """Return functions by pass: SciPy's products, and the elements' gradients by NumPy."""
     from scipy import sparse
 
     a: Any = sparse.coo_array((m.values, (m.rows, m.columns)), shape=(m.n, m.n))
@@ -118,7 +118,7 @@ def in_scipy(m: Matrix, layout: str, x: np.ndarray, g: np.ndarray) -> dict[str, 
 
 
 def in_torch(library: Any, m: Matrix, layout: str, x: np.ndarray, g: np.ndarray) -> dict[str, Any]:
-    """By pass: a function of the matrix and the dense factor, and these two."""
+    """Return functions by pass, of the matrix and the dense factor, and these two."""
     size, values = (m.n, m.n), library.tensor(m.values)
     if layout == "csr":
         parts = library.tensor(m.begins()), library.tensor(m.columns)
@@ -150,7 +150,7 @@ def in_torch(library: Any, m: Matrix, layout: str, x: np.ndarray, g: np.ndarray)
 
 
 def products(sizes: Sizes, torch: Any, torchlike: Any) -> list[Case]:
-    """A case for each layout, factor and pass."""
+    """Return a case for each layout, factor and pass."""
     m, rng, found = matrix(sizes), np.random.default_rng(1), []
     for layout in ("csr", "coo"):
         for shape in ((sizes.rows,), (sizes.rows, sizes.columns)):
@@ -176,14 +176,14 @@ def _called(function: Any, *given: Any) -> Step:
 
 
 def lengths_of(sizes: Sizes) -> list[int]:
-    """The sequences' numbers of rows."""
+    """Draw the sequences' numbers of rows."""
     rng = np.random.default_rng(2)
     return rng.integers(sizes.shortest, sizes.longest + 1, sizes.sequences).tolist()
 
 
 def attention_in(library: Any, sizes: Sizes, backward: bool) -> tuple[Any, Any, list[Any]]:
-    """Attention of a jagged tensor and of each sequence alone: functions of query, key and value
-    (rows, heads, features), and these."""
+    """Make attention of a jagged tensor and of each sequence alone: functions of query, key and
+    value (rows, heads, features), and these."""
     attend = library.nn.functional.scaled_dot_product_attention
     lengths = lengths_of(sizes)
     ends = np.cumsum([0, *lengths])
@@ -218,7 +218,7 @@ def attention_in(library: Any, sizes: Sizes, backward: bool) -> tuple[Any, Any, 
 
 
 def attentions(sizes: Sizes, torch: Any, torchlike: Any) -> list[Case]:
-    """Forward, and with gradients."""
+    """Return the cases of attention: forward, and with gradients."""
     found = []
     for name, backward in (("forward", False), ("+ gradients", True)):
         jagged, alone, given = attention_in(torchlike, sizes, backward)
@@ -247,7 +247,8 @@ def _arrays(result: Sequence[Any]) -> list[np.ndarray]:
 
 
 def begin(case: Case) -> dict[str, clock.Runner]:
-    """First calls. AssertionError unless all that answer give the same; who refuses is noted."""
+    """Make the first calls. AssertionError unless all that answer give the same; who refuses is
+    noted."""
     runners, expected = {}, None
     for who, step in case.steps.items():
         time.sleep(REST)
@@ -268,7 +269,7 @@ def begin(case: Case) -> dict[str, clock.Runner]:
 
 
 def measure(case: Case, rounds: int, seconds: float) -> None:
-    """Rounds of all contestants in turns."""
+    """Measure rounds of all contestants in turns."""
     runners = begin(case)
     counts = {}
     for who, runner in runners.items():
@@ -284,7 +285,7 @@ def measure(case: Case, rounds: int, seconds: float) -> None:
 
 
 def lines(case: Case) -> list[str]:
-    """The case as rows of the table."""
+    """Write the case as rows of the table."""
     found = [case.name]
     for who, reference in case.references.items():
         if who in case.refused:

@@ -29,7 +29,7 @@ VARIANTS = ("eager", "checkpoint", "jit", "jit checkpoint")
 
 
 def mlp(torch: Any, checkpointed: bool, small: bool) -> tuple[Any, Any, Any]:
-    """(module, input, loss of the module's output)."""
+    """Make (module, input, loss of the module's output)."""
     nn, depth, width, batch = torch.nn, 24, 128 if small else 1024, 64 if small else 2048
 
     class Net(nn.Module):
@@ -46,7 +46,7 @@ def mlp(torch: Any, checkpointed: bool, small: bool) -> tuple[Any, Any, Any]:
 
 
 def gpt(torch: Any, checkpointed: bool, small: bool) -> tuple[Any, Any, Any]:
-    """A decoder of pre-norm blocks over random tokens."""
+    """Make a decoder of pre-norm blocks over random tokens."""
     nn, F = torch.nn, torch.nn.functional
     depth, width, heads, vocabulary = 8, 64 if small else 256, 4, 512
     batch, length = (2, 32) if small else (16, 256)
@@ -93,14 +93,14 @@ MODELS = {"mlp": mlp, "gpt": gpt}
 
 
 def resident(field: str) -> float:
-    """``VmHWM`` (the peak) or ``VmRSS`` (now) in MB."""
+    """Return ``VmHWM`` (the peak) or ``VmRSS`` (now) in MB."""
     found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) / 1000
 
 
 def train(library: str, model: str, variant: str, small: bool) -> float:
-    """Megabytes that training took at its peak. In a process of its own."""
+    """Train, in a process of its own, and return the megabytes that it took at its peak."""
     torch: Any = importlib.import_module(library)
     importlib.import_module(f"{library}.utils.checkpoint")
     if library == "torchlike":

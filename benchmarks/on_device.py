@@ -71,7 +71,8 @@ def main() -> None:
 
 
 def _run(label: str, names: list[str], device: str) -> Iterator[dict[str, Any]]:
-    """The measurements of one framework; what ended its process is told and leaves the rest."""
+    """Yield the measurements of one framework; what ended its process is told and leaves the
+    rest."""
     command = [
         sys.executable,
         "-m",

@@ -55,7 +55,7 @@ class Row:
         return found if found is not None and found.error is None else None
 
     def ratio(self, size: str, framework: str) -> float | None:
-        """torchlike's time by that of ``framework``."""
+        """Return torchlike's time by that of ``framework``."""
         ours, theirs = self.cell(size, "torchlike"), self.cell(size, framework)
         return ratio(ours.rounds, theirs.rounds) if ours and theirs else None
 
@@ -80,7 +80,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def select(patterns: Sequence[str]) -> list[str]:
-    """The ops whose name a pattern matches; all of them without patterns.
+    """Return the ops whose name a pattern matches; all of them without patterns.
 
     Raises:
         ValueError: for a pattern that matches none.
@@ -92,7 +92,8 @@ def select(patterns: Sequence[str]) -> list[str]:
 
 
 def rows_of(measured: Sequence[Measurement]) -> list[Row]:
-    """A row for each op, the slowest against jnp at the large size first, failures before all."""
+    """Return a row for each op, the slowest against jnp at the large size first, failures before
+    all."""
     cells: dict[tuple[str, str, str], Measurement] = {}
     for c in measured:
         name, _, size = c.workload.partition("/")
@@ -102,7 +103,8 @@ def rows_of(measured: Sequence[Measurement]) -> list[Row]:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Times of torchlike, its ratios, and the first calls with their compilations."""
+    """Return a table of torchlike's times, its ratios, and the first calls with their
+    compilations."""
     made = Table(title="eager ops", title_justify="left", header_style="bold")
     made.add_column("op", no_wrap=True)
     for size in SIZES:
@@ -124,7 +126,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def slow(rows: Sequence[Row]) -> list[tuple[str, float]]:
-    """The ops above SLOW times jnp at the large size, with their ratios."""
+    """Return the ops above SLOW times jnp at the large size, with their ratios."""
     found = [(row.name, row.ratio("large", "jnp")) for row in rows]
     return [(name, r) for name, r in found if r is not None and r > SLOW]
 
@@ -160,7 +162,7 @@ class Progress:
 
 
 def summary(row: Row) -> str:
-    """The ratios of one op in a line."""
+    """Write the ratios of one op in a line."""
     parts = [f"{row.name:18}"]
     for size in SIZES:
         for framework in FRAMEWORKS[1:]:

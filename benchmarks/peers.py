@@ -63,7 +63,7 @@ def _torchlike(compiled: bool = False) -> Training:
 
 
 def _stateful(step: Callable[..., Any], *state: Any) -> Callable[[], Any]:
-    """A pure ``step(*state) -> (*state, loss)`` as one that keeps its state."""
+    """Wrap a pure ``step(*state) -> (*state, loss)`` as one that keeps its state."""
     held = list(state)
 
     def run() -> Any:

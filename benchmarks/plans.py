@@ -62,7 +62,7 @@ class GPT(nn.Module):
 
 
 def step_of(sizes, batch):
-    """A training step on the meta device, and its arguments."""
+    """Make a training step on the meta device, and its arguments."""
     with torch.device("meta"):
         model = GPT(*sizes)
         tokens = torch.zeros(batch, sizes[1], dtype=torch.long)

@@ -23,7 +23,7 @@ def busy_fraction(seconds: float) -> float | None:
 
 
 def busy_between(before: list[int], after: list[int]) -> float:
-    """The busy share between two readings of /proc/stat's first line (proc(5))."""
+    """Return the busy share between two readings of /proc/stat's first line (proc(5))."""
     spent = [b - a for a, b in zip(before, after, strict=True)]
     total = sum(spent[:8])  # guest time is already part of user time
     idle = spent[3] + spent[4]
@@ -48,7 +48,7 @@ def wait_until_quiet(below: float, patience: float, sample: float = 0.2) -> floa
 
 
 def describe_machine() -> str:
-    """The processor's name and the number of logical processors that we may use."""
+    """Return the processor's name and the number of logical processors that we may use."""
     info = Path("/proc/cpuinfo")
     names = [
         line.partition(":")[2].strip()

@@ -101,7 +101,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def select_workloads(asked: Sequence[str] | None) -> dict[str, list[str]]:
-    """Group -> workloads, in the tables' order; names of groups stand for all of theirs.
+    """Return group -> workloads, in the tables' order; names of groups stand for all of theirs.
 
     Raises:
         ValueError: for a name that is neither.
@@ -120,7 +120,7 @@ def select_workloads(asked: Sequence[str] | None) -> dict[str, list[str]]:
 def select_frameworks(
     workload: str, asked: Sequence[frameworks.Framework]
 ) -> list[frameworks.Framework]:
-    """The frameworks that `workload` is measured in; all it has, where none is asked for."""
+    """Return the frameworks that `workload` is measured in; all it has, where none is asked for."""
     has = MICRO[workload].frameworks if workload in MICRO else TRAINING_FRAMEWORKS
     if not asked:
         return [frameworks.parse(name) for name in has]
@@ -184,7 +184,7 @@ def write_json(
     versions: dict[str, str],
     measured: Sequence[Measurement],
 ) -> None:
-    """Everything that was measured, round by round, with the verdicts."""
+    """Write everything that was measured, round by round, with the verdicts."""
     rounds = {(c.workload, c.framework): c.rounds for c in measured if c.error is None}
     content = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

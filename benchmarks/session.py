@@ -55,7 +55,7 @@ Finished = Callable[[Sequence[Measurement]], object]
 
 
 def _ignore(cells: Sequence[Measurement]) -> None:
-    """What is done with a workload's measurements by default, until the run is over."""
+    """Do nothing with a workload's measurements until the run is over, as by default."""
 
 
 def run_together(

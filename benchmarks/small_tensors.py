@@ -17,7 +17,7 @@ CALLS = 150
 
 
 def cases(torch: Any) -> dict[str, Callable[[], Any]]:
-    """What is timed, by its source."""
+    """Return the functions that are timed, by their source."""
     image, number = torch.zeros(8, 8), torch.ones(())
     return {
         "rand(1).item()": lambda: torch.rand(1).item(),
@@ -37,7 +37,7 @@ def cases(torch: Any) -> dict[str, Callable[[], Any]]:
 
 
 def seconds(function: Callable[[], Any]) -> float:
-    """Processor time of one call, without that of other threads and programs."""
+    """Measure the processor time of one call, without that of other threads and programs."""
     start = time.thread_time()
     for _ in range(CALLS):
         function()

@@ -52,7 +52,7 @@ class Start:
 
 
 def reported_first_step(line: str) -> float | None:
-    """The seconds in ``first step 12.3 ms``; None for any other line."""
+    """Parse the seconds in ``first step 12.3 ms``; None for any other line."""
     found = FIRST_STEP.search(line)
     if found is None:
         return None
@@ -94,13 +94,14 @@ def run_once(command: Sequence[str], cache: str, until: re.Pattern[str] | None) 
 
 
 def cache_contents(cache: str) -> tuple[int, int]:
-    """Number of files under `cache`, and their bytes."""
+    """Return the number of files under `cache`, and their bytes."""
     sizes = [p.stat().st_size for p in Path(cache).rglob("*") if p.is_file()]
     return len(sizes), sum(sizes)
 
 
 def start_table(title: str, cold: Sequence[Start], warm: Sequence[Start]) -> Table:
-    """Medians of the cold and the warm runs, and how many times as long a cold one takes."""
+    """Return a table of the medians of the cold and the warm runs, and how many times as long a
+    cold one takes."""
     table = Table(title=title, title_justify="left", header_style="bold")
     table.add_column("")
     for column in ("cold", "warm", "cold ÷ warm"):

@@ -8,23 +8,26 @@ from statistics import median
 
 
 def typical(rounds: Sequence[float]) -> float:
-    """The median of the rounds' best times: one lucky or one disturbed round does not move it."""
+    """Return the median of the rounds' best times: one lucky or one disturbed round does not move
+    it."""
     return median(rounds)
 
 
 def spread(rounds: Sequence[float]) -> float:
-    """Median distance from the median, relative to it: 0.02 means rounds agree within 2 %."""
+    """Return the median distance from the median, relative to it: 0.02 means rounds agree within 2
+    %."""
     middle = median(rounds)
     return median(abs(r - middle) for r in rounds) / middle
 
 
 def ratio(rounds: Sequence[float], reference: Sequence[float]) -> float:
-    """How many times as long as the reference."""
+    """Return how many times as long as the reference it takes."""
     return typical(rounds) / typical(reference)
 
 
 def disagreement(first: Sequence[float], second: Sequence[float]) -> float:
-    """The largest relative difference of two loss sequences; infinite where one has a NaN."""
+    """Return the largest relative difference of two loss sequences; infinite where one has a
+    NaN."""
     worst = 0.0
     for a, b in zip(first, second, strict=True):
         difference = abs(a - b) / max(abs(a), abs(b), 1e-30)

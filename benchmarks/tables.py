@@ -19,7 +19,7 @@ REFERENCE = "torch"
 
 
 def duration(seconds: float | None) -> str:
-    """Three significant digits with the unit that suits them."""
+    """Write three significant digits with the unit that suits them."""
     if seconds is None:
         return ""
     for limit, unit, factor in ((1e-3, "µs", 1e6), (1.0, "ms", 1e3)):
@@ -36,7 +36,7 @@ def _three_digits(value: float) -> str:
 def group_table(
     title: str, names: Mapping[str, str], cells: Sequence[Measurement], training: bool
 ) -> Table:
-    """One row per workload and framework.
+    """Return a table with one row per workload and framework.
 
     Args:
         names: workload -> its title, for the caption.
@@ -126,7 +126,7 @@ def _megabytes(value: float | None) -> str:
 
 
 def warnings(cells: Sequence[Measurement]) -> list[str]:
-    """What makes the numbers less trustworthy than they look."""
+    """Return warnings of what makes the numbers less trustworthy than they look."""
     found = []
     shares = [b for c in cells for b in c.busy]
     if shares and median(shares) > 0.1:

@@ -73,7 +73,7 @@ class Worker:
 
 
 def peak_megabytes() -> float | None:
-    """The largest resident size so far; None where the system does not tell."""
+    """Return the largest resident size so far; None where the system does not tell."""
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
     return int(found[1]) / 1000 if found else None

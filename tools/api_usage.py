@@ -18,7 +18,7 @@ from typing import Any
 
 
 def resolve(name: str) -> Any:
-    """The object behind ``torch.a.b``. AttributeError or ImportError where there is none."""
+    """Find the object behind ``torch.a.b``. AttributeError or ImportError where there is none."""
     parts = name.split(".")[1:]
     found: Any = importlib.import_module("torchlike")
     for i, part in enumerate(parts):
@@ -34,7 +34,7 @@ def resolve(name: str) -> Any:
 
 
 def is_there(name: str) -> bool:
-    """Whether the name resolves to something that works."""
+    """Return whether the name resolves to something that works."""
     try:
         found = resolve(name)
     except (AttributeError, ImportError, NotImplementedError):

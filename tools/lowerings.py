@@ -96,7 +96,7 @@ def _batch(options: argparse.Namespace, names: list[str]) -> None:
 
 
 def _current(results: Path) -> Path:
-    """The file that says what is being compiled, since when."""
+    """Return the path of the file that says what is being compiled, since when."""
     return results.with_suffix(".current")
 
 
@@ -118,7 +118,7 @@ def _append(path: Path, line: dict[str, Any]) -> None:
 
 
 def _note(options: argparse.Namespace, names: list[str], what: str) -> None:
-    """A process ended: what it was at is to blame."""
+    """Record what a process that ended was at, which is to blame."""
     at = _current(options.results).read_text()
     if at not in names:
         raise SystemExit(f"nothing of {names} was begun: {what}")
@@ -140,7 +140,7 @@ of backward what has a gradient there.
 
 
 def page(known: Known) -> str:
-    """The page: counts, and what is not compiled, by its reason."""
+    """Return the page: counts, and what is not compiled, by its reason."""
     rows = sorted(known.values(), key=lambda x: (_ORDER.index(x["dtype"]), x["op"]))
     return "\n".join(
         [_HEAD, *_counts(rows), "", "## What is not compiled", "", *_reasons(rows)]
@@ -200,7 +200,7 @@ def _reasons(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _place(places: list[str]) -> str:
-    """Platforms, dtypes and directions, each named once."""
+    """Write platforms, dtypes and directions, each named once."""
     parts = [p.rsplit(" ", 2) for p in places]
     named = [list(dict.fromkeys(p[i] for p in parts)) for i in range(3)]
     if len(named[0]) == len(_PLATFORMS):

@@ -34,13 +34,13 @@ def {name}(input: Input):
 
 
 def skeleton(name: str, folder: str) -> str:
-    """The text of an op: of an elementwise one where the folder is theirs."""
+    """Write the text of an op: of an elementwise one where the folder is theirs."""
     facts = "elementwise=True, inplace=True" if folder == "elementwise" else ""
     return SKELETON.format(name=name, facts=facts)
 
 
 def with_imports(source: str) -> str:
-    """A family's file that has the names which the skeleton uses."""
+    """Add to a family's file the imports of the names which the skeleton uses."""
     for module, name in (("registry", "op"), ("schema", "Input")):
         line = re.search(rf"^from torchlike\._dispatch\.{module} import (.*)$", source, re.M)
         if line is None:
@@ -53,7 +53,7 @@ def with_imports(source: str) -> str:
 
 
 def with_case(table: str, source: str, name: str) -> str:
-    """A table of cases with one more for the op."""
+    """Add a case for the op to a table of cases."""
     found = re.search(rf"^{table} = \[\n.*?^\]", source, re.M | re.S)
     assert found is not None, table
     return source[: found.end() - 1] + f'    case("{name}", F(2, 3)),\n' + source[found.end() - 1 :]

@@ -30,7 +30,7 @@ TIMM = """resnet18 resnet26d mobilenetv2_100 mobilenetv3_small_100 efficientnet_
 
 
 def libraries(which: str) -> tuple[Any, Any, Any]:
-    """The library as ``torch``, torchvision's models, and timm."""
+    """Import the library as ``torch``, torchvision's models, and timm."""
     if which == "torchlike":
         importlib.import_module("torchlike").install_alias()
     torch = importlib.import_module("torch")
@@ -43,7 +43,7 @@ def libraries(which: str) -> tuple[Any, Any, Any]:
 
 
 def model(package: str, name: str, vision: Any, timm: Any) -> Any:
-    """A model without trained weights."""
+    """Make a model without trained weights."""
     if package == "timm":
         return timm.create_model(name, pretrained=False).eval()
     own = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
@@ -51,7 +51,8 @@ def model(package: str, name: str, vision: Any, timm: Any) -> Any:
 
 
 def traced(torch: Any, made: Any, side: int) -> dict[str, Any]:
-    """The graph's text and source, and the first numbers of the result."""
+    """Trace a model, and return the graph's text and source, and the first numbers of the
+    result."""
     module = torch.fx.symbolic_trace(made)
     torch.manual_seed(1)
     with torch.no_grad():

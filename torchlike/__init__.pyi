@@ -407,10 +407,10 @@ def _foreach_clamp_min_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any)
     """``clamp_min_`` on each tensor of a list."""
 
 def _foreach_clone(self: Any) -> _tuple[Tensor, ...]:
-    """A copy of every tensor."""
+    """Return a copy of every tensor."""
 
 def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> _list[Any]:
-    """Every tensor takes the values of its partner in ``src``."""
+    """Copy to every tensor the values of its partner in ``src``."""
 
 def _foreach_cos(self: Any) -> Any:
     """``cos`` on each tensor of a list."""
@@ -503,7 +503,7 @@ def _foreach_log_(self: Any) -> Any:
     """``log_`` on each tensor of a list."""
 
 def _foreach_max(self: Any) -> _tuple[Tensor, ...]:
-    """The greatest element of each tensor."""
+    """Return the greatest element of each tensor."""
 
 def _foreach_maximum(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
     """``maximum`` on each tensor of a list."""
@@ -518,7 +518,7 @@ def _foreach_minimum_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -
     """``minimum_`` on each tensor of a list."""
 
 def _foreach_mm(self: Any, mat2: Any) -> _tuple[Tensor, ...]:
-    """The matrix product of each tensor with its partner."""
+    """Return the matrix product of each tensor with its partner."""
 
 def _foreach_mul(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
     """``mul`` on each tensor of a list."""
@@ -533,7 +533,8 @@ def _foreach_neg_(self: Any) -> Any:
     """``neg_`` on each tensor of a list."""
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> _tuple[Tensor, ...]:
-    """The norm of each tensor's elements. RuntimeError for an infinite one of an empty tensor."""
+    """Return the norm of each tensor's elements. RuntimeError for an infinite one of an empty
+tensor."""
 
 def _foreach_pow(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
     """``pow`` on each tensor of a list."""
@@ -542,7 +543,7 @@ def _foreach_pow_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> An
     """``pow_`` on each tensor of a list."""
 
 def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> _tuple[Tensor, ...]:
-    """The sum of each tensor's elements' sizes to the power ``ord``."""
+    """Return the sum of the sizes of each tensor's elements to the power ``ord``."""
 
 def _foreach_reciprocal(self: Any) -> Any:
     """``reciprocal`` on each tensor of a list."""
@@ -617,7 +618,7 @@ def _foreach_trunc_(self: Any) -> Any:
     """``trunc_`` on each tensor of a list."""
 
 def _foreach_zero_(self: Any) -> _list[Any]:
-    """Every tensor of the list becomes zero."""
+    """Set every tensor of the list to zero."""
 
 def _has_compatible_shallow_copy_type(input: Tensor, other: Tensor) -> _bool:
     """Return whether ``input.data = other`` keeps the kind of tensor: its layout, type of device,
@@ -1106,7 +1107,8 @@ def concatenate(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = Non
     """Join tensors one after the other along ``dim``; dtypes are promoted."""
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ...) -> Any:
-    """``true_fn(*operands)`` if ``pred`` (a bool, or a tensor of one element), else ``false_fn``."""
+    """Call ``true_fn(*operands)`` if ``pred`` (a bool, or a tensor of one element), else
+``false_fn``."""
 
 def conj(input: Tensor) -> Tensor:
     """Return the conjugate: a view of a complex tensor, a real tensor itself."""
@@ -1700,7 +1702,7 @@ def is_signed(input: Tensor) -> Any:
     """Return ``input.is_signed()``."""
 
 def is_storage(obj: Any) -> _bool:
-    """Whether ``obj`` is a storage."""
+    """Return whether ``obj`` is a storage."""
 
 def is_tensor(obj: Any) -> _bool:
     """Return whether ``obj`` is a tensor."""
@@ -2735,7 +2737,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
 promoted."""
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> _tuple[Any, ...]:
-    """``while cond_fn(*carried): carried = body_fn(*carried)``; gives the last ``carried``."""
+    """Run ``while cond_fn(*carried): carried = body_fn(*carried)``, and return the last
+``carried``."""
 
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Return ``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""

@@ -56,13 +56,13 @@ class classproperty:
 
 
 def cpu_count() -> int:
-    """The processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The index of a device other than the CPU (-1, where that is allowed). ValueError for a device
-    without one, unless ``optional`` (then 0, the current one)."""
+    """Return the index of a device other than the CPU (-1, where that is allowed). ValueError for a
+    device without one, unless ``optional`` (then 0, the current one)."""
     if isinstance(device, int):
         return device
     found = None if device is None else devices.device(device)
@@ -80,12 +80,12 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """The elements of tensors of one dtype, one after the other, as a vector."""
+    """Concatenate the elements of tensors of one dtype to a vector."""
     return NAMESPACES[""]["cat"]([t.reshape(-1) for t in tensors])
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """A vector as views of it with the shapes of ``tensors``."""
+    """Split a vector into views of it with the shapes of ``tensors``."""
     found, start = [], 0
     for t in tensors:
         found.append(flat[start : start + t.numel()].view(t.shape))
@@ -94,7 +94,8 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
 
 
 def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
-    """Tensors of one dtype in lists of at most ``size_limit`` bytes (or one larger tensor)."""
+    """Yield tensors of one dtype in lists of at most ``size_limit`` bytes (or one larger
+    tensor)."""
     lists: dict[Any, list[Tensor]] = {}
     sizes: dict[Any, int] = {}
     for t in tensors:
@@ -108,12 +109,12 @@ def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[T
 
 
 def _get_available_device_type() -> str | None:
-    """The type of the accelerator that there is; None on a machine with none."""
+    """Return the type of the accelerator that there is; None on a machine with none."""
     return next((kind for kind in ("cuda", "mps", "xpu") if devices.available(kind)), None)
 
 
 def _get_device_module(device_type: str) -> Any:
-    """``torch.cuda`` for "cuda". RuntimeError for a type without a module."""
+    """Return ``torch.cuda`` for "cuda". RuntimeError for a type without a module."""
     module = getattr(sys.modules["torchlike"], device_type, None)
     if module is None:
         raise RuntimeError(
@@ -124,20 +125,20 @@ def _get_device_module(device_type: str) -> Any:
 
 
 def _get_all_device_indices() -> list[int] | None:
-    """The indices of all accelerators; None on a machine with none."""
+    """Return the indices of all accelerators; None on a machine with none."""
     kind = _get_available_device_type()
     return None if kind is None else list(range(len(devices.available(kind))))
 
 
 def _element_size(dtype: dtypes.dtype) -> int:
-    """Bytes of an element. RuntimeError for what is no dtype."""
+    """Return the bytes of an element. RuntimeError for what is no dtype."""
     if not isinstance(dtype, dtypes.dtype):
         raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
     return dtype.itemsize
 
 
 def _import_dotted_name(name: str) -> Any:
-    """An object by its dotted name, whose first part is a module to import."""
+    """Import an object by its dotted name, whose first part is a module."""
     first, *others = name.split(".")
     found: Any = importlib.import_module(first)
     for part in others:

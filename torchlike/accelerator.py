@@ -15,7 +15,7 @@ from torchlike._runtime import pending
 
 
 def current_accelerator(check_available: Any = False) -> devices.device | None:
-    """The device type of JAX's default backend, None on a machine with a CPU only."""
+    """Return the device type of JAX's default backend, None on a machine with a CPU only."""
     platform = jax.default_backend()
     return (
         None if platform == "cpu" else devices.device(devices.from_jax(jax.local_devices()[0]).type)
@@ -23,23 +23,25 @@ def current_accelerator(check_available: Any = False) -> devices.device | None:
 
 
 def is_available() -> Any:
-    """Whether there is an accelerator."""
+    """Return whether there is an accelerator."""
     return current_accelerator() is not None
 
 
 def device_count() -> int:
-    """How many accelerators JAX sees."""
+    """Return how many accelerators JAX sees."""
     return jax.local_device_count() if is_available() else 0
 
 
 def current_device_index() -> int:
-    """The index of the accelerator on which new tensors are made. RuntimeError without one."""
+    """Return the index of the accelerator on which new tensors are made. RuntimeError without
+    one."""
     _require()
     return 0
 
 
 def set_device_index(device: Any) -> None:
-    """Only 0 can be the current one: NotImplementedError for others, RuntimeError without any."""
+    """Refuse every index but 0, the only one that can be current: NotImplementedError for others,
+    RuntimeError without any."""
     _require()
     index = device if isinstance(device, int) else (devices.device(device).index or 0)
     if index != 0:
@@ -53,18 +55,18 @@ def synchronize(device: Any = None) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream of an accelerator; there is one. RuntimeError without an accelerator."""
+    """Return the stream of an accelerator; there is one. RuntimeError without an accelerator."""
     _require()
     return Stream(current_accelerator() if device is None else device)
 
 
 def set_stream(stream: Stream) -> None:
-    """Nothing to do: there is one. RuntimeError without an accelerator."""
+    """Do nothing: there is one stream. RuntimeError without an accelerator."""
     _require()
 
 
 def get_device_capability(device: Any = None) -> dict[str, Any]:
-    """``supported_dtypes``, the dtypes tensors have. RuntimeError without an accelerator."""
+    """Return ``supported_dtypes``, the dtypes tensors have. RuntimeError without an accelerator."""
     _require()
     return {"supported_dtypes": set(_DTYPES)}
 
@@ -95,13 +97,13 @@ class Graph:
 
 
 def current_device_idx() -> int:
-    """``current_device_index``'s old name: FutureWarning."""
+    """Call ``current_device_index`` under its old name: FutureWarning."""
     warnings.warn("Use `current_device_index` instead.", FutureWarning, stacklevel=2)
     return current_device_index()
 
 
 def set_device_idx(device: Any) -> None:
-    """``set_device_index``'s old name: FutureWarning."""
+    """Call ``set_device_index`` under its old name: FutureWarning."""
     warnings.warn("Use `set_device_index` instead.", FutureWarning, stacklevel=2)
     set_device_index(device)
 
@@ -110,58 +112,60 @@ def set_device_idx(device: Any) -> None:
 
 
 def empty_cache() -> None:
-    """Nothing to give back: XLA keeps what it allocated for its next programs."""
+    """Do nothing: XLA keeps what it allocated for its next programs. RuntimeError without an
+    accelerator."""
     _require()
 
 
 def empty_host_cache() -> None:
-    """Nothing to give back."""
+    """Do nothing: there is nothing to give back. RuntimeError without an accelerator."""
     _require()
 
 
 def memory_stats(device: Any = None) -> Any:
-    """What XLA's allocator counts, under PyTorch's names."""
+    """Return the numbers that XLA's allocator counts, under PyTorch's names."""
     _require()
     return _cuda.memory_stats(device)
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes in use."""
+    """Return the bytes in use."""
     _require()
     return _cuda.memory_allocated(device)
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that were in use."""
+    """Return the most bytes that were in use."""
     _require()
     return _cuda.max_memory_allocated(device)
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes held by XLA's allocator."""
+    """Return the bytes held by XLA's allocator."""
     _require()
     return _cuda.memory_reserved(device)
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that were held."""
+    """Return the most bytes that were held."""
     _require()
     return _cuda.max_memory_reserved(device)
 
 
 def get_memory_info(device: Any = None) -> tuple[int, int]:
-    """Bytes free, and in all."""
+    """Return the bytes free, and in all."""
     _require()
     return _cuda.mem_get_info(device)
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Nothing happens: XLA's counts run from the process' start."""
+    """Do nothing: XLA's counts run from the process' start. RuntimeError without an accelerator."""
     _require()
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Nothing happens: XLA's peak is that since the process' start."""
+    """Do nothing: XLA's peak is that since the process' start. RuntimeError without an
+    accelerator."""
     _require()
 
 

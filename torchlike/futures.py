@@ -25,16 +25,16 @@ class Future(Generic[T]):
         self._callbacks: list[Callable[[Future[T]], Any]] = []
 
     def done(self) -> bool:
-        """Whether there is a result or an exception."""
+        """Return whether there is a result or an exception."""
         return self._there.is_set()
 
     def wait(self) -> T:
-        """The result, once it is there; its exception is raised."""
+        """Wait for the result and return it; its exception is raised."""
         self._there.wait()
         return self.value()
 
     def value(self) -> T:
-        """The result that is there; its exception is raised. RuntimeError before that."""
+        """Return the result that is there; its exception is raised. RuntimeError before that."""
         if not self.done():
             raise RuntimeError("completed() is False: the Future has no value yet; use wait()")
         if self._error is not None:
@@ -83,8 +83,8 @@ class Future(Generic[T]):
         self._call(callback)
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
-        """A Future of what the callback gives when this one is done. An exception in it becomes
-        that Future's, a RuntimeError that names it."""
+        """Return a Future of what the callback gives when this one is done. An exception in it
+        becomes that Future's, a RuntimeError that names it."""
         after: Future[Any] = Future()
 
         def run(self: Future[T]) -> None:
@@ -105,7 +105,8 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
-    """A Future of the list of these, done when all are; with an exception of theirs, if any."""
+    """Return a Future of the list of these, done when all are; with an exception of theirs, if
+    any."""
     every = list(futures)
     together: Future[list[Future[Any]]] = Future()
     left = [len(every)]
@@ -130,5 +131,5 @@ def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: Iterable[Future[Any]]) -> list[Any]:
-    """The results of all; raises an exception of theirs, if any."""
+    """Wait for all, and return their results; raises an exception of theirs, if any."""
     return [f.wait() for f in collect_all(futures).wait()]

@@ -54,7 +54,7 @@ class _Silent:
 
 
 def __getattr__(name: str) -> Any:
-    """``tqdm``, which takes a while to import and is seldom asked for."""
+    """Import ``tqdm`` when it is asked for, which takes a while and is seldom needed."""
     if name != "tqdm":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     try:
@@ -66,8 +66,8 @@ def __getattr__(name: str) -> Any:
 
 
 def get_dir() -> str:
-    """Where files are kept: as ``set_dir`` said, else ``$TORCH_HOME/hub``, else under the user's
-    cache."""
+    """Return the folder in which files are kept: as ``set_dir`` said, else ``$TORCH_HOME/hub``,
+    else under the user's cache."""
     return os.path.join(_get_torch_home(), "hub") if _chosen is None else _chosen
 
 
@@ -133,7 +133,7 @@ def load_state_dict_from_url(
 
 
 def _entries(repo: str, source: str) -> Any:
-    """The module ``hubconf.py`` of a local directory."""
+    """Execute ``hubconf.py`` of a local directory, and return the module."""
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
     if source == "github":
@@ -200,7 +200,7 @@ def list(
     *,
     source: str = "github",
 ) -> Any:
-    """The names of a directory's entries (with ``source="local"``)."""
+    """Return the names of a directory's entries (with ``source="local"``)."""
     module = _entries(github, source)
     return [n for n in dir(module) if callable(getattr(module, n)) and not n.startswith("_")]
 
@@ -214,7 +214,7 @@ def help(
     *,
     source: str = "github",
 ) -> str | None:
-    """The documentation of an entry (with ``source="local"``)."""
+    """Return the documentation of an entry (with ``source="local"``)."""
     return _entry(_entries(github, source), model).__doc__
 
 
@@ -225,6 +225,6 @@ def _no_longer(name: str) -> None:
 def _download_url_to_file(
     url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
 ) -> None:
-    """The old name."""
+    """Call ``download_url_to_file`` under its old name."""
     _no_longer("_download_url_to_file")
     download_url_to_file(url, dst, hash_prefix, progress)

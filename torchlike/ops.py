@@ -10,8 +10,8 @@ from torchlike._ops.aten.custom import load_library as load_library
 
 
 def __getattr__(name: str) -> _Any:
-    """The operators of a namespace: any name is one, as in PyTorch; with an underscore those that
-    have operators."""
+    """Find the operators of a namespace: any name is one, as in PyTorch; with an underscore those
+    that have operators."""
     if name.startswith("_") and not _exists(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     found = _find(name)

@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def torchrun() -> int:
-    """``torchlike launch`` under PyTorch's name, which the shim installs."""
+    """Run ``torchlike launch`` under PyTorch's name, which the shim installs."""
     sys.argv[1:] = ["launch", *sys.argv[1:]]
     return main()
 

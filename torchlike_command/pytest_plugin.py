@@ -15,7 +15,7 @@ _OPTION = "--torchlike-variants"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option; "" stands for what each test says."""
+    """Add the option; "" stands for what each test says."""
     parser.getgroup("torchlike").addoption(
         _OPTION,
         default="",
@@ -27,13 +27,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before hypothesis's own plugin loads the profile
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the profile where the command line asks for it."""
+    """Register the profile where the command line asks for it."""
     if config.getoption("--hypothesis-profile", None) == "torchlike":
         importlib.import_module("torchlike.testing.strategies")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test for each variant."""
+    """Make one test for each variant."""
     if "variant" not in metafunc.fixturenames or _is_parametrized(metafunc):
         return
     module: Any = importlib.import_module("torchlike.testing.variants")
@@ -47,7 +47,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _is_parametrized(metafunc: pytest.Metafunc) -> bool:
-    """Whether the test, or a fixture of its own project, says what ``variant`` is."""
+    """Return whether the test, or a fixture of its own project, says what ``variant`` is."""
     marks = metafunc.definition.iter_markers("parametrize")
     names = [n.strip() for mark in marks for n in _names(mark.args[0])]
     fixtures = metafunc._arg2fixturedefs.get("variant", ())

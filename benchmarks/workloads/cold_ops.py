@@ -7,11 +7,13 @@ from typing import Any
 
 
 def in_torch(torch: Any) -> dict[str, Callable[[int], Callable[[], Any]]]:
-    """Name -> ``make(n)``, which prepares inputs of size n and gives the call that is timed."""
+    """Return name -> ``make(n)``, which prepares inputs of size n and gives the call that is
+    timed."""
     F = torch.nn.functional
 
     def of(function: Callable[..., Any], *shape: Any, grad: bool = False) -> Any:
-        """``function`` of a tensor whose shape has n where it says "n"."""
+        """Return a maker of calls of ``function`` on a tensor whose shape has n where it says
+        "n"."""
 
         def make(n: int) -> Callable[[], Any]:
             x = torch.rand(*(n if s == "n" else s for s in shape)).requires_grad_(grad)
@@ -79,7 +81,8 @@ def in_torch(torch: Any) -> dict[str, Callable[[int], Callable[[], Any]]]:
 
 
 def in_jax(jax: Any) -> dict[str, Callable[[int], Callable[[], Any]]]:
-    """The same, as a JAX user would write them: ``jax.numpy`` eagerly, layers in ``jax.jit``."""
+    """Return the same operations, as a JAX user would write them: ``jax.numpy`` eagerly, layers in
+    ``jax.jit``."""
     jnp, nn = jax.numpy, jax.nn
     random = jax.random.key(0)
 

@@ -84,7 +84,7 @@ def _min_in_jax(jax: Any, x: Any) -> Any:
 
 
 def _sort_in_jax(jax: Any, x: Any) -> Any:
-    """Values and indices in one sort, as PyTorch gives them."""
+    """Sort values and indices at once, as PyTorch gives them."""
     places = jax.lax.broadcasted_iota(np.int32, x.shape, 1)
     return jax.lax.sort((x, places), dimension=1, num_keys=1)
 
@@ -243,7 +243,7 @@ def arrays_of(op: Op, n: int) -> tuple[np.ndarray, ...]:
 
 
 def case(name: str, size: str) -> Case:
-    """The workload ``name/size``."""
+    """Return the workload ``name/size``."""
     op = OPS[name]
     n = SMALL if size == "small" else op.large
     return Case(

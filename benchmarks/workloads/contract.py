@@ -54,7 +54,7 @@ class JaxTraining:
 
 
 def uniform(rng: np.random.Generator, shape: tuple[int, ...], fan_in: int) -> np.ndarray:
-    """Float32 weights within ±1/sqrt(fan_in), PyTorch's default for most layers."""
+    """Draw float32 weights within ±1/sqrt(fan_in), PyTorch's default for most layers."""
     bound = 1.0 / np.sqrt(fan_in)
     return rng.uniform(-bound, bound, shape).astype(np.float32)
 

@@ -15,7 +15,7 @@ TITLE = f"GPT-2 124M, {BATCH}×{CONTEXT} tokens, bfloat16 autocast, AdamW"
 
 
 def problem(seed: int = 0) -> Problem:
-    """A batch; the weights are the initial ones of the library."""
+    """Make a batch; the weights are the initial ones of the library."""
     text = np.random.default_rng(seed).integers(0, VOCABULARY, (BATCH, CONTEXT + 1))
     return Problem(x=text[:, :-1].copy(), y=text[:, 1:].copy(), weights={})
 

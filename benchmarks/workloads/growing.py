@@ -10,7 +10,8 @@ _WIDTH, _HEADS, _LAYERS = 64, 4, 4
 
 
 def tokens(torch: Any) -> Callable[[], Any]:
-    """A hundred tokens by a transformer whose cache of keys and values grows by one each."""
+    """Return a function that makes a hundred tokens by a transformer whose cache of keys and values
+    grows by one each."""
     nn, F = torch.nn, torch.nn.functional
 
     class Block(nn.Module):
@@ -49,7 +50,7 @@ def tokens(torch: Any) -> Callable[[], Any]:
 
 
 def lengths(torch: Any) -> Callable[[], Any]:
-    """An encoder over fifty lengths, forward and backward."""
+    """Return a function that runs an encoder over fifty lengths, forward and backward."""
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
     encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
@@ -67,7 +68,8 @@ def lengths(torch: Any) -> Callable[[], Any]:
 
 
 def episodes(torch: Any) -> Callable[[], Any]:
-    """REINFORCE: episodes of random length, log-probabilities stacked, Adam."""
+    """Return a function that trains by REINFORCE: episodes of random length, log-probabilities
+    stacked, Adam."""
     torch.manual_seed(0)
     policy = torch.nn.Sequential(
         torch.nn.Linear(4, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2), torch.nn.Softmax(-1)

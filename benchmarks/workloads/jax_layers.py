@@ -22,7 +22,7 @@ def training(
     x: np.ndarray,
     y: np.ndarray,
 ) -> JaxTraining:
-    """One jitted step that is given its parameters and optimizer state to keep."""
+    """Make one jitted step that is given its parameters and optimizer state to keep."""
 
     def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> tuple[Any, Any, jax.Array]:
         value, grads = jax.value_and_grad(loss)(params, x, y)
@@ -39,12 +39,12 @@ def training(
 
 
 def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
-    """Mean cross entropy; logits (..., classes), integer labels (...)."""
+    """Return the mean cross entropy; logits (..., classes), integer labels (...)."""
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
 def linear(x: jax.Array, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
-    """``x @ weight + bias``, weight (in, out).
+    """Compute ``x @ weight + bias``, weight (in, out).
 
     The leading axes are flattened: contracting two axes at once in the weight gradient is
     1.4 to 3.2 times slower on XLA's CPU backend.
@@ -64,7 +64,7 @@ def layer_norm(x: jax.Array, weight: jax.Array, bias: jax.Array, eps: float = 1e
 
 
 def max_pool_2x2(x: jax.Array) -> jax.Array:
-    """Non-overlapping 2×2 max pooling of (N, H, W, C), H and W even.
+    """Take the non-overlapping 2×2 max pooling of (N, H, W, C), H and W even.
 
     Reshape and maximum: the gradient of `reduce_window` takes six times as long.
     """
@@ -73,7 +73,7 @@ def max_pool_2x2(x: jax.Array) -> jax.Array:
 
 
 def convolution(x: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
-    """(N, H, W, C) by (k, k, C, O), padded by k // 2.
+    """Convolve (N, H, W, C) by (k, k, C, O), padded by k // 2.
 
     On outputs of up to 4×4 XLA's CPU backend takes 80 times as long as the same by im2col and a
     matrix product; a 1×1 kernel is one.
@@ -97,7 +97,7 @@ def convolution(x: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def convolution_in_parts(x: jax.Array, kernel: jax.Array, images: int) -> jax.Array:
-    """`convolution` with stride 1, its kernel's gradient of so many images at a time.
+    """Do `convolution` with stride 1, its kernel's gradient of so many images at a time.
 
     All at once, what XLA lays out for it falls out of the cache: 2.25 ms instead of 1.5 for 32
     images of 14×14 with 32 and 64 channels, 4 at a time.
@@ -123,12 +123,13 @@ convolution_in_parts.defvjp(_parts_forward, _parts_backward)
 
 
 def max_pool_3x3(x: jax.Array) -> jax.Array:
-    """3×3 max pooling of (N, H, W, C) by steps of 2, padded by 1, as a maximum of nine slices."""
+    """Take the 3×3 max pooling of (N, H, W, C) by steps of 2, padded by 1, as a maximum of nine
+    slices."""
     return functools.reduce(jnp.maximum, _windows(x, 3, 2, (x.shape[1] - 1) // 2 + 1, -np.inf))
 
 
 def _windows(x: jax.Array, k: int, stride: int, side: int, fill: float) -> Iterator[jax.Array]:
-    """What each place of a k×k window sees, (N, side, side, C) each."""
+    """Yield what each place of a k×k window sees, (N, side, side, C) each."""
     pad, last = k // 2, stride * (side - 1) + 1
     x = jnp.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0)), constant_values=fill)
     for i, j in itertools.product(range(k), repeat=2):
@@ -136,13 +137,13 @@ def _windows(x: jax.Array, k: int, stride: int, side: int, fill: float) -> Itera
 
 
 def gelu(x: jax.Array) -> jax.Array:
-    """The exact GELU, by erf: jax.nn.gelu's erfc has two branches, 2.5 % of a GPT step."""
+    """Compute the exact GELU, by erf: jax.nn.gelu's erfc has two branches, 2.5 % of a GPT step."""
     return 0.5 * x * (1 + jax.lax.erf(x * np.float32(0.5**0.5)))
 
 
 @jax.custom_vjp
 def causal_attention(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
-    """softmax(q kᵀ / sqrt(D)) v under the causal mask; all (batch, heads, T, D).
+    """Compute softmax(q kᵀ / sqrt(D)) v under the causal mask; all (batch, heads, T, D).
 
     The exponentials are normalised after the product with v, where there are D and not T columns
     to divide, and the softmax's gradient takes its row sums from the output (Dao et al. 2022,

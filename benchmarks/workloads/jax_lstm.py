@@ -17,7 +17,7 @@ import numpy as np
 
 @jax.custom_vjp
 def lstm(projected: jax.Array, weight: jax.Array) -> jax.Array:
-    """All hidden states of an LSTM that starts from zeros.
+    """Compute all hidden states of an LSTM that starts from zeros.
 
     Args:
         projected: (T, batch, 4 H), the inputs times their weights plus both biases, for all steps
@@ -31,7 +31,7 @@ def lstm(projected: jax.Array, weight: jax.Array) -> jax.Array:
 
 
 def _gate_constants(hidden: int) -> tuple[np.ndarray, np.ndarray]:
-    """`scale` and `shift` for gates = tanh(z * scale) * scale + shift.
+    """Return `scale` and `shift` for gates = tanh(z * scale) * scale + shift.
 
     sigmoid(z) = (1 + tanh(z / 2)) / 2, so one tanh over the whole row serves all four gates.
     """

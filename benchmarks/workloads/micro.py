@@ -47,7 +47,7 @@ class Case:
 
 
 def normal(count: int, *shape: int) -> Callable[[], tuple[np.ndarray, ...]]:
-    """`count` float32 arrays of one shape."""
+    """Return a function that draws `count` float32 arrays of one shape."""
 
     def make() -> tuple[np.ndarray, ...]:
         rng = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def normal(count: int, *shape: int) -> Callable[[], tuple[np.ndarray, ...]]:
 
 
 def _op_in_torch(fn: Callable[..., Any]) -> Callable[..., Step]:
-    """The step of ``fn(torch, *tensors)``."""
+    """Return a maker of the step of ``fn(torch, *tensors)``."""
 
     def make(torch: Any, transform: Transform, *tensors: Any) -> Step:
         call = transform(lambda *args: fn(torch, *args))
@@ -67,7 +67,7 @@ def _op_in_torch(fn: Callable[..., Any]) -> Callable[..., Step]:
 
 
 def _op_in_jax(fn: Callable[..., Any]) -> Callable[..., Step]:
-    """The step of ``fn(jnp, *arrays)``."""
+    """Return a maker of the step of ``fn(jnp, *arrays)``."""
 
     def make(transform: Transform, *arrays: Any) -> Step:
         import jax.numpy as jnp
@@ -98,7 +98,8 @@ AS_IT_IS: Transform = _as_it_is
 
 
 def _rows(count: int) -> itertools.cycle[int]:
-    """Row numbers all over the buffer: a row index frozen into a program would recompile here."""
+    """Return row numbers all over the buffer: a row index frozen into a program would recompile
+    here."""
     return itertools.cycle((i * 7919) % count for i in range(512))
 
 

@@ -42,7 +42,7 @@ def training(
     x: np.ndarray,
     y: np.ndarray,
 ) -> JaxTraining:
-    """The step of flax's guides: state is handed over as objects, and written in place."""
+    """Make the step of flax's guides: state is handed over as objects, and written in place."""
     optimizer = nnx.Optimizer(model, transformation, wrt=nnx.Param)
 
     @nnx.jit

@@ -23,7 +23,8 @@ TITLE = f"ResNet-18, {SIDE}×{SIDE}, batch {BATCH}, SGD with momentum"
 
 
 def _convolutions() -> dict[str, tuple[int, int, int, int]]:
-    """Name -> shape (out, in, k, k) of each convolution; the batch norm after it is named alike."""
+    """Return name -> shape (out, in, k, k) of each convolution; the batch norm after it is named
+    alike."""
     found = {"stem": (64, 3, 7, 7)}
     width = 64
     for s, (channels, stride) in enumerate(STAGES):

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def files() -> dict[Path, Callable[[], str]]:
-    """Every generated file, and the function that makes what should stand in it."""
+    """Return every generated file, and the function that makes what should stand in it."""
     import torchlike
     from torchlike._dispatch.registry import NAMESPACES
 

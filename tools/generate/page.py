@@ -29,7 +29,7 @@ _SHAPES = ((2, 3), (3, 3), (2, 3, 4, 4), (3,), ())
 
 
 def accepted_dtypes(spec: OpSpec) -> str:
-    """The letters of the dtypes that an op accepts for its tensors, "" where unknown."""
+    """Return the letters of the dtypes that an op accepts for its tensors, "" where unknown."""
     s = spec.schema
     defaults = [s.defaults[i] for i in s.static_positions]
     if any(d is signatures.inspect.Parameter.empty for d in defaults) or s.has_sequence:
@@ -43,8 +43,8 @@ def accepted_dtypes(spec: OpSpec) -> str:
 
 @contextlib.contextmanager
 def _whole_tracebacks() -> Iterator[None]:
-    """JAX leaves the tracebacks of its refusals as they are: to shorten hundreds of them takes
-    longer than all the rest."""
+    """Have JAX leave the tracebacks of its refusals as they are in a ``with`` block: to shorten
+    hundreds of them takes longer than all the rest."""
     before = jax.config.jax_traceback_filtering
     jax.config.update("jax_traceback_filtering", "off")
     try:
@@ -73,7 +73,7 @@ def _evaluates(spec: OpSpec, shape: tuple[int, ...], dtype: str, defaults: list[
 
 
 def _differs(doc: str) -> str:
-    """The paragraph "Differs from PyTorch" of a docstring, on one line."""
+    """Return the paragraph "Differs from PyTorch" of a docstring, on one line."""
     marker = "Differs from PyTorch"
     if marker not in doc:
         return ""
@@ -105,7 +105,7 @@ def _row(name: str, function: Any, spaces: list[str], methods: set[str]) -> str:
 
 
 def text(namespaces: dict[str, dict[str, Any]], tensor: type) -> str:
-    """The page."""
+    """Return the page."""
     where: dict[tuple[str, int], list[str]] = {}
     functions: dict[tuple[str, int], Any] = {}
     for space in sorted(namespaces):

@@ -47,7 +47,7 @@ KNOWN = {
 
 
 def _types_of_kinds() -> dict[int, str]:
-    """What a user may pass for each kind of parameter, by the kind's identity."""
+    """Return the type that a user may pass for each kind of parameter, by the kind's identity."""
     by_name = {
         "Input": "Tensor",
         "OptInput": "Tensor | None",
@@ -112,7 +112,7 @@ class Parameter:
     prefix: str = ""
 
     def text(self, spelled: Callable[[str], str]) -> str:
-        """The parameter as it stands in a definition; ``spelled`` writes its type."""
+        """Write the parameter as it stands in a definition; ``spelled`` writes its type."""
         default = "" if self.default is None else f" = {self.default}"
         return f"{self.prefix}{self.name}: {spelled(self.type)}{default}"
 
@@ -126,7 +126,7 @@ class Signature:
     doc: str
 
     def text(self, spelled: Callable[[str], str] = str, *, method: bool = False) -> str:
-        """The parameter list between parentheses; ``spelled`` writes a type."""
+        """Write the parameter list between parentheses; ``spelled`` writes a type."""
         parts: list[str] = []
         own = self.parameters
         if method:
@@ -153,7 +153,7 @@ def _doc(fn: Callable[..., Any]) -> str:
 
 
 def returns_tuple(fn: Callable[..., Any]) -> bool:
-    """Whether a pure function returns a tuple: some ``return`` of its own gives one."""
+    """Return whether a pure function returns a tuple: some ``return`` of its own gives one."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
     except (OSError, TypeError, SyntaxError):
@@ -172,7 +172,7 @@ def returns_tuple(fn: Callable[..., Any]) -> bool:
 
 
 def of_op(spec: OpSpec, *, in_place: bool = False) -> Signature:
-    """The signature of a registered op, or of its in-place twin."""
+    """Return the signature of a registered op, or of its in-place twin."""
     s = spec.schema
     parameters = []
     for i, (name, kind, default) in enumerate(zip(s.names, s.kinds, s.defaults, strict=True)):
@@ -196,7 +196,7 @@ def of_op(spec: OpSpec, *, in_place: bool = False) -> Signature:
 
 
 def _annotation(text: Any) -> str:
-    """An annotation as it may stand in a stub: Any where it names something private."""
+    """Return an annotation as it may stand in a stub: Any where it names something private."""
     if text is inspect.Parameter.empty or not isinstance(text, str):
         return "Any"
     names = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", text))
@@ -204,7 +204,7 @@ def _annotation(text: Any) -> str:
 
 
 def of_composite(fn: Callable[..., Any]) -> Signature:
-    """The signature of a Python function made of ops."""
+    """Return the signature of a Python function made of ops."""
     signature = inspect.signature(fn)
     parameters = []
     for p in signature.parameters.values():
@@ -222,7 +222,7 @@ def of_composite(fn: Callable[..., Any]) -> Signature:
 
 
 def of(function: Callable[..., Any]) -> Signature:
-    """The signature of anything that the registry exports."""
+    """Return the signature of anything that the registry exports."""
     spec = getattr(function, "spec", None)
     if spec is None:
         return of_composite(function)
@@ -230,7 +230,7 @@ def of(function: Callable[..., Any]) -> Signature:
 
 
 def public(table: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The functions of a namespace in alphabetical order."""
+    """Yield the functions of a namespace in alphabetical order."""
     for name in sorted(table):
         if isinstance(table[name], types.FunctionType) and name.isidentifier():
             yield name, table[name]

@@ -73,7 +73,7 @@ def _hidden(annotation: str) -> str:
 
 
 def functions(table: dict[str, Any]) -> str:
-    """The stub of a module that holds nothing but registered functions."""
+    """Return the stub of a module that holds nothing but registered functions."""
     parts = [HEADER, *(f"{name}: type\n" for name, v in table.items() if isinstance(v, type))]
     for name, function in signatures.public(table):
         if not keyword.iskeyword(name):
@@ -82,7 +82,7 @@ def functions(table: dict[str, Any]) -> str:
 
 
 def methods(cls: type, source: Path) -> str:
-    """The stub of the methods that the registry installs on Tensor."""
+    """Return the stub of the methods that the registry installs on Tensor."""
     own = _defined(ast.parse(source.read_text()), cls.__name__)
     parts = [HEADER, "class TensorMethods:\n", "    def __hash__(self) -> _int: ...\n"]
     for name in sorted(set(vars(cls)) - own):
@@ -101,7 +101,7 @@ def methods(cls: type, source: Path) -> str:
 
 
 def _defined(module: ast.Module, cls: str) -> set[str]:
-    """What the body of a class defines."""
+    """Return the names that the body of a class defines."""
     body = next(n.body for n in module.body if isinstance(n, ast.ClassDef) and n.name == cls)
     found = {n.name for n in body if isinstance(n, ast.FunctionDef)}
     for n in body:
@@ -115,8 +115,8 @@ def _defined(module: ast.Module, cls: str) -> set[str]:
 
 
 def package(module: types.ModuleType, source: Path, table: dict[str, Any]) -> str:
-    """The stub of the package: what its source imports by name or on demand, and the registered
-    functions."""
+    """Return the stub of the package: what its source imports by name or on demand, and the
+    registered functions."""
     imports = [f"from torchlike import {name} as {name}" for name in module._LATER - at_root()]
     made = []  # of modules that are made of names
     for place in at_root():

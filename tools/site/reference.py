@@ -81,7 +81,7 @@ MODULES = (
 
 
 def names(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
-    """The functions and classes of torchlike's that a module makes public, by name.
+    """Yield the functions and classes of torchlike's that a module makes public, by name.
 
     Of a name that PyTorch has in several modules, such as ``torch.autograd.no_grad``, each has it.
     """
@@ -96,7 +96,7 @@ def names(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def undocumented() -> list[str]:
-    """Public functions and classes that say nothing of themselves."""
+    """Return the public functions and classes that say nothing of themselves."""
     missing = []
     for path in MODULES:
         for name, value in names(importlib.import_module(path)):
@@ -107,7 +107,7 @@ def undocumented() -> list[str]:
 
 
 def pages() -> dict[str, str]:
-    """Markdown of every page, by its path in the site."""
+    """Return the Markdown of every page, by its path in the site."""
     made = {f"reference/{path}.md": _page(path) for path in MODULES}
     made["reference/torchlike.Tensor.md"] = _tensor()
     modules = [*MODULES[:1], "torchlike.Tensor", *MODULES[1:]]
@@ -149,12 +149,12 @@ def _tensor() -> str:
 
 
 def entry(name: str, value: Any) -> str:
-    """A heading, the signature and the text of a function or class."""
+    """Return a heading, the signature and the text of a function or class."""
     return f"## {name}\n\n```text\n{_signature(name, value)}\n```\n\n{prose(_text(value))}"
 
 
 def _text(value: Any) -> str:
-    """The documentation of its own, not the one a class inherits."""
+    """Return the documentation of its own, not the one a class inherits."""
     said = value.__dict__.get("__doc__") if inspect.isclass(value) else value.__doc__
     return inspect.cleandoc(said or "")
 
@@ -179,7 +179,8 @@ def _is_short(default: Any) -> bool:
 
 
 def prose(text: str) -> str:
-    """A docstring as Markdown: code in single backticks, signs of Markdown in words escaped."""
+    """Write a docstring as Markdown: code in single backticks, signs of Markdown in words
+    escaped."""
     blocks = []
     for block in re.split(r"\n\s*\n", text):
         lines = block.splitlines()
@@ -193,7 +194,8 @@ def prose(text: str) -> str:
 
 
 def _section(head: str, body: str) -> str:
-    """``Args:`` and its kin: a list with an entry for each line that is not further indented."""
+    """Write ``Args:`` and its kin as a list with an entry for each line that is not further
+    indented."""
     entries = re.split(r"\n(?=\S)", body)
     listed = "\n".join(f"- {_escaped(' '.join(e.split()))}" for e in entries)
     return f"**{head}**\n\n{listed}"

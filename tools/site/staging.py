@@ -21,7 +21,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def sources() -> Iterator[Path]:
-    """Every file of the site that lies in the project: pages, and pictures in docs/."""
+    """Yield every file of the site that lies in the project: pages, and pictures in docs/."""
     for name in PAGES:
         yield ROOT / name
     for path in sorted((ROOT / "docs").rglob("*")):
@@ -46,8 +46,8 @@ def stage(into: Path) -> list[Path]:
 
 
 def with_links(text: str, page: Path, staged: set[Path]) -> str:
-    """``text`` of ``page``, where a link to something that the site does not have, such as a folder
-    of the project, is its text alone."""
+    """Return ``text`` of ``page``, where a link to something that the site does not have, such as a
+    folder of the project, is its text alone."""
 
     def replaced(found: re.Match[str]) -> str:
         picture, label, target, _ = found.groups()

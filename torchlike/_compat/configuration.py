@@ -12,7 +12,7 @@ __all__ = ["parallel_info", "show"]
 
 
 def show() -> str:
-    """The versions of JAX and XLA's library, and the backend."""
+    """Return the versions of JAX and XLA's library, and the backend."""
     return (
         f"torchlike computes with:\n  - JAX {jax.__version__}\n  - jaxlib {version('jaxlib')}\n"
         f"  - backend: {jax.default_backend()}\n"
@@ -20,7 +20,7 @@ def show() -> str:
 
 
 def parallel_info() -> str:
-    """How many threads the settings ask for."""
+    """Return the numbers of threads that the settings ask for, as text."""
     return (
         f"Parallel:\n\tget_num_threads() : {settings.get_num_threads()}\n"
         f"\tget_num_interop_threads() : {settings.get_num_interop_threads()}\n"

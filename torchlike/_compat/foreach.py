@@ -67,7 +67,8 @@ _EMPTY = "Tensor list must have at least one tensor."
 
 
 def _tensors(name: str, given: Any, at: int = 0) -> Sequence[Tensor]:
-    """A list of tensors. TypeError for anything else, RuntimeError for an empty one."""
+    """Return a list of tensors after a check. TypeError for anything else, RuntimeError for an
+    empty one."""
     if not isinstance(given, (list, tuple)):
         raise TypeError(
             f"{name}(): argument 'self' (position {at + 1}) must be tuple of Tensors, not "
@@ -84,8 +85,8 @@ def _tensors(name: str, given: Any, at: int = 0) -> Sequence[Tensor]:
 
 
 def _rows(name: str, n: int, given: Any) -> Sequence[Any]:
-    """An argument for each of ``n`` tensors: a list of as many tensors or numbers, a number or a
-    0-dim tensor for all, or a vector of numbers. RuntimeError where their number differs."""
+    """Return an argument for each of ``n`` tensors: a list of as many tensors or numbers, a number
+    or a 0-dim tensor for all, or a vector of numbers. RuntimeError where their number differs."""
     if isinstance(given, _FOR_ALL):
         return [given] * n
     if not isinstance(given, (list, tuple)):
@@ -101,7 +102,8 @@ def _rows(name: str, n: int, given: Any) -> Sequence[Any]:
 
 
 def _one_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]) -> Any:
-    """The one argument that is positional or has one of the names. TypeError for none or two."""
+    """Take the one argument that is positional or has one of the names. TypeError for none or
+    two."""
     found = [*args, *(kwargs.pop(n) for n in names if n in kwargs)]
     if len(found) != 1 or kwargs:
         said = ", ".join([*(type(a).__name__ for a in args), *kwargs])
@@ -194,14 +196,14 @@ def _lerp(name: str, in_place: bool) -> Callable[..., Any]:
 
 
 def _foreach_zero_(self: Any) -> list[Any]:
-    """Every tensor of the list becomes zero."""
+    """Set every tensor of the list to zero."""
     for t in _tensors("_foreach_zero_", self):
         t.zero_()
     return self
 
 
 def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> list[Any]:
-    """Every tensor takes the values of its partner in ``src``."""
+    """Copy to every tensor the values of its partner in ``src``."""
     tensors = _tensors("_foreach_copy_", self)
     sources = _rows("_foreach_copy_", len(tensors), _tensors("_foreach_copy_", src, 1))
     for t, s in zip(tensors, sources, strict=True):
@@ -210,12 +212,13 @@ def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> list[Any]
 
 
 def _foreach_clone(self: Any) -> tuple[Tensor, ...]:
-    """A copy of every tensor."""
+    """Return a copy of every tensor."""
     return tuple([t.clone() for t in _tensors("_foreach_clone", self)])
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
-    """The norm of each tensor's elements. RuntimeError for an infinite one of an empty tensor."""
+    """Return the norm of each tensor's elements. RuntimeError for an infinite one of an empty
+    tensor."""
     tensors = _tensors("_foreach_norm", self)
     if ord == float("inf") and not all(t.numel() for t in tensors):
         raise RuntimeError(
@@ -226,7 +229,7 @@ def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, .
 
 
 def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
-    """The sum of each tensor's elements' sizes to the power ``ord``."""
+    """Return the sum of the sizes of each tensor's elements to the power ``ord``."""
     return tuple(
         [
             functions.sum(functions.pow(functions.abs(t), ord), dtype=dtype)
@@ -236,12 +239,12 @@ def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor,
 
 
 def _foreach_max(self: Any) -> tuple[Tensor, ...]:
-    """The greatest element of each tensor."""
+    """Return the greatest element of each tensor."""
     return tuple([functions.max(t) for t in _tensors("_foreach_max", self)])
 
 
 def _foreach_mm(self: Any, mat2: Any) -> tuple[Tensor, ...]:
-    """The matrix product of each tensor with its partner."""
+    """Return the matrix product of each tensor with its partner."""
     tensors = _tensors("_foreach_mm", self)
     others = _rows("_foreach_mm", len(tensors), _tensors("_foreach_mm", mat2, 1))
     return tuple([functions.mm(a, b) for a, b in zip(tensors, others, strict=True)])

@@ -29,5 +29,5 @@ PRINT_OPTS = _Settings()
 
 
 def _tensor_str(self: Tensor, indent: int) -> str:
-    """The brackets and values alone, lines after the first indented by ``indent``."""
+    """Return the brackets and values alone, lines after the first indented by ``indent``."""
     return printing.contents(self.detach()._value("print(tensor)"), self.dtype.name, indent)

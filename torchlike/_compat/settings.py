@@ -21,13 +21,13 @@ from torchlike._runtime import targets, xla_flags
 
 
 def get_float32_matmul_precision() -> str:
-    """ "highest" (PyTorch's default), "high" or "medium"."""
+    """Return "highest" (PyTorch's default), "high" or "medium"."""
     modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
     return targets.float32.products
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How many bits float32 products may lose on accelerators; the CPU always uses all.
+    """Set how many bits float32 products may lose on accelerators; the CPU always uses all.
 
     "highest": none; "high": three bfloat16 or one TF32 product; "medium": the device's fastest.
     ValueError for anything else. Each product of a program for an accelerator says it for itself;
@@ -53,14 +53,15 @@ def _tell_precision(precision: str) -> None:
 
 
 def get_float32_convolution_precision() -> str:
-    """How many bits float32 convolutions keep on accelerators, in the words of the above."""
+    """Return how many bits float32 convolutions keep on accelerators, in the words of
+    ``get_float32_matmul_precision``."""
     name = "torch.backends.cudnn.allow_tf32"
     modes.setting_seen(name, get_float32_convolution_precision, set_float32_convolution_precision)
     return targets.float32.convolutions
 
 
 def set_float32_convolution_precision(precision: str) -> None:
-    """What ``torch.backends.cudnn.allow_tf32`` means: "high" (TF32) or "highest"."""
+    """Set what ``torch.backends.cudnn.allow_tf32`` means: "high" (TF32) or "highest"."""
     if precision != targets.float32.convolutions:
         targets.float32.tell(convolutions=precision)
         modes.epoch.advance()
@@ -100,12 +101,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What ``use_deterministic_algorithms`` was told."""
+    """Return whether ``use_deterministic_algorithms`` was asked for."""
     return determinism.algorithms()[0]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether it was told to warn only."""
+    """Return whether ``use_deterministic_algorithms`` was told to warn only."""
     return determinism.algorithms()[1]
 
 
@@ -113,13 +114,13 @@ _MODES = ("default", "warn", "error")
 
 
 def get_deterministic_debug_mode() -> int:
-    """0: nothing was asked for; 1: warnings; 2: errors."""
+    """Return 0 where nothing was asked for, 1 for warnings, 2 for errors."""
     asked, warn_only = determinism.algorithms()
     return (1 if warn_only else 2) if asked else 0
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """``use_deterministic_algorithms`` in three words: "default", "warn", "error", or 0, 1, 2.
+    """Call ``use_deterministic_algorithms`` in three words: "default", "warn", "error", or 0, 1, 2.
 
     TypeError for another type, RuntimeError for another word or number.
     """
@@ -147,13 +148,13 @@ def set_warn_always(b: bool, /) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What ``set_warn_always`` was told."""
+    """Return whether ``set_warn_always`` was asked for."""
     return modes.warns_always.get()
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: XLA's programs run in threads of its own, whose treatment of denormal numbers cannot
-    be changed. PyTorch answers so where the processor cannot.
+    """Return False: XLA's programs run in threads of its own, whose treatment of denormal numbers
+    cannot be changed. PyTorch answers so where the processor cannot.
 
     Differs from PyTorch: on the CPU, XLA takes denormal numbers (below 1.2e-38 in float32, 2.2e-308
     in float64) for zero, and makes zeros of results that are; PyTorch keeps them unless told here.
@@ -170,8 +171,8 @@ _interop_threads: int | None = None
 
 
 def get_num_threads() -> int:
-    """How many threads XLA's CPU backend uses: one for each core this process may run on, or what
-    ``torchlike run --threads`` or ``PJRT_NPROC`` said."""
+    """Return how many threads XLA's CPU backend uses: one for each core this process may run on, or
+    what ``torchlike run --threads`` or ``PJRT_NPROC`` said."""
     return xla_flags.cpu_threads()
 
 
@@ -200,12 +201,14 @@ def set_num_threads(num: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """What ``set_num_interop_threads`` was told; by default as many as ``get_num_threads``."""
+    """Return the number that ``set_num_interop_threads`` was told; by default as many as
+    ``get_num_threads``."""
     return get_num_threads() if _interop_threads is None else _interop_threads
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Kept. XLA has one pool of threads, for operations and between them.
+    """Keep a number of threads, without effect. XLA has one pool of threads, for operations and
+    between them.
 
     RuntimeError for a number below 1 and for what is no int. Differs from PyTorch: it may be called
     at any time, and says once that it changes nothing.
@@ -230,8 +233,8 @@ def _check_threads(name: str, num: Any) -> None:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """The old form of ``set_default_dtype`` and ``set_default_device``: a floating tensor type,
-    ``torch.DoubleTensor`` or ``"torch.cuda.FloatTensor"``.
+    """Do ``set_default_dtype`` and ``set_default_device`` in their old form: a floating tensor
+    type, ``torch.DoubleTensor`` or ``"torch.cuda.FloatTensor"``.
 
     TypeError for another object, and for a type of the GPU's where there is none.
     """

@@ -19,7 +19,7 @@ class _Methods:
     is_hpu = is_sparse = is_sparse_csr = False
 
     def clone(self: Any) -> UntypedStorage:
-        """A copy."""
+        """Return a copy."""
         return on_bytes(self).clone().untyped_storage()
 
     __copy__ = clone
@@ -77,41 +77,41 @@ class _Methods:
         flat.copy_(flat.reshape(-1, width).flip(1).reshape(-1))
 
     def to(self: Any, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """On a device; itself, if it lies there."""
+        """Move to a device; return itself, if it lies there."""
         flat = on_bytes(self)
         moved = flat.to(device, non_blocking=non_blocking)
         return self if moved is flat else moved.untyped_storage()
 
     def cpu(self: Any) -> UntypedStorage:
-        """On the host; itself, if it lies there."""
+        """Move to the host; return itself, if it lies there."""
         return self.to(device="cpu")
 
     def cuda(self: Any, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        """On the GPU. RuntimeError without one."""
+        """Move to the GPU. RuntimeError without one."""
         return on_bytes(self).cuda(device, non_blocking).untyped_storage()
 
     def pin_memory(self: Any, device: Any = None) -> UntypedStorage:
-        """As ``Tensor.pin_memory``."""
+        """Do what ``Tensor.pin_memory`` does."""
         return on_bytes(self).pin_memory(device).untyped_storage()
 
     def is_pinned(self: Any, device: Any = None) -> bool:
-        """False: JAX manages transfers."""
+        """Return False: JAX manages transfers."""
         return False
 
     def new(self: Any) -> UntypedStorage:
-        """One of no bytes."""
+        """Return a storage of no bytes."""
         return UntypedStorage(np.empty(0, np.uint8))
 
     def get_device(self: Any) -> int | None:
-        """The accelerator's number; None on the CPU."""
+        """Return the accelerator's number; None on the CPU."""
         return self.device.index
 
     def element_size(self: Any) -> int:
-        """1: an element is a byte."""
+        """Return 1: an element is a byte."""
         return 1
 
     def type(self: Any) -> str:
-        """The name of its class in PyTorch."""
+        """Return the name of its class in PyTorch."""
         return "torch.storage.UntypedStorage"
 
     @property

@@ -38,7 +38,8 @@ class StorageType(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, wrap_storage: UntypedStorage | None = None) -> TypedStorage:
-        """``FloatStorage(3)`` (a size), ``FloatStorage([1, 2])`` (data), or on memory given."""
+        """Make ``FloatStorage(3)`` (a size), ``FloatStorage([1, 2])`` (data), or a storage on
+        memory given."""
         if len(args) > 1:
             raise RuntimeError(f"{cls!r}{_COMBINATIONS}Too many positional arguments")
         if args and not isinstance(args[0], (int, np.integer, Sequence)):
@@ -46,7 +47,7 @@ class StorageType(type):
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
-        """A copy of a Python buffer's elements (see ``UntypedStorage.from_buffer``)."""
+        """Copy a Python buffer's elements (see ``UntypedStorage.from_buffer``)."""
         if "dtype" in kwargs or len(args) == 5:
             raise RuntimeError(
                 "from_buffer: 'dtype' can only be specified in UntypedStorage.from_buffer and "
@@ -56,7 +57,7 @@ class StorageType(type):
         return cls(wrap_storage=memory)
 
     def from_file(cls, filename: str, shared: bool, size: int) -> TypedStorage:
-        """The first elements of a file (see ``UntypedStorage.from_file``)."""
+        """Read the first elements of a file (see ``UntypedStorage.from_file``)."""
         count = size * cls.dtype.numpy.itemsize
         return cls(wrap_storage=UntypedStorage.from_file(filename, shared, count))
 

@@ -121,7 +121,7 @@ class SymInt(_Symbol):
     """An int made of symbolic sizes."""
 
     def __index__(self) -> int:
-        """The number for the sizes at hand: from now on the graph is for those alone."""
+        """Return the number for the sizes at hand: from now on the graph is for those alone."""
         node = self.node
         node.shape_env.decide(True, node.expr, node.hint)
         return node.hint
@@ -156,7 +156,7 @@ class SymInt(_Symbol):
     def _compared(
         self, other: Any, order: Callable[[Any, Any], Any], whole: Callable[[float], int]
     ) -> bool:
-        """Whether the greater of two is; ``order`` puts it first."""
+        """Decide whether the greater of two is; ``order`` puts it first."""
         if isinstance(other, SymFloat):
             other = float(other)
         if isinstance(other, float):
@@ -172,7 +172,7 @@ class SymFloat(_Symbol):
     """A float made of symbolic sizes. What asks for its number fixes the sizes."""
 
     def __float__(self) -> float:
-        """The number for the sizes at hand: from now on the graph is for those alone."""
+        """Return the number for the sizes at hand: from now on the graph is for those alone."""
         for part in self.node.made[1]:
             if isinstance(part, (SymInt, SymFloat)):
                 float(part)
@@ -204,23 +204,24 @@ class SymBool(_Symbol):
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether a value is a number made of symbolic sizes."""
+    """Return whether a value is a number made of symbolic sizes."""
     return isinstance(value, _Symbol) and hasattr(value, "node")
 
 
 def hint_of(value: Any) -> Any:
-    """A symbolic number as it is for the sizes at hand; anything else itself. Nothing is noted."""
+    """Return a symbolic number as it is for the sizes at hand; anything else itself. Nothing is
+    noted."""
     return value.node.hint if is_symbolic(value) else value
 
 
 def expression_of(value: Any) -> Any:
-    """A symbolic number's expression; anything else itself."""
+    """Return a symbolic number's expression; anything else itself."""
     return value.node.expr if is_symbolic(value) else value
 
 
 def _applied(function: Callable[..., Any], *args: Any) -> Any:
-    """A function of numbers of which one is symbolic: a symbolic number, or a plain one where it is
-    the same for all sizes. NotImplementedError for an int that no expression stands for."""
+    """Apply a function to numbers of which one is symbolic: a symbolic number, or a plain one where
+    it is the same for all sizes. NotImplementedError for an int that no expression stands for."""
     if not all(isinstance(a, (int, float)) or is_symbolic(a) for a in args):
         return NotImplemented
     env = next(a.node.shape_env for a in args if is_symbolic(a))
@@ -239,7 +240,7 @@ def _applied(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _noted(made: Any) -> Any:
-    """A number that was computed, told to the innermost recording."""
+    """Tell the innermost recording of a number that was computed, and return it."""
     for mode in reversed(protocol.state.dispatch_modes):
         note = getattr(mode, "note_number", None)
         if note is not None:
@@ -258,7 +259,7 @@ def sym_int(a: Any) -> Any:
 
 
 def sym_float(a: Any) -> Any:
-    """As a float."""
+    """Convert a number to a float."""
     return _applied(sym_float, a) if isinstance(a, SymInt) else a if is_symbolic(a) else float(a)
 
 
@@ -270,12 +271,12 @@ def _chosen(symbolic: Any, choose: Any, a: Any, b: Any) -> Any:
 
 
 def sym_max(a: Any, b: Any) -> Any:
-    """The greater; a float if either is."""
+    """Return the greater; a float if either is."""
     return _chosen(sym_max, max, a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
-    """The lesser; a float if either is."""
+    """Return the lesser; a float if either is."""
     return _chosen(sym_min, min, a, b)
 
 
@@ -287,12 +288,13 @@ _EXPRESSIONS: dict[Any, Callable[..., Any]] = {
 
 
 def sym_not(a: Any) -> bool:
-    """Whether it is false."""
+    """Return whether a value is false."""
     return not a
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """``t`` if ``b`` else ``f``. AssertionError unless ``b`` is a bool and both have one type."""
+    """Return ``t`` if ``b`` else ``f``. AssertionError unless ``b`` is a bool and both have one
+    type."""
     if not isinstance(b, bool):
         raise AssertionError(f"expected SymBool or bool, got {type(b)}")
     if type(t) is not type(f):
@@ -301,11 +303,11 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 
 
 def sym_sum(*args: Any) -> Any:
-    """The sum of numbers, given one by one or as a sequence."""
+    """Return the sum of numbers, given one by one or as a sequence."""
     given: Iterable[Any] = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
     return sum(given)
 
 
 def sym_sqrt(a: Any) -> Any:
-    """The square root."""
+    """Return the square root."""
     return _applied(sym_sqrt, a) if is_symbolic(a) else math.sqrt(a)

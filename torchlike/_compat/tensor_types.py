@@ -35,8 +35,8 @@ class TensorType(type):
     device_type = "cpu"
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        """``LongTensor(2, 3)`` (a size), ``LongTensor([1, 2])`` or ``LongTensor(range(3))`` (data:
-        any sequence), ``LongTensor()``. TypeError for another object."""
+        """Make ``LongTensor(2, 3)`` (a size), ``LongTensor([1, 2])`` or ``LongTensor(range(3))``
+        (data: any sequence), ``LongTensor()``. TypeError for another object."""
         if len(args) == 1 and isinstance(args[0], (TypedStorage, UntypedStorage)):
             return _on_storage(args[0], cls.dtype)
         if len(args) == 1 and isinstance(args[0], Tensor):
@@ -55,7 +55,7 @@ class TensorType(type):
 
 
 def _on_storage(storage: Any, dtype: dtypes.dtype) -> Tensor:
-    """A tensor that covers a storage. RuntimeError for a storage of another dtype."""
+    """Return a tensor that covers a storage. RuntimeError for a storage of another dtype."""
     if isinstance(storage, TypedStorage) and storage.dtype is not dtype:
         raise RuntimeError(
             f"Expected a Storage of type {dtypes.scalar_type(dtype)} or an UntypedStorage, but got "

@@ -12,7 +12,8 @@ __all__ = ["TorchVersion"]
 
 
 def _parsed(value: object) -> Version:
-    """A string, a tuple of numbers or another package's version as a version of ``packaging``."""
+    """Parse a string, a tuple of numbers or another package's version to a version of
+    ``packaging``."""
     parts = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
     return Version(".".join(str(part) for part in parts))
 

@@ -26,7 +26,7 @@ _DEPRECATED = (
 
 
 def on_bytes(storage: UntypedStorage) -> Tensor:
-    """The bytes of a storage as a tensor on the same memory."""
+    """Return the bytes of a storage as a tensor on the same memory."""
     return asarray(storage, dtype=dtypes.uint8)
 
 
@@ -82,11 +82,11 @@ class TypedStorage:
         return self.untyped()
 
     def untyped(self) -> UntypedStorage:
-        """The memory itself."""
+        """Return the memory itself."""
         return self._flat.untyped_storage()
 
     def data_ptr(self) -> int:
-        """Its address."""
+        """Return its address."""
         return self.untyped().data_ptr()
 
     @property
@@ -95,17 +95,17 @@ class TypedStorage:
         return self.untyped()._cdata
 
     def size(self) -> int:
-        """How many elements it has."""
+        """Return how many elements it has."""
         return self._flat.shape[0]
 
     __len__ = size
 
     def element_size(self) -> int:
-        """Bytes of an element."""
+        """Return the bytes of an element."""
         return self._flat.element_size()
 
     def nbytes(self) -> int:
-        """Bytes of all."""
+        """Return the bytes of all elements."""
         return self.size() * self.element_size()
 
     # What libraries call in order to hear nothing of the class's deprecation.
@@ -120,7 +120,7 @@ class TypedStorage:
         return index % n
 
     def __getitem__(self, index: Any) -> Any:
-        """An element, a Python number. IndexError out of range; RuntimeError for a slice."""
+        """Return an element, a Python number. IndexError out of range; RuntimeError for a slice."""
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self._flat[self._place(index)].item()
@@ -135,7 +135,7 @@ class TypedStorage:
         return iter(self.tolist())
 
     def tolist(self) -> list[Any]:
-        """All elements."""
+        """Return all elements."""
         return self._flat.tolist()
 
     def fill_(self, value: Any) -> TypedStorage:
@@ -149,31 +149,31 @@ class TypedStorage:
         return self
 
     def clone(self) -> TypedStorage:
-        """A copy."""
+        """Return a copy."""
         return TypedStorage(self._flat.clone())
 
     def cpu(self) -> TypedStorage:
-        """On the host."""
+        """Copy to the host, unless it lies there."""
         return TypedStorage(self._flat.cpu())
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        """On the GPU. RuntimeError without one."""
+        """Copy to the GPU. RuntimeError without one."""
         return TypedStorage(self._flat.cuda(device, non_blocking))
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
-        """On a device; on the memory that it has, if that lies there."""
+        """Copy to a device; on the memory that it has, if that lies there."""
         return TypedStorage(self._flat.to(device, non_blocking=non_blocking))
 
     def pin_memory(self, device: Any = None) -> TypedStorage:
-        """As ``Tensor.pin_memory``."""
+        """Do what ``Tensor.pin_memory`` does."""
         return TypedStorage(self._flat.pin_memory(device))
 
     def get_device(self) -> int | None:
-        """The accelerator's number; None on the CPU."""
+        """Return the accelerator's number; None on the CPU."""
         return self.device.index
 
     def resizable(self) -> bool:
-        """Whether it may grow: not where NumPy sees the memory."""
+        """Return whether it may grow: not where NumPy sees the memory."""
         return self.untyped().resizable()
 
     def resize_(self, size: int) -> None:
@@ -184,29 +184,29 @@ class TypedStorage:
 
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
-        """A copy of a Python buffer's elements (see ``UntypedStorage.from_buffer``)."""
+        """Copy a Python buffer's elements (see ``UntypedStorage.from_buffer``)."""
         dtype = dtype or dtypes.get_default_dtype()
         memory = UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs)
         return TypedStorage(wrap_storage=memory, dtype=dtype)
 
     @classmethod
     def from_file(cls, filename: str, shared: bool, size: int) -> TypedStorage:
-        """RuntimeError: only classes of a dtype (``torch.FloatStorage``) know how large elements
-        are."""
+        """Raise RuntimeError: only classes of a dtype (``torch.FloatStorage``) know how large
+        elements are."""
         raise RuntimeError("from_file can only be called on derived classes")
 
     def type(self, dtype: Any = None) -> Any:
-        """The name of its class in PyTorch, or the elements as another dtype."""
+        """Return the name of its class in PyTorch, or the elements as another dtype."""
         if dtype is None:
             return f"torch.{self.pickle_storage_type()}"
         return TypedStorage(self._flat.to(dtype))
 
     def pickle_storage_type(self) -> str:
-        """What checkpoints call it: ``FloatStorage``."""
+        """Return the name of its type in checkpoints: ``FloatStorage``."""
         return f"{dtypes.scalar_type(self.dtype)}Storage"
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False: JAX manages transfers."""
+        """Return False: JAX manages transfers."""
         return False
 
     @property
@@ -215,18 +215,19 @@ class TypedStorage:
         return self._flat.untyped_storage().filename
 
     def is_shared(self) -> bool:
-        """Whether processes that it is sent to see the same memory."""
+        """Return whether processes that it is sent to see the same memory."""
         return self._flat.is_shared()
 
     def share_memory_(self) -> TypedStorage:
-        """Itself, moved to memory that processes share. RuntimeError where there is none."""
+        """Move the elements to memory that processes share, and return itself. RuntimeError where
+        there is none."""
         self._flat.share_memory_()
         return self
 
     _is_shared, _share_memory_ = is_shared, share_memory_
 
     def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
-        """Another one of ``size`` elements of the same kind, shared from the beginning."""
+        """Make another one of ``size`` elements of the same kind, shared from the beginning."""
         return TypedStorage(empty(size, dtype=self.dtype, device=device)).share_memory_()
 
     def __repr__(self) -> str:
@@ -269,21 +270,22 @@ for _name, _dtype in _CASTS.items():
 
 @composite(namespaces=())
 def storage(self: Tensor) -> TypedStorage:
-    """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
+    """Return the memory this tensor looks at, element by element. Deprecated:
+    ``untyped_storage()``."""
     warn_once(_DEPRECATED, UserWarning, stacklevel=2)
     return _typed_storage(self)
 
 
 @composite(namespaces=())
 def _typed_storage(self: Tensor) -> TypedStorage:
-    """``storage()``, which tells nobody that it is deprecated."""
+    """Do ``storage()`` without telling anybody that it is deprecated."""
     count = self.untyped_storage().nbytes() // max(self.element_size(), 1)
     return TypedStorage(self.detach().as_strided((count,), (1,), 0))
 
 
 @composite(method=False)
 def is_storage(obj: Any) -> bool:
-    """Whether ``obj`` is a storage."""
+    """Return whether ``obj`` is a storage."""
     return isinstance(obj, (UntypedStorage, TypedStorage))
 
 

@@ -301,8 +301,8 @@ _MADE_ELSEWHERE = frozenset(
 
 
 def raising(name: str, gap: Gap) -> Callable[..., Any]:
-    """A function that raises NotImplementedError with the gap's words; for a name in capitals a
-    class, of which nothing is an instance, whose constructor does."""
+    """Return a function that raises NotImplementedError with the gap's words; for a name in
+    capitals a class, of which nothing is an instance, whose constructor does."""
     said = f"torch.{name}: {gap.why}. Use instead: {gap.instead}."
     short = name.rsplit(".", 1)[-1]
     doc = f"Not supported: {gap.why}. Use instead: {gap.instead}."
@@ -318,7 +318,7 @@ def raising(name: str, gap: Gap) -> Callable[..., Any]:
 
 
 def functions(space: str) -> dict[str, Callable[..., Any]]:
-    """The raising functions of a namespace."""
+    """Return the raising functions of a namespace."""
     prefix = {"": "", "aten": "ops.aten."}.get(space, f"{space}.")
     return {name: raising(prefix + name, gap) for name, gap in GAPS[space].items()}
 

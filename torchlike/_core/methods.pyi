@@ -1672,7 +1672,8 @@ and JitCaptureError under a jit."""
         """Return the short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
 
     def storage(self) -> Any:
-        """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
+        """Return the memory this tensor looks at, element by element. Deprecated:
+``untyped_storage()``."""
 
     def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """Return ``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""

@@ -99,8 +99,8 @@ class ExplainOutput:
 
 
 def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """``explain(f)(*args)`` calls ``f`` compiled and says how many graphs it took: 1, or 0 with the
-    reason when it cannot be compiled and ran eagerly.
+    """Call ``f`` compiled, by ``explain(f)(*args)``, and say how many graphs it took: 1, or 0 with
+    the reason when it cannot be compiled and ran eagerly.
 
     Differs from PyTorch: ``graphs`` and ``ops_per_graph`` are not there; ``torchlike.jit.explain``
     lists the program's inputs, outputs and costs. The call is a real one.
@@ -128,20 +128,20 @@ def optimize(
     disable: Any = False,
     **_: Any,
 ) -> Callable[[Any], Any]:
-    """``torch.compile`` as a decorator with arguments."""
+    """Return ``torch.compile`` as a decorator with arguments."""
     return functools.partial(
         compile, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable
     )
 
 
 def optimize_assert(backend: Any = "inductor", **options: Any) -> Callable[[Any], Any]:
-    """``optimize`` with ``nopython=True``, which is always so."""
+    """Do ``optimize`` with ``nopython=True``, which is always so."""
     return optimize(backend, nopython=True, **options)
 
 
 def run(fn: Callable[..., Any] | None = None) -> Any:
-    """``fn`` with what is compiled already, and eagerly where no program fits; without ``fn`` a
-    context manager (``set_stance("eager_on_recompile")``)."""
+    """Run ``fn`` with what is compiled already, and eagerly where no program fits; without ``fn``
+    return a context manager (``set_stance("eager_on_recompile")``)."""
     stance = _RunOnly()
     return stance if fn is None else stance(fn)
 
@@ -158,13 +158,13 @@ class _RunOnly(contextlib.ContextDecorator):
 
 
 def nonstrict_trace(traceable_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is: a capture runs it, whatever is inside."""
+    """Return the function as it is: a capture runs it, whatever is inside."""
     return traceable_fn
 
 
 def forbid_in_graph(fn: Any) -> Any:
-    """The function, which inside of compiled code raises AssertionError; of a list of functions a
-    list.
+    """Wrap a function so that it raises AssertionError inside of compiled code; of a list of
+    functions each.
 
     Differs from PyTorch: it is a new function, so the result has to be used.
     """
@@ -210,7 +210,7 @@ export = raising("_dynamo.export", Gap("it gives an FX graph", "torch.export.exp
 
 
 def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is.
+    """Return the function as it is.
 
     Differs from PyTorch: there are no graph breaks, so it becomes part of the graph.
     """
@@ -218,7 +218,7 @@ def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def graph_break(msg: str = "") -> None:
-    """Nothing: there are no graph breaks."""
+    """Do nothing: there are no graph breaks."""
 
 
 skip_frame = graph_break
@@ -242,8 +242,8 @@ maybe_mark_dynamic = mark_dynamic
 
 
 def mark_static(t: Any, index: Any = None) -> None:
-    """Nothing: every dimension is compiled for."""
+    """Do nothing: every dimension is compiled for."""
 
 
 def mark_static_address(t: Any, guard: Any = True) -> None:
-    """Nothing: arrays have no addresses that a program could rely on."""
+    """Do nothing: arrays have no addresses that a program could rely on."""

@@ -6,5 +6,5 @@ __all__ = ["OptimizedModule", "is_dynamo_supported"]
 
 
 def is_dynamo_supported() -> bool:
-    """Whether ``torch.compile`` works on this system: it does wherever JAX does."""
+    """Return whether ``torch.compile`` works on this system: it does wherever JAX does."""
     return True

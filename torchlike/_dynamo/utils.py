@@ -12,7 +12,7 @@ _said: set[str] = set()
 
 
 def is_compile_supported(device_type: str) -> bool:
-    """Whether ``torch.compile`` works for a device: XLA compiles for every one there is."""
+    """Return whether ``torch.compile`` works for a device: XLA compiles for every one there is."""
     return devices.device(device_type).type != "meta"
 
 

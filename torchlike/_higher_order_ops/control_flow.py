@@ -27,7 +27,7 @@ _table = NAMESPACES[""]
 
 
 def _tensors(tree: Any, what: str) -> tuple[list[Any], Any]:
-    """Leaves and structure. RuntimeError unless every leaf is a tensor."""
+    """Return the leaves and the structure of a tree. RuntimeError unless every leaf is a tensor."""
     leaves, structure = flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
@@ -44,7 +44,7 @@ def _same_structure(a: Any, b: Any, what: str) -> None:
 
 
 def _held(fn: Any) -> Iterator[Tensor]:
-    """Tensors in a function's closure, parameters of modules among them."""
+    """Yield the tensors in a function's closure, parameters of modules among them."""
     owner = getattr(fn, "__self__", fn)
     cells = list(getattr(fn, "__closure__", None) or ())
     values = [owner]
@@ -62,7 +62,7 @@ def _held(fn: Any) -> Iterator[Tensor]:
 
 
 def _recording() -> Any:
-    """The innermost mode of operators where it makes a graph (make_fx), else None."""
+    """Return the innermost mode of operators where it makes a graph (make_fx), else None."""
     running = protocol.state.dispatch_modes
     return running[-1] if running and getattr(running[-1], "makes_graph", False) else None
 
@@ -85,7 +85,7 @@ class _Unwritten:
 
 
 def _pure(fn: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """``fn``, which in a captured graph is traced whether or how often it would be called:
+    """Guard ``fn``, which in a captured graph is traced whether or how often it would be called:
     JitCaptureError where it changes something in Python, prints, warns or logs."""
     capture = modes.current.capture
     if capture is None:
@@ -106,7 +106,8 @@ def _pure(fn: Callable[..., Any], what: str) -> Callable[..., Any]:
 def cond(
     pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()
 ) -> Any:
-    """``true_fn(*operands)`` if ``pred`` (a bool, or a tensor of one element), else ``false_fn``.
+    """Call ``true_fn(*operands)`` if ``pred`` (a bool, or a tensor of one element), else
+    ``false_fn``.
 
     In compiled code both functions become part of the graph; their results must then have one
     structure, and tensors one shape and dtype each. Gradients reach operands and whatever the
@@ -176,7 +177,8 @@ def _carry_changed(what: str) -> Callable[..., None]:
 def while_loop(
     cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any
 ) -> tuple[Any, ...]:
-    """``while cond_fn(*carried): carried = body_fn(*carried)``; gives the last ``carried``.
+    """Run ``while cond_fn(*carried): carried = body_fn(*carried)``, and return the last
+    ``carried``.
 
     In compiled code this is one loop in the graph: the body must keep shapes and dtypes. Its
     gradient runs the loop once more and keeps 64 of its states (see jit.control).
@@ -220,7 +222,8 @@ def while_loop(
 
 
 def _truth(x: Any) -> Any:
-    """A loop's condition. RuntimeError unless it is a bool or a boolean tensor of one element."""
+    """Return a loop's condition after a check. RuntimeError unless it is a bool or a boolean tensor
+    of one element."""
     if isinstance(x, Tensor):
         if x.numel() != 1 or x.dtype is not dtypes.bool:
             raise RuntimeError(
@@ -259,7 +262,8 @@ def _captured_loop(
 
 
 def _rows(xs: Any, dim: int, what: str) -> tuple[list[Any], Any, int]:
-    """Leaves of ``xs`` with ``dim`` first, the structure, and how many rows there are."""
+    """Return the leaves of ``xs`` with ``dim`` first, the structure, and how many rows there
+    are."""
     leaves, structure = _tensors(xs, "xs")
     if not leaves:
         raise RuntimeError(f"{what}() operator requires at least one xs leaf")
@@ -279,7 +283,8 @@ def _rows(xs: Any, dim: int, what: str) -> tuple[list[Any], Any, int]:
 def scan(
     combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False
 ) -> tuple[Any, ...]:
-    """``carry, y = combine_fn(carry, x)`` over the rows of ``xs``: (last carry, stacked ys).
+    """Run ``carry, y = combine_fn(carry, x)`` over the rows of ``xs``, and return (last carry,
+    stacked ys).
 
     Args:
       combine_fn: gives a carry like the one it is given, and any tensors.
@@ -339,13 +344,14 @@ def scan(
 
 
 def _along(stacked: list[Any], dim: int) -> list[Any]:
-    """Tensors stacked along dimension 0 with it at ``dim``, where they have so many."""
+    """Move the dimension along which tensors were stacked from 0 to ``dim``, where they have so
+    many."""
     return [y.movedim(0, dim) if 0 < dim < y.dim() else y for y in stacked]
 
 
 def map(f: Callable[..., Any], xs: Any, *args: Any) -> Tensor | None:
-    """``f(x, *args)`` for each row of ``xs``, results stacked. Gradients reach xs and args. None
-    where f gives None.
+    """Call ``f(x, *args)`` for each row of ``xs``, and stack the results. Gradients reach xs and
+    args. None where f gives None.
 
     Raises:
       RuntimeError: for xs that are no tensors, or have no rows.
@@ -380,7 +386,7 @@ def associative_scan(
     reverse: bool = False,
     combine_mode: str = "pointwise",
 ) -> Tensor:
-    """All partial results of an associative ``combine_fn(a, b)`` along ``dim``.
+    """Return all partial results of an associative ``combine_fn(a, b)`` along ``dim``.
 
     ``combine_mode="pointwise"``: combine_fn works element by element, so log2(n) calls of it on
     many rows at once do. ``"generic"``: it gets single rows, in a scan.
@@ -430,7 +436,7 @@ def _in_order(combine: Any, rows: list[Any], length: int, reverse: bool) -> list
 
 
 def _by_halves(combine: Any, rows: list[Any]) -> list[Any]:
-    """Blelloch's recursion: combine neighbours, scan those, fill in the rest."""
+    """Scan by Blelloch's recursion: combine neighbours, scan those, fill in the rest."""
     n = rows[0].shape[0]
     if n < 2:
         return rows

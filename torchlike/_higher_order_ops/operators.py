@@ -33,7 +33,7 @@ def _operator(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @_operator
 def _cond(pred: Any, true_graph: Any, false_graph: Any, operands: Any = ()) -> Any:
-    """``true_graph(*operands)`` if ``pred``, else ``false_graph(*operands)``."""
+    """Call ``true_graph(*operands)`` if ``pred``, else ``false_graph(*operands)``."""
     return control_flow.cond(pred, true_graph, false_graph, tuple(operands))
 
 
@@ -41,7 +41,8 @@ def _cond(pred: Any, true_graph: Any, false_graph: Any, operands: Any = ()) -> A
 def _while_loop(
     cond_graph: Any, body_graph: Any, carried_inputs: Any, additional_inputs: Any = ()
 ) -> Any:
-    """``while cond_graph(*carried, *additional): carried = body_graph(*carried, *additional)``."""
+    """Run ``while cond_graph(*carried, *additional): carried = body_graph(*carried,
+    *additional)``."""
     more = tuple(additional_inputs)
 
     def test(*carried: Any) -> Any:
@@ -59,13 +60,13 @@ def _while_loop(
 def _wrap_with_autocast(
     device_type: str, dtype: Any, enabled: bool, cache_enabled: bool, wrapped_func: Any, *args: Any
 ) -> Any:
-    """``wrapped_func(*args)`` under autocast."""
+    """Call ``wrapped_func(*args)`` under autocast."""
     with autocast(device_type, dtype, enabled, cache_enabled):
         return wrapped_func(*args)
 
 
 @_operator
 def _wrap_with_set_grad_enabled(enable_grad: bool, wrapped_func: Any, *args: Any) -> Any:
-    """``wrapped_func(*args)``, recorded or not."""
+    """Call ``wrapped_func(*args)``, recorded or not."""
     with set_grad_enabled(enable_grad):
         return wrapped_func(*args)

@@ -25,8 +25,8 @@ _ALLOWED = frozenset(
 
 
 def out_dtype(op: Any, output_dtype: dtypes.dtype, *args: Any) -> Tensor:
-    """``op(*args)``, computed in the dtype that the operands and ``output_dtype`` promote to, and
-    given as ``output_dtype``: ``out_dtype(torch.ops.aten.mm.default, torch.int32, a, b)`` is the
+    """Compute ``op(*args)`` in the dtype that the operands and ``output_dtype`` promote to, and
+    give it as ``output_dtype``: ``out_dtype(torch.ops.aten.mm.default, torch.int32, a, b)`` is the
     product of two int8 matrices, summed in int32.
 
     ValueError for what is no overload, and for other operators than linear, mm, conv2d,

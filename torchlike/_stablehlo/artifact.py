@@ -181,7 +181,7 @@ class Artifact:
     # -- running -----------------------------------------------------------------------------------
 
     def fits(self, leaves: Sequence[Any], structure: Any) -> bool:
-        """Whether a call's arguments are of the kind that was captured."""
+        """Return whether a call's arguments are of the kind that was captured."""
         if structure != self.structure or len(leaves) != len(self.about["arguments"]):
             return False
         shapes = iter(self.about["shapes"])
@@ -200,7 +200,7 @@ class Artifact:
         return True
 
     def describe(self) -> str:
-        """The arguments it takes, for messages."""
+        """Describe the arguments that the program takes, for messages."""
         shapes = iter(self.about["shapes"])
         return ", ".join(
             f"{w[1]}[{', '.join(next(shapes))}]" if w[0] == "tensor" else repr(w[1])
@@ -274,8 +274,9 @@ class Artifact:
 def _lifted(
     closed: Any, sources: Mapping[int, tuple[str, Any]], names: Mapping[int, str]
 ) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]], dict[int, Any]]:
-    """A jaxpr's inputs (state by name, then arguments) and constants, as (variable, what), and the
-    variables of its cotangents. Unexportable where it asks Python for a value at each call."""
+    """Return a jaxpr's inputs (state by name, then arguments) and constants, as (variable,
+    what), and the variables of its cotangents. Unexportable where it asks Python for a value at
+    each call."""
     inputs: list[tuple[Any, Any]] = []
     constants: list[tuple[Any, Any]] = []
     cotangents: dict[int, Any] = {}
@@ -301,7 +302,8 @@ def _lifted(
 
 
 def _flat_backward(backward: Any, n_residuals: int, n_kept: int) -> Callable[..., Any]:
-    """A backward pass of (residuals, kept inputs) and cotangents as a function of all arrays."""
+    """Wrap a backward pass of (residuals, kept inputs) and cotangents as a function of all
+    arrays."""
     first = n_residuals + n_kept
 
     def flat(*arrays: Any) -> Any:
@@ -326,7 +328,7 @@ def _exported(fn: Callable[..., Any], avals: list[Any], platforms: tuple[str, ..
 
 
 def _root_outputs(program: Any) -> list[int]:
-    """Of each cotangent, which of the made outputs it belongs to."""
+    """Return, for each cotangent, which of the made outputs it belongs to."""
     found = {t.root: t.output for t in program.result[0] if getattr(t, "root", -1) >= 0}
     if len(found) != len(program.cotangent_avals):
         raise Unexportable("a tensor with history is kept outside the function; return it instead")
@@ -354,7 +356,7 @@ def _written(where: Any, names: dict[int, str]) -> list[Any]:
 
 
 def _stays(slot: Any, template: Any) -> bool:
-    """Whether a name was bound to the tensor that it had: ``self.seen += 1``."""
+    """Return whether a name was bound to the tensor that it had: ``self.seen += 1``."""
     return template is not None and template.whole and template.slot is slot
 
 
@@ -403,12 +405,12 @@ def serialized(exported: Any) -> bytes:
 
 
 def deserialized(data: bytes) -> Any:
-    """A program of a file. RuntimeError for one that calls what files may not call."""
+    """Read a program of a file. RuntimeError for one that calls what files may not call."""
     return safety.check(jax_export.deserialize(bytearray(data)))
 
 
 def built(fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None) -> Artifact:
-    """An artifact for every platform; for the CPU alone where an op has no other lowering."""
+    """Build an artifact for every platform; for the CPU alone where an op has no other lowering."""
     try:
         return Artifact.build(fn, args, kwargs, state, shapes)
     except NotImplementedError:

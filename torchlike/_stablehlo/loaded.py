@@ -69,7 +69,7 @@ class LoadedModule(nn.Module):
 
 
 def state_of(module: Any) -> dict[str, Tensor]:
-    """Parameters and buffers by name, shared ones under each name."""
+    """Return parameters and buffers by name, shared ones under each name."""
     return {
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers(remove_duplicate=False)),
@@ -77,7 +77,7 @@ def state_of(module: Any) -> dict[str, Tensor]:
 
 
 def about_state(module: Any) -> dict[str, Any]:
-    """What a file keeps of a module's state besides the tensors."""
+    """Return the facts about a module's state that a file keeps besides the tensors."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
     persistent = set(module.state_dict())
     buffers = [n for n, _ in module.named_buffers(remove_duplicate=False)]

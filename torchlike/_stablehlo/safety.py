@@ -104,7 +104,7 @@ def check(exported: Any) -> Any:
 
 
 def _operations(operation: Any) -> Iterator[Any]:
-    """An operation with all that are inside of it."""
+    """Yield an operation with all that are inside of it."""
     left = [operation]
     while left:
         found = left.pop()

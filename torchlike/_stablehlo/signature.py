@@ -16,8 +16,8 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 def parameters_of(fn: Callable[..., Any]) -> list[list[Any]] | None:
-    """The parameters of a function, or of a module's ``forward``; None where some cannot be given
-    by position, or have a default that is no plain value."""
+    """Return the parameters of a function, or of a module's ``forward``; None where some cannot be
+    given by position, or have a default that is no plain value."""
     forward = getattr(fn, "forward", fn)
     found: list[list[Any]] = []
     try:
@@ -37,7 +37,8 @@ def parameters_of(fn: Callable[..., Any]) -> list[list[Any]] | None:
 def by_position(
     parameters: Parameters | None, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call with all arguments by position, defaults filled in; as it is if it does not bind."""
+    """Return a call with all arguments by position, defaults filled in; as it is if it does not
+    bind."""
     as_given = tuple(args), kwargs
     if parameters is None or len(args) > len(parameters):
         return as_given

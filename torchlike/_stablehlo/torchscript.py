@@ -93,7 +93,7 @@ class ScriptFunction(JitFunction):
         return program.forward.lower(*program.inputs.avals).as_text()
 
     def artifacts(self, state: Mapping[str, Tensor]) -> list[Artifact]:
-        """An exported program for each kind of call so far. RuntimeError when there was none."""
+        """Export a program for each kind of call so far. RuntimeError when there was none."""
         if not self._examples:
             raise RuntimeError(
                 f"{self._name} was not called yet: an XLA program has shapes, so call it once with "
@@ -184,7 +184,8 @@ def _detached(tree: Any) -> tuple[Any, ...]:
 
 
 def _of_module(module: Any, base: type) -> Any:
-    """A compiled twin: one dictionary of attributes for both, so all state is shared."""
+    """Make a compiled twin of a module: one dictionary of attributes for both, so all state is
+    shared."""
     compiled = ScriptFunction(module)
     space: dict[str, Any] = {"_script": compiled, "__module__": type(module).__module__}
 
@@ -209,7 +210,7 @@ def script(
     _rcb: Any = None,
     example_inputs: Any = None,
 ) -> Any:
-    """A compiled function or module that keeps conditionals and loops on values in its graph.
+    """Compile a function or module, which keeps conditionals and loops on values in its graph.
 
     Classes come back as they are. ``example_inputs``: a list of argument tuples to compile for at
     once.
@@ -311,7 +312,7 @@ def _compare(expected: Any, found: Any, tolerance: float) -> None:
 
 
 def trace_module(mod: Any, inputs: Mapping[str, Any], **options: Any) -> Any:
-    """``trace`` of a module's methods by name; only ``forward`` makes the module callable.
+    """Do ``trace`` of a module's methods by name; only ``forward`` makes the module callable.
 
     Raises NotImplementedError for other methods: trace a bound method as a function.
     """
@@ -353,7 +354,8 @@ def load(
 def freeze(
     mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
 ) -> Any:
-    """The module in evaluation mode. RuntimeError unless it is a ScriptModule, in eval mode.
+    """Return the module as it is, in evaluation mode. RuntimeError unless it is a ScriptModule, in
+    eval mode.
 
     Differs from PyTorch: weights stay inputs of the program (XLA folds what it can).
     """
@@ -368,26 +370,27 @@ def freeze(
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module as it is: XLA has optimized it."""
+    """Return the module as it is: XLA has optimized it."""
     if not isinstance(mod, ScriptModule):
         raise RuntimeError("optimize_for_inference expects a ScriptModule as input")
     return mod
 
 
 def interface(obj: type) -> type:
-    """The class as it is: Python finds methods by name."""
+    """Return the class as it is: Python finds methods by name."""
     return obj
 
 
 def fork(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
-    """``fn(*args)`` now, for ``wait``: XLA runs what is independent in parallel by itself."""
+    """Call ``fn(*args)`` now, and return a future for ``wait``: XLA runs what is independent in
+    parallel by itself."""
     future: Future[Any] = Future()
     future.set_result(fn(*args, **kwargs))
     return future
 
 
 def wait(future: Any) -> Any:
-    """The result of ``fork``."""
+    """Return the result of ``fork``."""
     return future.wait()
 
 

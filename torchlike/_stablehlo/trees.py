@@ -7,7 +7,8 @@ from typing import Any
 
 
 def encode(structure: Any) -> list[Any] | None:
-    """As lists, strings and numbers. TypeError for a class that a file cannot name."""
+    """Encode a structure as lists, strings and numbers. TypeError for a class that a file cannot
+    name."""
     if structure is None:
         return None
     kind = structure[0]
@@ -28,7 +29,7 @@ def encode(structure: Any) -> list[Any] | None:
 
 
 def decode(data: Any) -> tuple[Any, ...] | None:
-    """The structure again."""
+    """Decode a structure of `encode`."""
     if data is None:
         return None
     kind = data[0]

@@ -9,8 +9,8 @@ from typing import Any
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether a value is a ``List[int]``, ``Dict[str, Tensor]``, ``Optional[…]``, …; of a tuple of
-    types, any. RuntimeError for a container type without contents.
+    """Return whether a value is a ``List[int]``, ``Dict[str, Tensor]``, ``Optional[…]``, …; of a
+    tuple of types, any. RuntimeError for a container type without contents.
 
     Differs from PyTorch: an empty container is of every such type without a warning; None is of a
     Union only when that names it.

@@ -9,12 +9,12 @@ __all__ = ["active_fake_mode", "detect_fake_mode"]
 
 
 def active_fake_mode() -> FakeTensorMode | None:
-    """The innermost FakeTensorMode that is on; None where none is."""
+    """Return the innermost FakeTensorMode that is on; None where none is."""
     on = [mode for mode in protocol.state.dispatch_modes if isinstance(mode, FakeTensorMode)]
     return on[-1] if on else None
 
 
 def detect_fake_mode(inputs: object = None) -> FakeTensorMode | None:
-    """The mode that is on, else that of the first fake tensor among ``inputs`` (a tensor or a tree
-    of them); None without either."""
+    """Return the mode that is on, else that of the first fake tensor among ``inputs`` (a tensor or
+    a tree of them); None without either."""
     return active_fake_mode() or maybe_get_fake_mode(inputs)

@@ -14,7 +14,8 @@ from torchlike.utils import _pytree as pytree
 
 
 def is_one_value(t: Tensor) -> bool:
-    """Whether a tensor is small enough for its value to be followed: PyTorch follows one number."""
+    """Return whether a tensor is small enough for its value to be followed: PyTorch follows one
+    number."""
     return t.numel() <= 1 and not t.is_sparse and not t.is_meta
 
 
@@ -26,15 +27,16 @@ class Constants:
         self._overwritten: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def valid(self, constant: Tensor | None) -> Tensor | None:
-        """The constant, or None once it does not say the value any more."""
+        """Return the constant, or None once it does not say the value any more."""
         gone = constant is None or constant._storage in self._overwritten
         return None if gone else constant
 
     def after(
         self, func: Any, args: Any, kwargs: Any, known: Callable[[Tensor], Tensor | None]
     ) -> Sequence[Tensor] | None:
-        """The constants of the tensors that an operator gives, in order; None where they are not
-        known. What it writes is written into the constants too, or these are known no longer.
+        """Run an operator on constants, and return those of the tensors that it gives, in order;
+        None where they are not known. What it writes is written into the constants too, or these
+        are known no longer.
 
         known: the constant of a tensor, None for none.
         """

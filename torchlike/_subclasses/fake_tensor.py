@@ -79,7 +79,7 @@ _SHAPED_BY_VALUES = (
 
 
 def _on_meta(t: Tensor) -> Tensor:
-    """A meta tensor of a tensor's size, strides and dtype."""
+    """Make a meta tensor of a tensor's size, strides and dtype."""
     size, stride, _ = t._geometry
     made = wrap(MetaArray(size, t.dtype.numpy))
     if stride != made.stride():
@@ -121,7 +121,7 @@ class FakeTensor(Tensor):
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """All is done by ``__new__``."""
+        """Do nothing: all is done by ``__new__``."""
 
     @property
     def device(self) -> Any:
@@ -143,12 +143,12 @@ class FakeTensor(Tensor):
         return size_of(self._geometry.size if known is None else known)
 
     def size(self, dim: int | None = None) -> Any:
-        """The size, or that of one dimension."""
+        """Return the size, or that of one dimension."""
         shape = self.shape
         return shape if dim is None else shape[errors.wrap_dim(dim, len(shape))]
 
     def numel(self) -> Any:
-        """The number of elements."""
+        """Return the number of elements."""
         if self.symbolic_size is None:
             return Tensor.numel(self)
         return self._asked(_product(self.shape), aten.sym_numel.default)
@@ -156,15 +156,16 @@ class FakeTensor(Tensor):
     nelement = numel
 
     def stride(self, dim: int | None = None) -> Any:
-        """The strides, or that of one dimension. NotImplementedError where sizes are symbols and
-        the elements do not fill the memory."""
+        """Return the strides, or that of one dimension. NotImplementedError where sizes are symbols
+        and the elements do not fill the memory."""
         strides = self._geometry.stride
         if self.symbolic_size is not None:
             strides = self._symbolic_strides(strides)
         return strides if dim is None else strides[errors.wrap_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
-        """Where the first element is. NotImplementedError where that depends on symbols."""
+        """Return the position of the first element in the storage. NotImplementedError where that
+        depends on symbols."""
         offset = Tensor.storage_offset(self)
         if self.symbolic_size is not None and offset:
             raise NotImplementedError(
@@ -186,7 +187,7 @@ class FakeTensor(Tensor):
         return tuple(made)
 
     def _asked(self, number: Any, overload: Any, *dim: int) -> Any:
-        """A number that graphs get by asking this tensor."""
+        """Return a number that graphs get by asking this tensor."""
         if not isinstance(number, SymInt):
             return number
         node = number.node
@@ -194,27 +195,28 @@ class FakeTensor(Tensor):
 
     @staticmethod
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
-        """``fake_mode.from_tensor(t)``."""
+        """Return ``fake_mode.from_tensor(t)``."""
         return fake_mode.from_tensor(t)
 
     def snapshot(self) -> FakeTensor:
-        """Another fake of the same memory, which stays as it is where this one changes its size."""
+        """Return another fake of the same memory, which stays as it is where this one changes its
+        size."""
         made = FakeTensor(self.fake_mode, self, self.fake_device, self._constant)
         made.symbolic_size = self.symbolic_size
         return made
 
     def meta(self) -> Tensor:
-        """The same storage and view as a meta tensor."""
+        """Return the same storage and view as a meta tensor."""
         return Tensor._on(self._storage, self._view)
 
     def tolist(self) -> Any:
-        """The values. DataDependentOutputException where they are not known."""
+        """Return the values. DataDependentOutputException where they are not known."""
         if self.constant is not None:
             return self.constant.tolist()
         raise DataDependentOutputException(aten._local_scalar_dense.default)
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The values. RuntimeError: there are none."""
+        """Raise RuntimeError: there are no values."""
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -279,13 +281,14 @@ class FakeTensorMode(TorchDispatchMode):
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """True: it is PyTorch's own."""
+        """Return True: it is PyTorch's own."""
         return True
 
     def from_tensor(
         self, tensor: Tensor, *, static_shapes: bool | None = None, **options: Any
     ) -> Any:
-        """A fake of a tensor: the same each time, with its requires_grad.
+        """Make a fake of a tensor, or return the one that was made of it before: the same each
+        time, with its requires_grad.
 
         ``static_shapes``: whether its sizes stay numbers; as the mode says by default.
         AssertionError for a fake of another mode.
@@ -314,7 +317,7 @@ class FakeTensorMode(TorchDispatchMode):
         return FakeTensor(self, _on_meta(tensor), tensor.device, constant)
 
     def _copied(self, fake: FakeTensor) -> FakeTensor:
-        """A fake like another, with memory of its own."""
+        """Copy a fake, with memory of its own."""
         known = fake.constant
         constant = None if known is None else known.clone()
         made = FakeTensor(self, _on_meta(fake.meta()), fake.fake_device, constant)
@@ -330,7 +333,7 @@ class FakeTensorMode(TorchDispatchMode):
         return self.run(func, args, kwargs or {})
 
     def run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
-        """An operator on fakes.
+        """Run an operator on fakes.
 
         DataDependentOutputException and DynamicOutputShapeException where values are needed.
         AssertionError for a tensor with values, unless they are allowed. RuntimeError for operands
@@ -392,7 +395,8 @@ class FakeTensorMode(TorchDispatchMode):
 
     @staticmethod
     def _viewed_in_place(fake: FakeTensor, meta: Tensor, sizes: Any) -> FakeTensor:
-        """A fake as the meta tensor is that an operator such as ``t_`` has changed."""
+        """Change a fake as an operator such as ``t_`` has changed the meta tensor, and return
+        it."""
         fake._storage, fake._view = meta._storage, meta._view
         fake._constant = fake.symbolic_size = None
         if sizes is not None:
@@ -400,7 +404,8 @@ class FakeTensorMode(TorchDispatchMode):
         return fake
 
     def _symbolic_sizes(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The sizes of the tensors that an operator gives, in order; None for plain numbers."""
+        """Return the sizes of the tensors that an operator gives, in order; None for plain
+        numbers."""
         if self.shape_env is None or not any(
             is_symbolic(a) or (isinstance(a, FakeTensor) and a.symbolic_size is not None)
             for a in pytree.tree_leaves((args, kwargs))
@@ -444,7 +449,7 @@ class FakeTensorMode(TorchDispatchMode):
 
 
 def _product(sizes: Sequence[Any]) -> Any:
-    """The product of sizes, which no recording is told of."""
+    """Return the product of sizes, of which no recording is told."""
     env = next((n.node.shape_env for n in sizes if is_symbolic(n)), None)
     found = math.prod(map(expression_of, sizes))
     return found if env is None else env.number(found)
@@ -462,7 +467,7 @@ def _set_size(fake: FakeTensor, size: tuple[Any, ...]) -> None:
 
 
 def _shown(func: Any, args: Any, kwargs: Any) -> str:
-    """A call as errors show it: tensors without their values."""
+    """Return a call as errors show it: tensors without their values."""
 
     def text(a: Any) -> str:
         if isinstance(a, Tensor) and not isinstance(a, FakeTensor):
@@ -478,7 +483,7 @@ def _by_mask(args: Any) -> bool:
 
 
 def is_fake(x: Any) -> bool:
-    """Whether a tensor, or one inside a wrapper subclass, is fake."""
+    """Return whether a tensor, or one inside a wrapper subclass, is fake."""
     if isinstance(x, FakeTensor):
         return True
     if is_traceable_wrapper_subclass(x):
@@ -487,7 +492,7 @@ def is_fake(x: Any) -> bool:
 
 
 def maybe_get_fake_mode(x: Any) -> FakeTensorMode | None:
-    """The mode of the first fake tensor in a nest; None without one."""
+    """Return the mode of the first fake tensor in a nest; None without one."""
     for leaf in pytree.tree_leaves(x):
         if isinstance(leaf, FakeTensor):
             return leaf.fake_mode

@@ -23,5 +23,5 @@ class FunctionalTensor:
 
 
 def mb_unwrap_functional_tensor(tensor: Tensor) -> Tensor:
-    """The tensor inside a FunctionalTensor; as there are none, the tensor itself."""
+    """Return the tensor inside a FunctionalTensor; as there are none, the tensor itself."""
     return tensor

@@ -25,7 +25,7 @@ _OF_SIZES = ("int", "SymInt")
 def sizes_of_results(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shape_env: Any
 ) -> list[Sizes]:
-    """The size of each tensor that an operator gives, as ints and SymInts.
+    """Return the size of each tensor that an operator gives, as ints and SymInts.
 
     NotImplementedError where the operator cannot be traced with symbols.
     """
@@ -48,7 +48,7 @@ def sizes_of_results(
 
 
 def _traced(func: Any, args: Any, kwargs: Any, given: Sequence[Tensor]) -> list[Any]:
-    """What the tensors among the results are like."""
+    """Trace an operator, and return the avals of the tensors among its results."""
 
     def results(*arrays: Any) -> list[Any]:
         tensors = iter(arrays)
@@ -71,7 +71,7 @@ def _traced(func: Any, args: Any, kwargs: Any, given: Sequence[Tensor]) -> list[
 
 
 def _bound(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments by their names, defaults included."""
+    """Return the arguments by their names, defaults included."""
     arguments = func._schema.arguments
     found = {a.name: a.default for a in arguments if not a.required}
     found.update(zip((a.name for a in arguments if not a.keyword_only), args, strict=False))
@@ -79,7 +79,7 @@ def _bound(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:
 
 
 def _values_fixed(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """The arguments, with the numbers at hand for symbolic numbers that say no size."""
+    """Return the arguments, with the numbers at hand for symbolic numbers that say no size."""
     kinds = {a.name: a.type.base for a in func._schema.arguments}
     order = [a.name for a in func._schema.arguments if not a.keyword_only]
 

@@ -239,5 +239,5 @@ def _attention(a: dict[str, Any]) -> list[Sizes]:
 
 
 def rule_of(name: str) -> Callable[[dict[str, Any]], list[Sizes]] | None:
-    """The rule of an operator; None where it is traced."""
+    """Return the rule of an operator; None where it is traced."""
     return RULES.get(name) or RULES.get(name.rstrip("_"))

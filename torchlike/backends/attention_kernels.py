@@ -56,17 +56,17 @@ def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
-    """What ``allow_fp16_bf16_reduction_math_sdp`` was told; False at first."""
+    """Return the value that ``allow_fp16_bf16_reduction_math_sdp`` was told; False at first."""
     return _reduces_in_16_bits
 
 
 def is_flash_attention_available() -> bool:
-    """False: PyTorch's kernel is not there."""
+    """Return False: PyTorch's kernel is not there."""
     return False
 
 
 def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
-    """False. TypeError for what is no SDPAParams."""
+    """Return False. TypeError for what is no SDPAParams."""
     if not isinstance(params, SDPAParams):
         raise TypeError(f"expected SDPAParams, got {type(params).__name__}")
     return False

@@ -10,8 +10,8 @@ _AVX512 = ("avx512_f", "avx512_dq", "avx512_bw", "avx512_vl", "fma3")
 
 
 def get_cpu_capability() -> str:
-    """ "AVX512", "AVX2" or "DEFAULT": what PyTorch's kernels would be compiled for. XLA compiles
-    for the processor that it finds."""
+    """Return "AVX512", "AVX2" or "DEFAULT": what PyTorch's kernels would be compiled for. XLA
+    compiles for the processor that it finds."""
     found = get_capabilities()
     if all(found.get(name) for name in _AVX512):
         return "AVX512"

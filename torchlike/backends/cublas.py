@@ -65,7 +65,8 @@ class cuBLASModule:
 
 
 def _pair(name: str, value: Any) -> tuple[bool, bool]:
-    """``True`` or ``(True, False)``: whether to reduce in fewer bits, and whether to split."""
+    """Check a setting ``True`` or ``(True, False)``, and return whether to reduce in fewer bits,
+    and whether to split."""
     if isinstance(value, bool):
         return value, True
     if not isinstance(value, (tuple, list)):

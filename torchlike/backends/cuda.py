@@ -69,7 +69,7 @@ cufft_plan_cache = cuFFTPlanCacheManager()
 
 
 def is_built() -> bool:
-    """Whether JAX has a GPU backend."""
+    """Return whether JAX has a GPU backend."""
     return _cuda.is_available()
 
 
@@ -97,7 +97,7 @@ def sdp_kernel(
     enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
 ) -> contextlib.AbstractContextManager[dict[str, Any]]:
-    """A region in which only some attention kernels may be used. The CPU has one. Deprecated:
+    """Use only some attention kernels in a ``with`` block. The CPU has one. Deprecated:
     ``torch.nn.attention.sdpa_kernel``."""
     warnings.warn(
         "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "

@@ -22,7 +22,7 @@ benchmark_limit = 10
 
 
 def version() -> None:
-    """There is no cuDNN of ours to ask."""
+    """Return None: there is no cuDNN of ours to ask."""
 
 
 def flags(
@@ -34,7 +34,7 @@ def flags(
     fp32_precision: str = "none",
     depthwise_kernel: str = "auto",
 ) -> contextlib.AbstractContextManager[None]:
-    """A region in which the flags have these values."""
+    """Have the flags at these values in a ``with`` block."""
     return frozen.region(
         globals(),
         {

@@ -28,7 +28,7 @@ class cuFFTPlanCache:
         )
 
     def clear(self) -> None:
-        """Nothing to forget."""
+        """Do nothing: there is nothing to forget."""
 
 
 class cuFFTPlanCacheManager:

@@ -4,13 +4,13 @@ __all__ = ["get_max_alg_id", "is_available", "version"]
 
 
 def version() -> None:
-    """None."""
+    """Return None."""
 
 
 def is_available() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def get_max_alg_id() -> None:
-    """None."""
+    """Return None."""

@@ -13,7 +13,7 @@ _MODULES: dict[str, ModuleType] = {"cpu": cpu, "cuda": cuda, "mps": mps, "xpu": 
 
 
 def get_device_module(device: Any = None) -> ModuleType:
-    """``torch.cuda`` for "cuda:0", ``torch.cpu`` for "cpu"; None for the device there is.
+    """Return ``torch.cuda`` for "cuda:0", ``torch.cpu`` for "cpu"; None for the device there is.
 
     RuntimeError for a device type without a module, or none at all.
     """

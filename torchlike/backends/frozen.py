@@ -12,14 +12,14 @@ _frozen = False
 
 
 def disable_global_flags() -> None:
-    """From now on, for the rest of the process, flags are set in regions only
-    (``torch.backends.cudnn.flags(…)``): assigning one is a RuntimeError."""
+    """Freeze flags for the rest of the process: they are set in regions only
+    (``torch.backends.cudnn.flags(…)``); assigning one is a RuntimeError."""
     global _frozen
     _frozen = True
 
 
 def flags_frozen() -> bool:
-    """Whether ``disable_global_flags`` was called."""
+    """Return whether ``disable_global_flags`` was called."""
     return _frozen
 
 
@@ -40,7 +40,7 @@ class FlagModule(types.ModuleType):
 
 @contextlib.contextmanager
 def region(variables: dict[str, Any], values: dict[str, Any]) -> Iterator[None]:
-    """A region in which a module's ``variables`` have these values."""
+    """Have a module's ``variables`` at these values in a ``with`` block."""
     before = {name: variables[name] for name in values}
     told = variables.get("_told", lambda name, value: None)
     try:

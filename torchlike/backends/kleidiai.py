@@ -2,5 +2,5 @@
 
 
 def is_available() -> bool:
-    """False: nothing is computed by KleidiAI."""
+    """Return False: nothing is computed by KleidiAI."""
     return False

@@ -74,21 +74,24 @@ def _chosen(given: Any, names: dict[str, _E]) -> _E:
 
 
 def preferred_linalg_library(backend: Any = None) -> _LinalgBackend:
-    """Default, the only one there is: RuntimeError for "cusolver", "magma" and unknown ones."""
+    """Return the default, the only one there is: RuntimeError for "cusolver", "magma" and unknown
+    ones."""
     if backend is not None:
         _chosen(backend, _LINALG)
     return _LinalgBackend.Default
 
 
 def preferred_blas_library(backend: Any = None) -> _BlasBackend:
-    """Cublas, PyTorch's answer without CUDA: RuntimeError for "cublaslt", "ck", unknown ones."""
+    """Return cublas, PyTorch's answer without CUDA: RuntimeError for "cublaslt", "ck", unknown
+    ones."""
     if backend is not None:
         _chosen(backend, _BLAS)
     return _BlasBackend.Cublas
 
 
 def preferred_rocm_fa_library(backend: Any = None) -> _ROCmFABackend:
-    """Which attention of ROCm is preferred: kept, without effect. RuntimeError for unknown ones."""
+    """Keep which attention of ROCm is preferred, without effect, and return it. RuntimeError for
+    unknown ones."""
     global _rocm
     if backend is not None:
         _rocm = _chosen(backend, _ROCM)
@@ -96,5 +99,5 @@ def preferred_rocm_fa_library(backend: Any = None) -> _ROCmFABackend:
 
 
 def is_ck_sdpa_available() -> bool:
-    """False."""
+    """Return False."""
     return False

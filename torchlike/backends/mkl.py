@@ -9,7 +9,7 @@ VERBOSE_ON = 1
 
 
 def is_available() -> bool:
-    """False: nothing is computed by MKL."""
+    """Return False: nothing is computed by MKL."""
     return False
 
 

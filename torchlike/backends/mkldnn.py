@@ -23,7 +23,7 @@ def flags(
     allow_tf32: Any = True,
     fp32_precision: str = "none",
 ) -> contextlib.AbstractContextManager[None]:
-    """A region in which the flags have these values."""
+    """Have the flags at these values in a ``with`` block."""
     return frozen.region(
         globals(),
         {

@@ -12,7 +12,7 @@ _enabled = True
 
 
 def is_available() -> bool:
-    """False: nothing is computed by NNPACK."""
+    """Return False: nothing is computed by NNPACK."""
     return False
 
 
@@ -26,7 +26,7 @@ def set_flags(_enabled: Any) -> tuple[bool]:
 
 @contextlib.contextmanager
 def flags(enabled: Any = False) -> Iterator[None]:
-    """A region in which the flag has this value."""
+    """Have the flag at this value in a ``with`` block."""
     (before,) = set_flags(enabled)
     try:
         yield

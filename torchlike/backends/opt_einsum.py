@@ -19,17 +19,17 @@ strategy: Any = "auto"
 
 
 def is_available() -> bool:
-    """True: JAX brings it."""
+    """Return True: JAX brings it."""
     return True
 
 
 def get_opt_einsum() -> types.ModuleType:
-    """The package."""
+    """Return the package opt_einsum."""
     return _opt_einsum
 
 
 def flags(enabled: Any = None, strategy: Any = None) -> contextlib.AbstractContextManager[None]:
-    """A region in which the flags have these values; None leaves one as it is."""
+    """Have the flags at these values in a ``with`` block; None leaves one as it is."""
     given = {"enabled": enabled, "strategy": strategy}
     return frozen.region(globals(), {k: v for k, v in given.items() if v is not None})
 

@@ -56,7 +56,8 @@ _default_backend: Any = None
 
 
 def is_compiling() -> bool:
-    """Whether this code runs while ``torchlike.jit`` captures it, or torch.export traces it."""
+    """Return whether this code runs while ``torchlike.jit`` captures it, or torch.export traces
+    it."""
     return modes.current.capture is not None or modes.current.exporting
 
 
@@ -64,14 +65,14 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """Whether this code runs while torch.export traces it."""
+    """Return whether this code runs while torch.export traces it."""
     return modes.current.exporting
 
 
 def disable(
     fn: Any = None, recursive: Any = True, *, reason: str | None = None
 ) -> Callable[..., Any]:
-    """The function itself, uncompiled.
+    """Return the function itself, uncompiled.
 
     Differs from PyTorch: there are no graph breaks. Called inside compiled code, the function
     becomes part of the graph; what it cannot do there raises JitCaptureError as anywhere.
@@ -82,12 +83,12 @@ def disable(
 
 
 def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is: everything is allowed in the graph."""
+    """Return the function as it is: everything is allowed in the graph."""
     return fn
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is: Python results are constants of the graph already."""
+    """Return the function as it is: Python results are constants of the graph already."""
     return fn
 
 
@@ -97,7 +98,7 @@ def substitute_in_graph(
     can_constant_fold_through: bool = False,
     skip_signature_check: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that gives its function back.
+    """Return a decorator that gives its function back.
 
     Differs from PyTorch: a capture runs Python, C functions included, so ``original_fn`` itself is
     called; there is nothing to take its place in a graph. TypeError unless both are callable.
@@ -116,7 +117,7 @@ def substitute_in_graph(
 def nested_compile_region(
     fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
 ) -> Callable[..., Any]:
-    """The function as it is; also a decorator with arguments.
+    """Return the function as it is; also a decorator with arguments.
 
     Differs from PyTorch: its body is traced at each of its calls. ``torchlike.jit.scan_layers``
     compiles equal layers once.
@@ -125,8 +126,8 @@ def nested_compile_region(
 
 
 def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy arrays as one of tensors on the host: tensors in the arguments become
-    arrays, arrays in the result tensors.
+    """Wrap a function of NumPy arrays as one of tensors on the host: tensors in the arguments
+    become arrays, arrays in the result tensors.
 
     Differs from PyTorch: it is not part of a graph. Inside of a compiled function it raises
     JitCaptureError, and an argument that requires grad raises RuntimeError; write the function
@@ -149,16 +150,16 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Nothing to do: a jitted step is one executable."""
+    """Do nothing: a jitted step is one executable."""
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """["xla"]."""
+    """Return ["xla"]."""
     return ["xla"]
 
 
 def set_default_backend(backend: Any) -> None:
-    """What ``get_default_backend`` says from now on; None for "inductor", PyTorch's.
+    """Set what ``get_default_backend`` says from now on; None for "inductor", PyTorch's.
 
     Differs from PyTorch: it has no other effect, since XLA is the only backend (as has ``backend=``
     of ``torch.compile``). TypeError unless ``backend`` is a string, callable or None.
@@ -170,13 +171,13 @@ def set_default_backend(backend: Any) -> None:
 
 
 def get_default_backend() -> str:
-    """What ``set_default_backend`` was given last, or "inductor"."""
+    """Return the backend that ``set_default_backend`` was given last, or "inductor"."""
     return "inductor" if _default_backend is None else _default_backend
 
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
-    """False: what was set before. NotImplementedError for True: there is one process, so nobody to
-    agree with about recompiling."""
+    """Return False: what was set before. NotImplementedError for True: there is one process, so
+    nobody to agree with about recompiling."""
     if enabled:
         raise NotImplementedError(
             "torch.compiler.set_enable_guard_collectives(True): there is one process, which drives "

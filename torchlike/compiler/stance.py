@@ -74,7 +74,8 @@ class set_stance(DecoratingContext):
         self._previous = exchange_stance(stance)
 
     def __call__(self, function: F) -> F:
-        """The function under this stance; outside of its calls the stance is what it was."""
+        """Decorate a function to run under this stance; outside of its calls the stance is what it
+        was."""
         exchange_stance(self._previous)
         return super().__call__(function)
 

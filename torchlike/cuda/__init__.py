@@ -106,7 +106,7 @@ has_magma = False
 
 
 def is_initialized() -> bool:
-    """Whether JAX has a GPU backend."""
+    """Return whether JAX has a GPU backend."""
     return is_available()
 
 
@@ -117,27 +117,27 @@ def __getattr__(name: str) -> Any:
 
 
 def init() -> None:
-    """JAX initialises its backends on first use. AssertionError without a GPU."""
+    """Do nothing: JAX initialises its backends on first use. AssertionError without a GPU."""
     require()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """XLA computes in bfloat16 on every GPU."""
+    """Return whether there is a GPU: XLA computes in bfloat16 on every one."""
     return is_available()
 
 
 def is_tf32_supported() -> bool:
-    """Whether the GPU has tensor cores for TF32 (compute capability 8 and above)."""
+    """Return whether the GPU has tensor cores for TF32 (compute capability 8 and above)."""
     return is_available() and get_device_capability()[0] >= 8
 
 
 def ipc_collect() -> None:
-    """Nothing to do: memory is not shared between processes. AssertionError without a GPU."""
+    """Do nothing: memory is not shared between processes. AssertionError without a GPU."""
     require()
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:  # noqa: F811
-    """Whether two GPUs are in this process. AssertionError without any."""
+    """Return whether two GPUs are in this process. AssertionError without any."""
     require()
     return all(
         0 <= (d if isinstance(d, int) else devices.device(d).index or 0) < device_count()
@@ -146,10 +146,10 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:  # noqa: F811
 
 
 def get_arch_list() -> list[str]:
-    """The compute capabilities of the GPUs: XLA compiles for what is there."""
+    """Return the compute capabilities of the GPUs: XLA compiles for what is there."""
     return sorted({"sm_{}{}".format(*get_device_capability(i)) for i in range(device_count())})
 
 
 def get_gencode_flags() -> str:
-    """Empty: no CUDA source is compiled."""
+    """Return "": no CUDA source is compiled."""
     return ""

@@ -8,23 +8,23 @@ from torchlike._core import devices
 
 
 def is_available() -> bool:
-    """Whether JAX has a GPU backend."""
+    """Return whether JAX has a GPU backend."""
     return bool(devices.available("cuda"))
 
 
 def device_count() -> int:
-    """How many GPUs JAX sees."""
+    """Return how many GPUs JAX sees."""
     return len(devices.available("cuda"))
 
 
 def require() -> None:
-    """AssertionError without a GPU, in the words of PyTorch built without CUDA."""
+    """Raise AssertionError without a GPU, in the words of PyTorch built without CUDA."""
     if not is_available():
         raise AssertionError("Torch not compiled with CUDA enabled")
 
 
 def found(device: Any = None) -> Any:
-    """The JAX device that is meant; the first by default. AssertionError without a GPU."""
+    """Return the JAX device that is meant; the first by default. AssertionError without a GPU."""
     require()
     if isinstance(device, int):
         return devices.to_jax(devices.device("cuda", device))
@@ -32,7 +32,7 @@ def found(device: Any = None) -> Any:
 
 
 def current_device() -> int:
-    """The index of the current GPU. AssertionError without one."""
+    """Return the index of the current GPU. AssertionError without one."""
     require()
     return 0
 
@@ -79,12 +79,12 @@ class device_of(device):
 
 
 def get_device_name(device: Any = None) -> str:
-    """The GPU's name. AssertionError without one."""
+    """Return the GPU's name. AssertionError without one."""
     return found(device).device_kind
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The GPU's compute capability, (8, 0) for instance. AssertionError without one."""
+    """Return the GPU's compute capability, (8, 0) for instance. AssertionError without one."""
     major, _, minor = str(getattr(found(device), "compute_capability", "0.0")).partition(".")
     return int(major), int(minor or 0)
 
@@ -100,7 +100,8 @@ class DeviceProperties(NamedTuple):
 
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
-    """Name, compute capability, memory and multiprocessors. AssertionError without a GPU."""
+    """Return the GPU's name, compute capability, memory and multiprocessors. AssertionError without
+    a GPU."""
     gpu = found(device)
     memory = (gpu.memory_stats() or {}).get("bytes_limit", 0)
     return DeviceProperties(

@@ -31,23 +31,23 @@ class cudaStatus:
 
 
 def check_error(res: int) -> None:
-    """CudaError for another code than success."""
+    """Raise CudaError for another code than success."""
     if res != cudaStatus.SUCCESS:
         raise CudaError(res)
 
 
 def host_memory_stats() -> OrderedDict[str, Any]:
-    """Empty: memory of the host is not pinned."""
+    """Return an empty dictionary: memory of the host is not pinned."""
     return OrderedDict()
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    """Empty: memory of the host is not pinned."""
+    """Return an empty dictionary: memory of the host is not pinned."""
     return {}
 
 
 def caching_allocator_enable(value: bool = True) -> None:
-    """Nothing happens: XLA's allocator is chosen before the process begins, by
+    """Do nothing: XLA's allocator is chosen before the process begins, by
     XLA_PYTHON_CLIENT_ALLOCATOR."""
 
 

@@ -23,13 +23,13 @@ def _counts(device: Any) -> dict[str, int]:
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, int]:
-    """What XLA counts, under PyTorch's names; empty without a GPU."""
+    """Return the numbers that XLA counts, under PyTorch's names; empty without a GPU."""
     counts = _counts(device)
     return OrderedDict((name, int(counts[own])) for name, own in _NAMES.items() if own in counts)
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """The same as dictionaries in dictionaries."""
+    """Return the numbers of ``memory_stats`` as dictionaries in dictionaries."""
     nested: dict[str, Any] = {}
     for name, value in memory_stats(device).items():
         *path, last = name.split(".")
@@ -41,22 +41,22 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes in use on the GPU (0 without one)."""
+    """Return the bytes in use on the GPU (0 without one)."""
     return int(_counts(device).get("bytes_in_use", 0))
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that were in use (0 without a GPU)."""
+    """Return the most bytes that were in use (0 without a GPU)."""
     return int(_counts(device).get("peak_bytes_in_use", 0))
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes held by XLA's allocator (0 without a GPU)."""
+    """Return the bytes held by XLA's allocator (0 without a GPU)."""
     return int(_counts(device).get("bytes_reserved", 0))
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that were held (0 without a GPU)."""
+    """Return the most bytes that were held (0 without a GPU)."""
     return int(_counts(device).get("peak_bytes_reserved", memory_reserved(device)))
 
 
@@ -64,7 +64,7 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Bytes free for XLA, and in all. AssertionError without a GPU."""
+    """Return the bytes free for XLA, and in all. AssertionError without a GPU."""
     require()
     counts = _counts(device)
     total = int(counts.get("bytes_limit", 0))
@@ -72,14 +72,14 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The counts as a table. AssertionError without a GPU."""
+    """Return the counts as a table. AssertionError without a GPU."""
     require()
     lines = [f"| {name:34} | {value:>16,} |" for name, value in memory_stats(device).items()]
     return "\n".join(["=" * len(lines[0]), *lines, "=" * len(lines[0])]) if lines else ""
 
 
 def memory_snapshot(mempool_id: Any = None) -> Any:
-    """NotImplementedError: XLA lists no blocks."""
+    """Raise NotImplementedError: XLA lists no blocks."""
     raise NotImplementedError(
         "torch.cuda.memory_snapshot: XLA's allocator does not list its blocks. Use instead: "
         "jax.profiler.device_memory_profile()."
@@ -87,7 +87,7 @@ def memory_snapshot(mempool_id: Any = None) -> Any:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Not kept by XLA: the peak is since the process began."""
+    """Do nothing: XLA's peak is that since the process began."""
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
@@ -95,8 +95,8 @@ reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """NotImplementedError: XLA's share is set before the process begins. AssertionError without a
-    GPU."""
+    """Raise NotImplementedError: XLA's share is set before the process begins. AssertionError
+    without a GPU."""
     require()
     raise NotImplementedError(
         "torch.cuda.set_per_process_memory_fraction: set XLA_PYTHON_CLIENT_MEM_FRACTION before the "
@@ -105,4 +105,4 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 
 def empty_cache() -> None:
-    """Nothing to do: XLA's allocator keeps its memory."""
+    """Do nothing: XLA's allocator keeps its memory."""

@@ -40,14 +40,14 @@ def range_pop() -> int:
 
 
 def mark(msg: str) -> None:
-    """A range without length."""
+    """Mark a range without length."""
     range_push(msg)
     range_pop()
 
 
 @contextlib.contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """A range as a region; the message is formatted with the arguments."""
+    """Mark a range by a ``with`` block; the message is formatted with the arguments."""
     range_push(msg.format(*args, **kwargs))
     try:
         yield

@@ -9,18 +9,19 @@ from torchlike.cuda._device import require
 
 
 def start() -> None:
-    """Nothing to do: give the profiler the process from its beginning."""
+    """Do nothing: give the profiler the process from its beginning. AssertionError without a
+    GPU."""
     require()
 
 
 def stop() -> None:
-    """Nothing to do."""
+    """Do nothing. AssertionError without a GPU."""
     require()
 
 
 @contextlib.contextmanager
 def profile() -> Iterator[None]:
-    """A region between ``start`` and ``stop``."""
+    """Call ``start`` and ``stop`` around a ``with`` block."""
     start()
     try:
         yield

@@ -26,19 +26,19 @@ manual_seed_all, seed_all = manual_seed, seed
 
 
 def initial_seed() -> int:
-    """The seed. AssertionError without a GPU."""
+    """Return the seed. AssertionError without a GPU."""
     require()
     return random.initial_seed()
 
 
 def get_rng_state(device: Any = "cuda") -> Tensor:
-    """The generator's state. AssertionError without a GPU."""
+    """Return the generator's state. AssertionError without a GPU."""
     require()
     return random.get_rng_state()
 
 
 def get_rng_state_all() -> list[Tensor]:
-    """A state for each GPU: all the same; none without one."""
+    """Return a state for each GPU: all the same; none without one."""
     return [random.get_rng_state() for _ in range(device_count())]
 
 

@@ -46,7 +46,7 @@ class Event(streams.Event):
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The GPU's one stream. AssertionError without a GPU."""
+    """Return the GPU's one stream. AssertionError without a GPU."""
     require()
     return Stream(device)
 
@@ -56,7 +56,7 @@ default_stream = current_stream
 
 @contextlib.contextmanager
 def stream(stream: Any) -> Iterator[None]:
-    """A region on a stream: nothing changes."""
+    """Run a ``with`` block on a stream: nothing changes."""
     yield
 
 
@@ -64,7 +64,7 @@ StreamContext = stream
 
 
 def set_stream(stream: Any) -> None:
-    """Nothing to do: there is one stream."""
+    """Do nothing: there is one stream."""
 
 
 def synchronize(device: Any = None) -> None:
@@ -98,17 +98,17 @@ class graph:
 
 
 def make_graphed_callables(*args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: use torchlike.jit."""
+    """Raise NotImplementedError: use torchlike.jit."""
     raise NotImplementedError(_GRAPHS.format("make_graphed_callables"))
 
 
 def graph_pool_handle() -> Any:
-    """NotImplementedError; RuntimeError without a GPU."""
+    """Raise NotImplementedError; RuntimeError without a GPU."""
     if not is_available():
         raise RuntimeError("Tried to instantiate dummy base class _graph_pool_handle")
     raise NotImplementedError(_GRAPHS.format("graph_pool_handle"))
 
 
 def is_current_stream_capturing() -> bool:
-    """False: no CUDA graph is ever recorded."""
+    """Return False: no CUDA graph is ever recorded."""
     return False

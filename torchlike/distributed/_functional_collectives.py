@@ -20,7 +20,8 @@ from torchlike.tensor import Tensor
 
 
 def _group(given: Any) -> ProcessGroup:
-    """A group by itself, its name, its ranks, or as a mesh of one dimension."""
+    """Return a group that is given as itself, by its name, by its ranks, or as a mesh of one
+    dimension."""
     if given is None or isinstance(given, ProcessGroup):
         return member(given)
     if isinstance(given, str):
@@ -37,12 +38,12 @@ def _group(given: Any) -> ProcessGroup:
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:
-    """The tensor."""
+    """Return the tensor as it is: collectives give results that are there."""
     return tensor
 
 
 def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor:
-    """The reduction (``"sum"``, ``"avg"``, …) over the group."""
+    """Reduce (``"sum"``, ``"avg"``, …) over the group into a new tensor."""
     made = self.detach().clone()
     dist.all_reduce(made, named(reduceOp), _group(group))
     return made
@@ -51,21 +52,21 @@ def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor
 def all_reduce_coalesced(
     self: Sequence[Tensor], reduceOp: str, group: Any, tag: str = ""
 ) -> list[Tensor]:
-    """``all_reduce`` of several tensors."""
+    """Do ``all_reduce`` of several tensors at once."""
     made = [t.detach().clone() for t in self]
     dist.all_reduce_coalesced(made, named(reduceOp), _group(group))
     return made
 
 
 def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
-    """The tensor of rank ``src``."""
+    """Return the tensor of rank ``src``, as a new one."""
     made = self.detach().clone()
     dist.broadcast(made, src, _group(group))
     return made
 
 
 def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
-    """All ranks' tensors, one after the other along a dimension."""
+    """Return all ranks' tensors, concatenated along a dimension."""
     found = _group(group)
     n = found.size()
     made = empty((n * self.shape[0], *self.shape[1:]), dtype=self.dtype)
@@ -74,15 +75,15 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") 
 
 
 def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
-    """``all_gather_tensor`` with gradients."""
+    """Do ``all_gather_tensor`` with gradients."""
     return cat(list(functional.all_gather(self, _group(group))), gather_dim)
 
 
 def reduce_scatter_tensor(
     self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = ""
 ) -> Tensor:
-    """This rank's part of the reduction, which is cut along a dimension. AssertionError where it
-    does not divide."""
+    """Return this rank's part of the reduction, which is cut along a dimension. AssertionError
+    where it does not divide."""
     found = _group(group)
     parts = _parts(self.detach(), scatter_dim, found.size())
     made = empty(tuple(parts[0].shape), dtype=self.dtype)
@@ -93,7 +94,7 @@ def reduce_scatter_tensor(
 def reduce_scatter_tensor_autograd(
     self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = ""
 ) -> Tensor:
-    """``reduce_scatter_tensor`` with gradients."""
+    """Do ``reduce_scatter_tensor`` with gradients."""
     found = _group(group)
     parts = _parts(self, scatter_dim, found.size())
     return functional.reduce_scatter(parts[0], parts, named(reduceOp), found)
@@ -110,7 +111,7 @@ def _parts(tensor: Tensor, dim: int, n: int) -> list[Tensor]:
 def all_to_all_single(
     self: Tensor, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = ""
 ) -> Tensor:
-    """``torch.distributed.all_to_all_single`` into a new tensor."""
+    """Do ``torch.distributed.all_to_all_single`` into a new tensor."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     made = empty((rows, *self.shape[1:]), dtype=self.dtype)
     dist.all_to_all_single(
@@ -122,7 +123,7 @@ def all_to_all_single(
 def all_to_all_single_autograd(
     self: Tensor, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = ""
 ) -> Tensor:
-    """``all_to_all_single`` with gradients."""
+    """Do ``all_to_all_single`` with gradients."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     made = empty((rows, *self.shape[1:]), dtype=self.dtype)
     return functional.all_to_all_single(
@@ -131,7 +132,8 @@ def all_to_all_single_autograd(
 
 
 def permute_tensor(self: Tensor, src_dst: Sequence[int], group: Any, tag: str = "") -> Tensor:
-    """What the rank sent that has this one as its destination: ``src_dst[i]`` is rank i's."""
+    """Send the tensor of each rank i to rank ``src_dst[i]``, and return the one that this rank
+    receives."""
     found = _group(group)
     made = self.detach().clone()
     to = get_global_rank(found, src_dst[found.rank()])

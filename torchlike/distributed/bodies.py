@@ -21,12 +21,13 @@ Body = Callable[..., tuple[Any, ...]]
 
 
 def all_reduce(op: str, size: int) -> Body:
-    """Each array becomes the reduction of all ranks'."""
+    """Return a body in which each array becomes the reduction of all ranks'."""
     return lambda *arrays: tuple(reduced(x, op, AXIS, size) for x in arrays)
 
 
 def reduce(op: str, size: int, to: int) -> Body:
-    """The array of one rank becomes the reduction of all ranks'; the others' stay."""
+    """Return a body in which the array of one rank becomes the reduction of all ranks'; the others'
+    stay."""
 
     def body(x: Any) -> tuple[Any, ...]:
         return (jnp.where(lax.axis_index(AXIS) == to, reduced(x, op, AXIS, size), x),)
@@ -35,13 +36,14 @@ def reduce(op: str, size: int, to: int) -> Body:
 
 
 def only_at(rank: int) -> Body:
-    """The array on one rank, zeros on the others."""
+    """Return a body that gives the array on one rank, zeros on the others."""
     return lambda x: (jnp.where(lax.axis_index(AXIS) == rank, x, jnp.zeros_like(x)),)
 
 
 def broadcast(source: int, size: int) -> Body:
-    """Each array becomes that of one rank: those that have it pass it on, twice as many each time.
-    A sum with zeros would lose the sign of -0.0, and not every dtype has one."""
+    """Return a body in which each array becomes that of one rank: those that have it pass it on,
+    twice as many each time. A sum with zeros would lose the sign of -0.0, and not every dtype has
+    one."""
 
     def body(*arrays: Any) -> tuple[Any, ...]:
         distance = (lax.axis_index(AXIS) - source) % size
@@ -60,12 +62,12 @@ def broadcast(source: int, size: int) -> Body:
 
 
 def all_gather(x: Any) -> tuple[Any, ...]:
-    """All ranks' arrays, one after the other."""
+    """Concatenate all ranks' arrays."""
     return (lax.all_gather(x, AXIS, tiled=True),)
 
 
 def all_gather_list(size: int) -> Body:
-    """All ranks' arrays, each by itself."""
+    """Return a body that gives all ranks' arrays, each by itself."""
 
     def body(x: Any) -> tuple[Any, ...]:
         every = lax.all_gather(x, AXIS)
@@ -75,23 +77,24 @@ def all_gather_list(size: int) -> Body:
 
 
 def scatter(source: int) -> Body:
-    """This rank's of one rank's arrays."""
+    """Return a body that gives this rank's one of one rank's arrays."""
     return lambda *arrays: (lax.all_to_all(jnp.stack(arrays), AXIS, 0, 0)[source],)
 
 
 def all_to_all(x: Any) -> tuple[Any, ...]:
-    """The first part of each rank's array to the first rank, the second to the second."""
+    """Send the first part of each rank's array to the first rank, the second to the second."""
     return (lax.all_to_all(x, AXIS, 0, 0, tiled=True),)
 
 
 def all_to_all_list(*arrays: Any) -> tuple[Any, ...]:
-    """The first array of each rank to the first rank, the second to the second."""
+    """Send the first array of each rank to the first rank, the second to the second."""
     found = lax.all_to_all(jnp.stack(arrays), AXIS, 0, 0)
     return tuple(found[i] for i in range(len(arrays)))
 
 
 def reduce_scatter(op: str, size: int) -> Body:
-    """This rank's row of the reduction of all ranks' arrays, which have a row for each."""
+    """Return a body that gives this rank's row of the reduction of all ranks' arrays, which have a
+    row for each."""
 
     def body(x: Any) -> tuple[Any, ...]:
         if op == "SUM" and not targets.is_cpu():
@@ -102,13 +105,13 @@ def reduce_scatter(op: str, size: int) -> Body:
 
 
 def reduce_scatter_list(op: str, size: int) -> Body:
-    """``reduce_scatter`` of the rows, each by itself."""
+    """Return a body that does ``reduce_scatter`` of rows that are given each by itself."""
     whole = reduce_scatter(op, size)
     return lambda *rows: whole(jnp.stack(rows))
 
 
 def ballast(axes: str | tuple[str, ...] = AXIS) -> jax.Array:
-    """A result that nobody needs, of 2,048 products. XLA's CPU client computes a program of less
-    than 1,000 operations at once, in the thread that asks for it: that would wait for the other
-    ranks without end and without hearing of signals."""
+    """Compute a result that nobody needs, of 2,048 products. XLA's CPU client computes a program of
+    less than 1,000 operations at once, in the thread that asks for it: that would wait for the
+    other ranks without end and without hearing of signals."""
     return jnp.arange(2048, dtype=jnp.float32) * lax.axis_index(axes).astype(jnp.float32)

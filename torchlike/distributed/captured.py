@@ -64,8 +64,9 @@ class RanksOfCapture:
         self.groups: dict[str, ProcessGroup] = {}
 
     def axis_of(self, group: ProcessGroup) -> str | None:
-        """The name of the axis that a group is in the trace. None where there is no grid of ranks
-        in which this group and those before are lines."""
+        """Return the name of the axis that a group is in the trace, recording the group at its
+        first use. None where there is no grid of ranks in which this group and those before are
+        lines."""
         for name, known in self.groups.items():
             if known.ranks == group.ranks:
                 return name
@@ -97,8 +98,8 @@ class RanksOfCapture:
         )
 
     def grid(self) -> tuple[Any, Axes] | None:
-        """The mesh that the program runs on, and for each axis of the trace those of the mesh. None
-        where the groups are no lines of it."""
+        """Return the mesh that the program runs on, and for each axis of the trace those of the
+        mesh. None where the groups are no lines of it."""
         ranks = self.group.ranks
         found: dict[str, Lines] = {}
         for name, group in self.groups.items():
@@ -117,12 +118,13 @@ class RanksOfCapture:
         return (mesh, axes) if len(axes) == len(found) else None
 
     def take_part_in(self, eqns: Sequence[Any]) -> bool:
-        """Whether equations of a program are collectives (or ask for the rank)."""
+        """Return whether equations of a program include collectives (or ask for the rank)."""
         return any(e.primitive is crossing or speaks_of_ranks(e) for e in eqns)
 
     def agreement(self, eqns: Sequence[Any]) -> Callable[[Any], Any] | None:
-        """What makes of each rank's word of checks of values (`_jit/compile/checks.py`) the one of
-        all: the first that says something. None where the ranks are on a grid.
+        """Return a function that makes of each rank's word of checks of values
+        (`_jit/compile/checks.py`) the one of all: the first that says something. None where the
+        ranks are on a grid.
 
         A program without collectives of its own gets none for it.
         """
@@ -147,8 +149,9 @@ class RanksOfCapture:
         donated: tuple[int, ...],
         drawn: frozenset[int],
     ) -> RankProgram:
-        """What ``jax.jit(function, donate_argnums=donated)`` is without ranks. ``outputs``: the
-        avals of its results; ``drawn``: which arguments are random numbers."""
+        """Return the program over the ranks that stands for ``jax.jit(function,
+        donate_argnums=donated)``. ``outputs``: the avals of its results; ``drawn``: which arguments
+        are random numbers."""
         shown = self.called[:_SHOWN]
         if len(self.called) > _SHOWN:
             shown.append(f"{len(self.called) - _SHOWN} more")
@@ -168,13 +171,13 @@ _OTHER = f"{AXIS} of group "
 
 
 def _group_of(ranks: Sequence[int]) -> ProcessGroup | None:
-    """A group of these ranks, the world before others."""
+    """Return a group of these ranks, the world before others."""
     known = [GroupMember.WORLD, *[World.groups[n] for n in sorted(World.groups)]]
     return next((g for g in known if g is not None and g.ranks == list(ranks)), None)
 
 
 def speaks_of_ranks(eqn: Any) -> bool:
-    """Whether an equation is a collective over the ranks, or asks for the rank."""
+    """Return whether an equation is a collective over the ranks, or asks for the rank."""
     return any(x == AXIS or x.startswith(_OTHER) for x in axes_in(eqn.params))
 
 
@@ -185,7 +188,8 @@ def collective(
     arrays: Sequence[Any],
     body: Callable[..., tuple[Any, ...]],
 ) -> Sequence[Any]:
-    """This rank's results of a collective, traced into the program that ``capture`` makes.
+    """Trace a collective into the program that ``capture`` makes, and return this rank's results of
+    it.
 
     JitCaptureError where this group and those before it are no lines of one grid of ranks.
     """
@@ -208,8 +212,8 @@ def collective(
 
 
 def _traced(array: Any) -> Any:
-    """An array that ``lax.psum`` takes for a rank's own. What it knows the value of it takes for a
-    constant, the same on all ranks, and multiplies."""
+    """Return an array as a traced value, which ``lax.psum`` takes for a rank's own. What it knows
+    the value of it takes for a constant, the same on all ranks, and multiplies."""
     if isinstance(array, core.Tracer):
         return array
     return lax.convert_element_type_p.bind(
@@ -248,17 +252,17 @@ class RankProgram:
         self._avals: list[Any] = []
 
     def lower(self, *args: Any) -> RankProgram:
-        """Itself, for such arguments, traced and not compiled yet."""
+        """Trace the program for such arguments, once, and return itself, not compiled yet."""
         if self._lowered is None:
             self._lower(args)
         return self
 
     def as_text(self) -> str:
-        """The text of the program."""
+        """Return the text of the program."""
         return self._lowered.as_text()
 
     def compile(self) -> Any:
-        """What JAX compiled."""
+        """Compile the program, once, and return what JAX compiled."""
         if self._compiled is None:
             self._compiled = self._lowered.compile()
         return self._compiled
@@ -292,14 +296,14 @@ class RankProgram:
         self._take(jax.jit(over_ranks, donate_argnums=donated).lower(*whole))
 
     def _take(self, lowered: Any) -> None:
-        """``lowered`` is the program."""
+        """Take ``lowered`` as the program, and compute the digest that ranks compare."""
         self._lowered = lowered
         self._digest = hashlib.sha256(lowered.as_text().encode()).hexdigest()[:12]
         self._text = f"{self._what}, program {self._digest}"
         self._head = jax.device_put(np.array([int(self._digest, 16)], np.uint64), self._device)
 
     def _placed(self, leaves: Sequence[Any]) -> list[jax.Array]:
-        """The arguments as the program takes them."""
+        """Return the arguments as the program takes them."""
         return [self._whole(x, aval) for x, aval in zip(leaves, self._avals, strict=True)]
 
     def _whole_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -307,7 +311,7 @@ class RankProgram:
         return (n * shape[0], *shape[1:]) if shape else (n,)
 
     def _whole(self, x: Any, aval: Any) -> jax.Array:
-        """The global array of which ``x`` is this rank's part."""
+        """Return the global array of which ``x`` is this rank's part."""
         if not isinstance(x, jax.Array):
             x = jax.device_put(np.asarray(x, aval.dtype).reshape(aval.shape or (1,)), self._device)
         elif len(x.sharding.device_set) > 1:
@@ -342,11 +346,11 @@ class RankProgram:
         return self._delivered(results)
 
     def _delivered(self, results: Sequence[jax.Array]) -> list[Any]:
-        """What this rank is given of the program's results."""
+        """Return this rank's parts of the program's results."""
         return [r.addressable_data(0) for r in results]
 
     def _check_heads(self, heads: np.ndarray, call: Call) -> None:
-        """DistBackendError where other ranks ran another program, which they had before."""
+        """Raise DistBackendError where other ranks ran another program, which they had before."""
         own = int(self._digest, 16)
         others = [self._group.ranks[r] for r, head in enumerate(heads) if head != own]
         if others:

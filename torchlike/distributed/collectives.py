@@ -38,7 +38,7 @@ def _done(async_op: bool) -> Work | None:
 
 
 def _array(tensor: Tensor, what: str) -> jax.Array:
-    """A tensor's values, for a program."""
+    """Return a tensor's values, for a program. NotImplementedError for a sparse or meta tensor."""
     if tensor.is_sparse or tensor.is_meta:
         kind = "sparse" if tensor.is_sparse else "meta"
         raise NotImplementedError(f"{what}: a {kind} tensor. Use instead: its dense values")
@@ -52,7 +52,7 @@ def _put(tensor: Tensor, array: Any) -> None:
 
 
 def _same(tensors: Sequence[Tensor], like: Tensor, what: str) -> None:
-    """RuntimeError unless all have the dtype and shape of one."""
+    """Raise RuntimeError unless all have the dtype and shape of one."""
     for i, t in enumerate(tensors):
         _tensor(t, "tensor_list")
         if t.dtype is not like.dtype:
@@ -78,7 +78,8 @@ def _of_length(tensors: Any, size: int, what: str, which: str) -> Sequence[Tenso
 
 
 def _times(larger: Tensor, smaller: Tensor, size: int, what: str) -> None:
-    """Errors unless one tensor has ``size`` times the elements of another, in its dtype."""
+    """Refuse tensors of which the larger has not ``size`` times the elements of the other, in its
+    dtype."""
     _tensor(larger, "output_tensor")
     _tensor(smaller, "input_tensor")
     if larger.dtype is not smaller.dtype:
@@ -108,8 +109,8 @@ def _move(target: Any, source: Any, what: str) -> None:
 
 
 def _refuse_capture(group: ProcessGroup, what: str, instead: str) -> None:
-    """JitCaptureError while a program is captured: it is one for all ranks, and Python gives one of
-    them a list."""
+    """Raise JitCaptureError while a program is captured: it is one for all ranks, and Python gives
+    one of them a list."""
     capture = modes.current.capture
     if capture is not None and group.size() > 1:
         capture.refuse(f"torch.distributed.{what}, which is not the same on all ranks,", instead)
@@ -139,7 +140,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """``barrier`` with a timeout of its own."""
+    """Wait for all processes as ``barrier`` does, with a timeout of its own."""
     found = member(group)
     if found.size() < 2 or found.rank() < 0:
         return
@@ -153,7 +154,8 @@ def all_reduce(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Every process gets the reduction of all tensors, in place: of one, itself."""
+    """Reduce all processes' tensors, in place and in every process; of one process, the tensor
+    itself."""
     _tensor(tensor, "tensor")
     found = member(group)
     if found.size() < 2 or found.rank() < 0:
@@ -164,7 +166,7 @@ def all_reduce(
 def all_reduce_coalesced(
     tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """``all_reduce`` of several tensors."""
+    """Do ``all_reduce`` of several tensors at once."""
     for t in tensors:
         _tensor(t, "tensors")
         check(op, t.dtype)
@@ -188,7 +190,7 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """``all_reduce`` for one process; the others' tensors stay as they are."""
+    """Do ``all_reduce`` for one process; the others' tensors stay as they are."""
     _tensor(tensor, "tensor")
     found = member(group)
     if found.rank() < 0:
@@ -210,7 +212,7 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Every process gets the tensor of one. RuntimeError for a source that is not there."""
+    """Give every process the tensor of one. RuntimeError for a source that is not there."""
     _tensor(tensor, "tensor")
     found = member(group)
     if found.rank() < 0:
@@ -224,7 +226,7 @@ def broadcast(
 def _broadcast_coalesced(
     tensors: Sequence[Tensor], at: int, group: ProcessGroup, async_op: bool = False
 ) -> Work | None:
-    """Every process gets the tensors of one, by its rank in the group."""
+    """Give every process the tensors of one, by its rank in the group."""
     arrays = [_array(t, "broadcast") for t in tensors]
     body = bodies.broadcast(at, group.size())
     results, call = run(group, "broadcast", (f"src {at}",), arrays, body)
@@ -237,7 +239,7 @@ def _broadcast_coalesced(
 def all_gather(
     tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Every process gets the tensors of all in a list. RuntimeError for a list of another length
+    """Give every process the tensors of all in a list. RuntimeError for a list of another length
     than the world, or for shapes that differ."""
     found = member(group)
     if found.rank() < 0:
@@ -258,7 +260,7 @@ def all_gather(
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """``all_gather`` into one tensor, one after the other or along a new first dimension."""
+    """Do ``all_gather`` into one tensor, concatenated or along a new first dimension."""
     found = member(group)
     if found.rank() < 0:
         return None
@@ -283,7 +285,7 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """``all_gather`` for one process. ValueError where that gives no list, or another does."""
+    """Do ``all_gather`` for one process. ValueError where that gives no list, or another does."""
     found = member(group)
     if found.rank() < 0:
         return None
@@ -316,7 +318,7 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Each process gets one of the tensors of one. ValueError where that gives no list, or another
+    """Give each process one of the tensors of one. ValueError where that gives no list, or another
     does."""
     found = member(group)
     if found.rank() < 0:
@@ -349,7 +351,7 @@ def reduce_scatter(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Each process gets one part of the reduction."""
+    """Give each process one part of the reduction."""
     found = member(group)
     if found.rank() < 0:
         return None
@@ -374,7 +376,7 @@ def reduce_scatter_tensor(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """``reduce_scatter`` of one tensor, whose first dimension is cut among the processes."""
+    """Do ``reduce_scatter`` of one tensor, whose first dimension is cut among the processes."""
     found = member(group)
     if found.rank() < 0:
         return None
@@ -399,8 +401,8 @@ def all_to_all(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Each process sends one tensor to each. The shapes may differ, where sender and receiver have
-    the same."""
+    """Send one tensor from each process to each. The shapes may differ, where sender and receiver
+    have the same."""
     found = member(group)
     if found.rank() < 0:
         return None
@@ -455,8 +457,8 @@ def all_to_all_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """``all_to_all`` of the parts of one tensor: equal ones, or of the sizes given along the first
-    dimension. RuntimeError for sizes that do not add up."""
+    """Do ``all_to_all`` of the parts of one tensor: equal ones, or of the sizes given along the
+    first dimension. RuntimeError for sizes that do not add up."""
     found = member(group)
     if found.rank() < 0:
         return None
@@ -484,7 +486,7 @@ def all_to_all_single(
 
 
 def _parts(tensor: Tensor, sizes: Sequence[int] | None, n: int) -> Sequence[Tensor]:
-    """Views of a tensor's parts along its first dimension."""
+    """Return views of a tensor's parts along its first dimension."""
     if not sizes:
         if tensor.shape[0] % n:
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")

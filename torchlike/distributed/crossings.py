@@ -42,8 +42,8 @@ class Shared(NamedTuple):
 
 
 def side_of(sharding: NamedSharding, shape: Sequence[int]) -> tuple[Mesh, Side]:
-    """The whole mesh, and how a value lies on it that has this sharding: on the whole mesh, or on
-    this process' line of a slice (``DeviceMesh.own_line``)."""
+    """Return the whole mesh, and how a value lies on it that has this sharding: on the whole mesh,
+    or on this process' line of a slice (``DeviceMesh.own_line``)."""
     mesh = mesh_of(sharding.mesh)
     if mesh._slice is None:
         return mesh.jax_mesh, Side((), sharding.spec, tuple(shape))
@@ -62,7 +62,7 @@ def side_of(sharding: NamedSharding, shape: Sequence[int]) -> tuple[Mesh, Side]:
 
 
 def own_side(mesh: Mesh, shape: Sequence[int]) -> Side:
-    """How a process' own value lies on a mesh."""
+    """Return how a process' own value lies on a mesh."""
     return Side(tuple(mesh.axis_names), PartitionSpec(), tuple(shape))
 
 
@@ -83,8 +83,8 @@ _known: dict[int, tuple[Any, Shared | None]] = {}
 
 
 def shared(t: Tensor) -> Shared | None:
-    """Who shares a tensor's value, also inside a program that is being captured; None for a
-    process' own, and for one that needs nobody's (a constant)."""
+    """Return which processes share a tensor's value, also inside a program that is being captured;
+    None for a process' own, and for one that needs nobody's (a constant)."""
     sharding = getattr(t._storage, "sharding", None) if t._view is None else None
     return _of_sharding(sharding) or _of_array(t._read())
 
@@ -133,7 +133,7 @@ def _forget(key: int, _: Any) -> None:
 
 
 def _of_equation(eqn: Any) -> Shared | None:
-    """Who shares the results of an equation other than a crossing."""
+    """Return which processes share the results of an equation, None for a crossing."""
     if eqn.primitive is crossing:
         return None
     if eqn.primitive.name == "sharding_constraint":

@@ -19,8 +19,8 @@ _level: DebugLevel | None = None
 
 
 def get_debug_level() -> DebugLevel:
-    """TORCH_DISTRIBUTED_DEBUG of the environment, unless ``set_debug_level`` was told another.
-    RuntimeError for a variable that says none of OFF, INFO and DETAIL."""
+    """Return the level that ``set_debug_level`` was told, or else TORCH_DISTRIBUTED_DEBUG of the
+    environment. RuntimeError for a variable that says none of OFF, INFO and DETAIL."""
     if _level is not None:
         return _level
     said = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
@@ -36,6 +36,6 @@ def set_debug_level(level: DebugLevel) -> None:
 
 
 def set_debug_level_from_env() -> None:
-    """Back to what the environment says."""
+    """Go back to the level that the environment says."""
     global _level
     _level = None

@@ -45,8 +45,8 @@ _roots: dict[Any, DeviceMesh] = {}
 
 
 def mesh_of_tracer(array: Any) -> DeviceMesh | None:
-    """The mesh that what is computed inside a program that is being captured will lie on; None for
-    none, and where several meshes look the same."""
+    """Return the mesh on which a value that is computed inside a program that is being captured
+    will lie; None for none, and where several meshes look the same."""
     abstract = getattr(getattr(array.aval, "sharding", None), "mesh", None)
     if abstract is None or abstract.empty:
         return None
@@ -142,17 +142,18 @@ class DeviceMesh:
         return tuple(int(np.prod([sizes[a] for a in axes])) for axes in self.axes)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many devices there are, or along one dimension."""
+        """Return the number of devices, of all or along one dimension."""
         return int(np.prod(self.shape)) if mesh_dim is None else self.shape[mesh_dim]
 
     # -- ranks -------------------------------------------------------------------------------------
 
     def get_rank(self) -> int:
-        """This process' rank in the world."""
+        """Return this process' rank in the world."""
         return get_rank()
 
     def get_coordinate(self) -> list[int] | None:
-        """Where the first of this process' devices stands; None where it has none in the mesh."""
+        """Return the coordinates of the first of this process' devices; None where it has none in
+        the mesh."""
         own = jax.process_index()
         found = np.argwhere(
             np.vectorize(lambda d: d.process_index == own, otypes=[bool])(self.jax_mesh.devices)
@@ -164,8 +165,8 @@ class DeviceMesh:
         return [functools.reduce(lambda n, a: n * sizes[a] + at[a], axes, 0) for axes in self.axes]
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This process' coordinate along a dimension. RuntimeError where the mesh has several and
-        none is given."""
+        """Return this process' coordinate along a dimension. RuntimeError where the mesh has
+        several and none is given."""
         if self.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` "
@@ -184,8 +185,9 @@ class DeviceMesh:
     # -- groups ------------------------------------------------------------------------------------
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """The processes along a dimension: this one alone where all devices are its own.
-        RuntimeError where the mesh has several dimensions and none is given."""
+        """Return the processes along a dimension, a group made at the first call: this one alone
+        where all devices are its own. RuntimeError where the mesh has several dimensions and none
+        is given."""
         if self.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` "
@@ -198,7 +200,7 @@ class DeviceMesh:
         return self._groups[dim]
 
     def get_all_groups(self) -> list[ProcessGroup]:
-        """The groups along each dimension."""
+        """Return the groups along each dimension."""
         return [self.get_group(i) for i in range(self.ndim)]
 
     def _new_group(self, dim: int) -> ProcessGroup:
@@ -243,8 +245,8 @@ class DeviceMesh:
         return known.index(name)
 
     def __getitem__(self, mesh_dim_names: str | Sequence[str]) -> DeviceMesh:
-        """The mesh of some of the dimensions. RuntimeError for a mesh without names, KeyError for
-        a name that is not there."""
+        """Return the mesh of some of the dimensions. RuntimeError for a mesh without names,
+        KeyError for a name that is not there."""
         if not self.mesh_dim_names:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         given = mesh_dim_names
@@ -282,9 +284,9 @@ class DeviceMesh:
         return sum(map(len, self.axes)) < len(self.jax_mesh.shape)
 
     def own_line(self) -> DeviceMesh:
-        """Of a slice the devices that share this process' other coordinates, as a whole mesh: what
-        lies on it is the same for no other process than those. RuntimeError where the process has
-        no device in the mesh."""
+        """Return, for a slice, the devices that share this process' other coordinates, as a whole
+        mesh: what lies on it is the same for no other process than those. RuntimeError where the
+        process has no device in the mesh."""
         lines = self._get_root_mesh()._lines
         key = self.axes, self.mesh_dim_names
         if key not in lines:
@@ -300,7 +302,8 @@ class DeviceMesh:
     def _flatten(
         self, mesh_dim_name: str | None = None, backend_override: Any = None
     ) -> DeviceMesh:
-        """All dimensions as one. It can be sliced out of the root by its name, too."""
+        """Return a mesh of all dimensions as one. It can be sliced out of the root by its name,
+        too."""
         name = mesh_dim_name or "_".join(self.mesh_dim_names or ())
         if not name:
             raise RuntimeError("Cannot flatten a DeviceMesh without mesh_dim_names!")
@@ -354,13 +357,13 @@ class DeviceMesh:
 
 
 def _rebuild(device_type: str, ranks: Any, names: Any, part: Any) -> DeviceMesh:
-    """Unpickle."""
+    """Unpickle a mesh."""
     root = DeviceMesh(device_type, ranks, mesh_dim_names=names)
     return root if part is None else root._of_axes(*part)
 
 
 def _devices_of(device_type: str) -> list[Any]:
-    """The devices that ranks are, in the order of their processes."""
+    """Return the devices that stand for ranks, in the order of their processes."""
     found = devices.available(device_type, of_all_processes=True)
     if not found:
         devices.to_jax(devices.device(device_type))  # raises
@@ -368,7 +371,7 @@ def _devices_of(device_type: str) -> list[Any]:
 
 
 def mesh_of(jax_mesh: Any) -> DeviceMesh:
-    """The mesh whose devices and names a mesh of JAX's has, made where there is none."""
+    """Return the mesh whose devices and names a mesh of JAX's has, made where there is none."""
     found = _roots.get(jax_mesh)
     if found is None:
         flat = list(jax_mesh.devices.flat)
@@ -381,7 +384,7 @@ def mesh_of(jax_mesh: Any) -> DeviceMesh:
 
 
 def described_mesh(jax_mesh: Any, device_type: str) -> DeviceMesh:
-    """The mesh of devices that are not here but described (``jax.experimental.topologies``).
+    """Return the mesh of devices that are not here but described (``jax.experimental.topologies``).
 
     Modules on the meta device are put onto it as onto any, and their steps compiled for it. One
     process is taken to drive all of them."""
@@ -395,7 +398,7 @@ def described_mesh(jax_mesh: Any, device_type: str) -> DeviceMesh:
 
 
 def current_mesh() -> DeviceMesh:
-    """The mesh that this thread is ``with``. RuntimeError where there is none."""
+    """Return the mesh whose ``with`` block this thread is in. RuntimeError where there is none."""
     if not _active.meshes:
         raise RuntimeError("No device mesh is currently active!")
     return _active.meshes[-1]
@@ -418,7 +421,7 @@ def init_device_mesh(
     mesh_dim_names: Sequence[str] | None = None,
     backend_override: Any = None,
 ) -> DeviceMesh:
-    """A mesh of the given shape over the first devices; begins the world if there is none.
+    """Make a mesh of the given shape over the first devices; begins the world if there is none.
 
     RuntimeError for more devices than there are, or names that do not fit the shape. Differs from
     PyTorch: needs no launcher; ``backend_override`` is ignored, for XLA has one way of talking.

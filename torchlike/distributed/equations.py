@@ -17,7 +17,7 @@ Axes = Mapping[str, tuple[str, ...]]
 
 
 def evaluator(primitive: Any, params: Mapping[str, Any]) -> Callable[..., Sequence[Any]]:
-    """An equation as a function of its operands that gives all its results."""
+    """Return an equation as a function of its operands that gives all its results."""
     # What a result was made alike says of its mesh: that is the region's here.
     params = {name: None if is_place(value) else value for name, value in params.items()}
     bound = primitive.get_bind_params(params)
@@ -31,12 +31,12 @@ def evaluator(primitive: Any, params: Mapping[str, Any]) -> Callable[..., Sequen
 
 
 def is_place(parameter: Any) -> bool:
-    """Whether a parameter of an equation says where something lies."""
+    """Return whether a parameter of an equation says where something lies."""
     return isinstance(parameter, NamedSharding)
 
 
 def axes_in(params: Mapping[str, Any]) -> set[str]:
-    """What may be names of axes among an equation's parameters."""
+    """Return the strings among an equation's parameters, which may be names of axes."""
     return {
         x
         for p in params.values()
@@ -46,8 +46,8 @@ def axes_in(params: Mapping[str, Any]) -> set[str]:
 
 
 def over_axes(eqn: Any, axes: Axes) -> Callable[..., Sequence[Any]]:
-    """A collective, or an equation that asks for the rank, as a function of its operands, over
-    other axes."""
+    """Return a collective, or an equation that asks for the rank, as a function of its operands,
+    over other axes."""
     if eqn.primitive.name == "axis_index":
         names = axes[eqn.params["axis_name"]]
         return lambda: (lax.axis_index(names),)
@@ -66,8 +66,8 @@ def over_axes(eqn: Any, axes: Axes) -> Callable[..., Sequence[Any]]:
 def traced_over(
     axis: str, name: str, size: int, body: Callable[..., tuple[Any, ...]], arrays: Sequence[Any]
 ) -> list[Any]:
-    """The results of ``body``, whose collectives are over ``axis``, as if they were over ``name``,
-    an axis of the same ``size``."""
+    """Return the results of ``body``, whose collectives are over ``axis``, as if they were over
+    ``name``, an axis of the same ``size``."""
     shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
     with extend_axis_env_nd([(axis, size)]):
         closed = jax.make_jaxpr(body)(*shapes)

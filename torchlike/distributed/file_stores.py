@@ -35,7 +35,8 @@ class FileStore(Store):
         weakref.finalize(self, _leave, file_name, world_size, os.getpid())
 
     def _changing(self, change: Callable[[dict[str, bytes]], _T], writes: bool = True) -> _T:
-        """What ``change`` gives of the file's entries, which nobody else has meanwhile."""
+        """Call ``change`` with the file's entries, which nobody else has meanwhile, and return what
+        it gives."""
         return _changed(self.path, change, writes)
 
     def set(self, key: str, value: Any) -> None:
@@ -44,7 +45,7 @@ class FileStore(Store):
         self._changing(lambda values: values.__setitem__(key, raw))
 
     def get(self, key: str) -> bytes:
-        """The value of a key, once there is one."""
+        """Wait until a key has a value, and return it."""
         self.wait([key])
         return self._changing(lambda values: values[key], writes=False)
 
@@ -74,14 +75,14 @@ class FileStore(Store):
         return self._changing(changed)
 
     def check(self, keys: list[str]) -> bool:
-        """Whether all keys are there."""
+        """Return whether all keys are there."""
         return not self._missing(keys)
 
     def _missing(self, keys: list[str]) -> list[str]:
         return self._changing(lambda values: [k for k in keys if k not in values], writes=False)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there."""
+        """Wait until all keys are there."""
         seconds = self._seconds(timeout)
         deadline, pause = time.monotonic() + seconds, 0.001
         while missing := self._missing(keys):
@@ -98,28 +99,30 @@ class FileStore(Store):
         return self._changing(lambda values: values.pop(key, None) is not None)
 
     def list_keys(self) -> list[str]:
-        """The keys."""
+        """Return the keys."""
         return self._changing(lambda v: [key for key in v if key not in (_USERS, _GONE)], False)
 
     def num_keys(self) -> int:
-        """How many keys there are, and one by which the stores on the file are counted."""
+        """Return the number of keys, one more than the script's: the stores on the file are counted
+        by one."""
         return self._changing(len, writes=False)
 
     def queue_push(self, key: str, value: Any) -> None:
-        """NotImplementedError: a file has no queues."""
+        """Raise NotImplementedError: a file has no queues."""
         raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """NotImplementedError: a file has no queues."""
+        """Raise NotImplementedError: a file has no queues."""
         raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
 
     def queue_len(self, key: str) -> int:
-        """NotImplementedError: a file has no queues."""
+        """Raise NotImplementedError: a file has no queues."""
         raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
 
 
 def _changed(path: str, change: Callable[[dict[str, bytes]], _T], writes: bool) -> _T:
-    """What ``change`` gives of a file's entries, which nobody else has meanwhile."""
+    """Call ``change`` with a file's entries, which nobody else has meanwhile, and return what it
+    gives."""
     while True:
         with open(path, "a+b", opener=_private) as file:
             _refuse_strangers(file.fileno(), path)
@@ -147,7 +150,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _refuse_strangers(descriptor: int, path: str) -> None:
-    """DistStoreError for a file of another user's, laid there perhaps before ours."""
+    """Raise DistStoreError for a file of another user's, laid there perhaps before ours."""
     owner = os.fstat(descriptor).st_uid
     if owner not in (os.geteuid(), 0):
         raise DistStoreError(

@@ -42,8 +42,8 @@ class Value:
         self.aval, self.own, self.is_drawn = aval, own, is_drawn
 
     def fits(self, own: tuple[str, ...]) -> bool:
-        """Whether it may stand beside values of which each process has another along ``own``: one
-        number, and one that was drawn, is taken for the same in all."""
+        """Return whether the value may stand beside values of which each process has another along
+        ``own``: one number, and one that was drawn, is taken for the same in all."""
         if self.own is None or self.own == own:
             return True
         return len(self.own) > len(own) and (self.is_drawn or self.aval.size == 1)
@@ -71,12 +71,12 @@ class Step:
         self._evaluate = evaluate
 
     def evaluate(self, args: Sequence[Any]) -> Sequence[Any]:
-        """The results, of operands as the region has them."""
+        """Compute the results of operands as the region has them."""
         return self._evaluate(*args)
 
     def can_follow(self, done: set[Value], here: set[Value]) -> bool:
-        """Whether its operands are there: ``done`` by earlier regions, or computed ``here``, where
-        they can be read only as what they are."""
+        """Return whether the step's operands are there: ``done`` by earlier regions, or computed
+        ``here``, where they can be read only as what they are."""
         return all(
             not isinstance(x, Value) or x in done or (x in here and x.own == side.own == self.own)
             for x, side in zip(self.operands, self.given, strict=True)
@@ -136,8 +136,9 @@ class Flat:
         return self._step(evaluator(eqn.primitive, eqn.params), own, operands, eqn.outvars)
 
     def _common(self, operands: Sequence[Any]) -> Any:
-        """Whose values an equation on such operands computes: those that most processes share;
-        `_DIFFERENT` where others are not one number each, which is taken for the same in all."""
+        """Return which processes' values an equation on such operands computes: those that most
+        processes share; `_DIFFERENT` where others are not one number each, which is taken for the
+        same in all."""
         known = [x for x in operands if isinstance(x, Value) and x.own is not None]
         if not known:
             return None
@@ -160,7 +161,7 @@ class Flat:
         return results
 
     def _native(self, x: Any, own: tuple[str, ...]) -> Side:
-        """How an operand is read in a region of ``own`` values."""
+        """Return how an operand is read in a region of ``own`` values."""
         if isinstance(x, Value) and x.own is None:
             return Side((), _WHOLE, ())
         return Side(own, _WHOLE, ())
@@ -203,7 +204,7 @@ class Flat:
         return self._step(evaluate, side.own, operands, eqn.outvars)
 
     def _barrier(self, eqn: Any, operands: Sequence[Any]) -> list[Any]:
-        """One for the operands of each kind."""
+        """Add one barrier for the operands of each kind, and return its results."""
         found: list[Any] = list(operands)
         kinds: dict[Any, list[int]] = {}
         for i, x in enumerate(operands):
@@ -225,7 +226,7 @@ _DIFFERENT = ("different",)
 
 
 def _programs(eqn: Any) -> Iterator[Any]:
-    """The programs among an equation's parameters."""
+    """Yield the programs among an equation's parameters."""
     for value in eqn.params.values():
         for one in value if isinstance(value, tuple) else (value,):
             inner = getattr(one, "jaxpr", one)
@@ -234,7 +235,8 @@ def _programs(eqn: Any) -> Iterator[Any]:
 
 
 def _inner(eqn: Any) -> tuple[Any, Sequence[Any]] | None:
-    """The program that an equation runs on its operands, and the program's constants."""
+    """Return the program that an equation runs on its operands, and the program's constants; None
+    for an equation that runs none."""
     if eqn.primitive.name not in _CALLS:
         return None
     for value in eqn.params.values():
@@ -245,7 +247,7 @@ def _inner(eqn: Any) -> tuple[Any, Sequence[Any]] | None:
 
 
 def _is_special(program: Any) -> bool:
-    """Whether a program has equations that are not the same on whoever's values."""
+    """Return whether a program has equations that are not the same on whoever's values."""
     return any(
         e.primitive is crossing
         or any(map(is_place, e.params.values()))
@@ -258,7 +260,8 @@ def _is_special(program: Any) -> bool:
 def regions(
     steps: Sequence[Step], done: set[Value]
 ) -> Iterator[tuple[tuple[str, ...], list[Step]]]:
-    """Regions in an order in which they can run: whose values, and the steps. ``done``: the inputs.
+    """Yield regions in an order in which they can run: whose values, and the steps. ``done``: the
+    inputs.
 
     As few as a greedy choice makes: first what depends on no input, then from the first step that
     is left all that can go with it.

@@ -17,15 +17,15 @@ class GradBucket:
         self._buffer = buffer
 
     def index(self) -> int:
-        """The bucket's number: the first is the one that is ready first."""
+        """Return the bucket's number: the first is the one that is ready first."""
         return self._index
 
     def is_last(self) -> bool:
-        """Whether it is the last one."""
+        """Return whether this is the last bucket."""
         return self._index == self._count - 1
 
     def buffer(self) -> Tensor:
-        """All gradients, flat."""
+        """Return all gradients in one flat tensor."""
         return self._buffer
 
     def set_buffer(self, buffer: Tensor) -> None:
@@ -33,15 +33,15 @@ class GradBucket:
         self._buffer = buffer
 
     def parameters(self) -> list[Tensor]:
-        """The parameters."""
+        """Return the parameters."""
         return list(self._parameters)
 
     def gradients(self) -> list[Tensor]:
-        """Their gradients, as views of the flat tensor."""
+        """Return their gradients, as views of the flat tensor."""
         return split_like(self._buffer, self._parameters)
 
 
 def split_like(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """A flat tensor in parts of the shapes of others."""
+    """Return a flat tensor in parts of the shapes of others."""
     parts = flat.split([p.numel() for p in like])
     return [part.view(tuple(p.shape)) for part, p in zip(parts, like, strict=True)]

@@ -64,19 +64,19 @@ class ProcessGroup:
         return str(self.number)
 
     def rank(self) -> int:
-        """This process' rank in the group, -1 where it is not in it."""
+        """Return this process' rank in the group, -1 where it is not in it."""
         return self._rank
 
     def size(self) -> int:
-        """How many processes there are."""
+        """Return how many processes there are."""
         return len(self.ranks)
 
     def name(self) -> str:
-        """The backend's name."""
+        """Return the backend's name."""
         return self._backend
 
     def jax_mesh(self) -> jax.sharding.Mesh:
-        """The members' devices as a ``jax.sharding.Mesh`` of one axis, ``ranks``."""
+        """Return the members' devices as a ``jax.sharding.Mesh`` of one axis, ``ranks``."""
         if self._mesh is None:
             if self.size() > 1 or coordination.joined():
                 devices = [coordination.device_of(r) for r in self.ranks]
@@ -120,22 +120,23 @@ class World:
 
 
 def is_available() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 def is_initialized() -> bool:
-    """Whether ``init_process_group`` was called."""
+    """Return whether ``init_process_group`` was called."""
     return GroupMember.WORLD is not None
 
 
 def is_gloo_available() -> Any:
-    """True: JAX's CPU backend has it."""
+    """Return True: JAX's CPU backend has it."""
     return True
 
 
 def is_nccl_available() -> Any:
-    """False, as PyTorch's CPU builds say. Between GPUs JAX uses NCCL, under any backend's name."""
+    """Return False, as PyTorch's CPU builds say. Between GPUs JAX uses NCCL, under any backend's
+    name."""
     return False
 
 
@@ -143,17 +144,18 @@ is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether ``init_process_group`` takes the backend."""
+    """Return whether ``init_process_group`` takes the backend."""
     return backend.lower() in _BACKENDS
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether torchrun, or ``torchlike launch``, started this process."""
+    """Return whether torchrun, or ``torchlike launch``, started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """gloo for the CPU, nccl for GPUs, xla for TPUs. ValueError for other devices."""
+    """Return the backend of a device: gloo for the CPU, nccl for GPUs, xla for TPUs. ValueError for
+    other devices."""
     kind = str(getattr(device, "type", device)).partition(":")[0]
     found = DEFAULT_BACKENDS.get(kind)
     if found is None:
@@ -222,7 +224,8 @@ def _make(
 
 
 def _progress() -> dict[str, Any]:
-    """What to tell another process that waits for this one."""
+    """Return how far this process has come in each group, to tell another process that waits for
+    it."""
     return {str(n): [g.calls, g.last] for n, g in list(World.groups.items())}
 
 
@@ -242,7 +245,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 
 def member(group: Any = None) -> ProcessGroup:
-    """The group, or the world for None. ValueError before ``init_process_group``."""
+    """Return the group, or the world for None. ValueError before ``init_process_group``."""
     if GroupMember.WORLD is None:
         raise ValueError(
             "Default process group has not been initialized, please make sure to call "
@@ -256,23 +259,23 @@ def member(group: Any = None) -> ProcessGroup:
 
 
 def _get_default_group() -> ProcessGroup:
-    """The world. ValueError before ``init_process_group``."""
+    """Return the world. ValueError before ``init_process_group``."""
     return member()
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """This process' rank; -1 where it is not in the group."""
+    """Return this process' rank; -1 where it is not in the group."""
     return member(group).rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes there are; -1 where this one is not in the group."""
+    """Return the number of processes; -1 where this one is not in the group."""
     found = member(group)
     return found.size() if found.rank() >= 0 else -1
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """LOCAL_RANK of the environment, else the fallback. RuntimeError with neither."""
+    """Return LOCAL_RANK of the environment, else the fallback. RuntimeError with neither."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:
@@ -284,17 +287,18 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """The name given to ``init_process_group``."""
+    """Return the name given to ``init_process_group``."""
     return member(group).name()
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """The ranks of a group's members."""
+    """Return the ranks of a group's members."""
     return list(member(group).ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank in the world of a member of a group. ValueError for a rank it does not have."""
+    """Return the rank in the world of a member of a group. ValueError for a rank it does not
+    have."""
     found = member(group)
     if not 0 <= group_rank < found.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
@@ -302,7 +306,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The rank in a group of a process. ValueError for one that is not in it."""
+    """Return the rank in a group of a process. ValueError for one that is not in it."""
     found = member(group)
     if global_rank not in found.ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
@@ -318,8 +322,8 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
 ) -> ProcessGroup:
-    """A group of some of the processes; all processes of the world call it, in one order. In those
-    that are not in it, ``get_rank`` of it is -1, and collectives do nothing.
+    """Make a group of some of the processes; all processes of the world call it, in one order. In
+    those that are not in it, ``get_rank`` of it is -1, and collectives do nothing.
 
     ValueError for more processes than there are, or others, or one twice.
     """
@@ -350,7 +354,7 @@ def new_group(
 def root(
     group: ProcessGroup, rank: int | None, group_rank: int | None, what: str, name: str
 ) -> int:
-    """The rank in the group of the process that a collective comes from or goes to.
+    """Return the rank in the group of the process that a collective comes from or goes to.
 
     ValueError where both ranks are given; RuntimeError for a root that is not in the group."""
     if rank is not None and group_rank is not None:
@@ -369,7 +373,7 @@ def root(
 
 
 def behind(group: ProcessGroup) -> str:
-    """What the other members say of how far they have come, for an error: who is behind."""
+    """Ask the other members how far they have come, and return that for an error: who is behind."""
     box = World.mailbox
     if box is None:
         return ""
@@ -395,6 +399,6 @@ def behind(group: ProcessGroup) -> str:
 
 
 def store_of(group: ProcessGroup) -> Store:
-    """The part of the world's store that is a group's."""
+    """Return the part of the world's store that is a group's."""
     assert World.store is not None
     return PrefixStore(f"group{group.number}", World.store)

@@ -13,10 +13,10 @@ _lent: set[Mesh] = set()
 
 
 def lend(mesh: Mesh) -> None:
-    """From now on arrays of ordinary tensors may lie on a mesh."""
+    """Let arrays of ordinary tensors lie on a mesh from now on."""
     _lent.add(mesh)
 
 
 def is_lent(mesh: Mesh) -> bool:
-    """Whether arrays of ordinary tensors may lie on a mesh."""
+    """Return whether arrays of ordinary tensors may lie on a mesh."""
     return mesh in _lent

@@ -29,8 +29,8 @@ class Lines(NamedTuple):
 
 
 def of_one_kind(group: ProcessGroup) -> list[list[int]]:
-    """The ranks of the groups that were made with a group to cut ranks in lines, its own among
-    them. The same in all processes, for all of them make all groups in one order."""
+    """Return the ranks of the groups that were made with a group to cut ranks in lines, its own
+    among them. The same in all processes, for all of them make all groups in one order."""
     found: list[list[int]] = []
     seen: set[int] = set()
     has_own = False
@@ -47,7 +47,8 @@ def of_one_kind(group: ProcessGroup) -> list[list[int]]:
 
 
 def lines_among(ranks: Ranks, group: ProcessGroup) -> Lines | None:
-    """How a group and those made with it cut ``ranks`` in lines; None where they do not."""
+    """Return the lines in which a group and those made with it cut ``ranks``; None where they do
+    not."""
     if list(ranks) == group.ranks:
         return Lines(1, len(ranks))
     every = of_one_kind(group)
@@ -59,7 +60,7 @@ def lines_among(ranks: Ranks, group: ProcessGroup) -> Lines | None:
 
 
 def _line(places: list[int]) -> Lines | None:
-    """The line that these places are; None for others than a dimension of a grid has."""
+    """Return the line of these places; None for others than a dimension of a grid has."""
     if len(places) == 1:
         return Lines(1, 1)
     stride, length = places[1] - places[0], len(places)
@@ -70,8 +71,8 @@ def _line(places: list[int]) -> Lines | None:
 
 
 def grid_of(ranks: Ranks, every: Sequence[Lines]) -> jax.sharding.Mesh | None:
-    """A mesh of the ranks' devices on which all these are lines along some axes; None where there
-    is no such mesh."""
+    """Return a mesh of the ranks' devices on which all these are lines along some axes; None where
+    there is no such mesh."""
     sizes = grid_sizes(len(ranks), every)
     if sizes is None:
         return None
@@ -82,7 +83,7 @@ def grid_of(ranks: Ranks, every: Sequence[Lines]) -> jax.sharding.Mesh | None:
 
 
 def grid_sizes(count: int, every: Sequence[Lines]) -> list[int] | None:
-    """The lengths of the axes of such a mesh of ``count`` ranks."""
+    """Return the lengths of the axes of such a mesh of ``count`` ranks."""
     bounds = sorted({1, count} | {b for s, n in every for b in (s, s * n)})
     if any(b % a for a, b in itertools.pairwise(bounds)):
         return None
@@ -92,7 +93,7 @@ def grid_sizes(count: int, every: Sequence[Lines]) -> list[int] | None:
 def axes_along(
     mesh: jax.sharding.Mesh | jax.sharding.AbstractMesh, lines: Lines
 ) -> tuple[str, ...] | None:
-    """The axes of a mesh along which such lines are; None where there are none."""
+    """Return the axes of a mesh along which such lines are; None where there are none."""
     sizes = tuple(mesh.shape.values())
     strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
     end = lines.stride * lines.length

@@ -109,21 +109,21 @@ class Mailbox:
     # -- receiving ---------------------------------------------------------------------------------
 
     def expect(self, peer: int, group: int, tag: int) -> int:
-        """The number of the message that a receive posted now will get."""
+        """Note a posted receive, and return the number of the message that it will get."""
         with self._changed:
             queue = self._queues.setdefault((group, peer, tag), _Queue())
             queue.posted += 1
             return queue.posted - 1
 
     def has(self, peer: int, group: int, tag: int, number: int) -> bool:
-        """Whether it has arrived."""
+        """Return whether a message has arrived."""
         with self._changed:
             return number < self._queues[group, peer, tag].arrived
 
     def collect(
         self, peer: int, group: int, tag: int, number: int, seconds: float
     ) -> tuple[str, tuple[int, ...], bytes]:
-        """It, once it has arrived. DistBackendError where the peer has ended, or after
+        """Wait for a message and return it. DistBackendError where the peer has ended, or after
         ``seconds``."""
         key = (group, peer, tag)
         queue = self._queues[key]
@@ -135,7 +135,8 @@ class Mailbox:
     def collect_any(
         self, peers: list[int], group: int, tag: int, seconds: float
     ) -> tuple[int, tuple[str, tuple[int, ...], bytes]]:
-        """The first message of any of the peers that no posted receive is for, and its sender."""
+        """Wait for the first message of any of the peers that no posted receive is for, and return
+        it with its sender."""
 
         def first() -> tuple[int, int, int] | None:
             for key in self._order:
@@ -178,7 +179,7 @@ class Mailbox:
     # -- asking ------------------------------------------------------------------------------------
 
     def ask(self, peer: int, seconds: float = 3.0) -> dict[str, Any] | None:
-        """How far another process has come; None where it has ended or does not answer."""
+        """Ask another process how far it has come; None where it has ended or does not answer."""
         try:
             with contextlib.closing(self._connect(peer, seconds)) as connection:
                 connection.settimeout(seconds)
@@ -199,6 +200,6 @@ _BY_NAME = {dtype.name: dtype for dtype in dtypes.ALL}
 
 
 def decoded(message: tuple[str, tuple[int, ...], bytes]) -> np.ndarray:
-    """The values of a message."""
+    """Return the values of a message."""
     name, shape, data = message
     return np.frombuffer(data, _BY_NAME[name].numpy).reshape(shape)

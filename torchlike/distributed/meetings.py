@@ -49,14 +49,14 @@ def arrive(group: ProcessGroup, what: str) -> Callable[[float | None], None]:
 
 
 def mailbox() -> Mailbox:
-    """This process' mailbox. RuntimeError in a world of one."""
+    """Return this process' mailbox. RuntimeError in a world of one."""
     if World.mailbox is None:
         raise RuntimeError("a world of one process has nobody to send to")
     return World.mailbox
 
 
 def values_of(tensor: Tensor) -> np.ndarray:
-    """A tensor's values on the host."""
+    """Return a tensor's values on the host."""
     return np.asarray(tensor._value_now())
 
 

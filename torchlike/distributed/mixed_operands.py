@@ -37,7 +37,8 @@ _OWN_OPERANDS = frozenset(
 
 @contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
-    """Inside, ops take a plain tensor beside a DTensor for one that is the same in all processes.
+    """Have ops take a plain tensor beside a DTensor for one that is the same in all processes, in a
+    ``with`` block.
 
     Where one process has all devices of the mesh they always do.
     """
@@ -46,7 +47,7 @@ def implicit_replication() -> Iterator[None]:
 
 
 def watch() -> None:
-    """From now on plain tensors beside DTensors of several processes are refused."""
+    """Refuse plain tensors beside DTensors of several processes from now on."""
     install(refuse=_refuse)
 
 
@@ -63,7 +64,7 @@ def at_first_mesh(begin: Callable[[], None]) -> None:
 
 
 def mesh_made() -> None:
-    """There is a mesh."""
+    """Record that there is a mesh, and run what waited for one."""
     global _is_made
     _is_made = True
     while _waiting:
@@ -71,13 +72,13 @@ def mesh_made() -> None:
 
 
 def _refuse(op: str) -> None:
-    """RuntimeError in PyTorch's words, for an op by its name."""
+    """Raise RuntimeError in PyTorch's words, for an op by its name."""
     if op not in _OWN_OPERANDS:
         raise mixed(in_aten(op))
 
 
 def mixed(op: str) -> RuntimeError:
-    """PyTorch's error, for an overload such as ``aten.add.Tensor``."""
+    """Return PyTorch's error about mixed operands, for an overload such as ``aten.add.Tensor``."""
     return RuntimeError(
         f"{op} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to "
         "DTensor before calling distributed operators! (DTensor.from_local takes what this process "
@@ -86,7 +87,7 @@ def mixed(op: str) -> RuntimeError:
 
 
 def in_aten(op: str) -> str:
-    """``aten.add.Tensor`` for ``add``; other names as they are."""
+    """Return ``aten.add.Tensor`` for ``add``; other names as they are."""
     overloads = schemas.overloads_of(op)
     if not overloads:
         return op

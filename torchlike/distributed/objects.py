@@ -51,7 +51,7 @@ def _exchange(
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Every process gets the objects of all."""
+    """Give every process the objects of all."""
     found = member(group)
     if found.rank() < 0:
         return
@@ -72,7 +72,7 @@ def gather_object(
     group: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """One process gets the objects of all."""
+    """Give one process the objects of all."""
     found = member(group)
     if found.rank() < 0:
         return
@@ -101,7 +101,7 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Every process gets the objects of one. RuntimeError for lists of different lengths."""
+    """Give every process the objects of one. RuntimeError for lists of different lengths."""
     found = member(group)
     if found.rank() < 0:
         return
@@ -133,7 +133,7 @@ def scatter_object_list(
     group: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Each process gets one of the objects of one."""
+    """Give each process one of the objects of one."""
     found = member(group)
     if found.rank() < 0:
         return

@@ -18,7 +18,8 @@ from torchlike.tensor import Tensor
 
 
 def into_out(op: str, target: Tensor, value: Tensor) -> Tensor:
-    """What is written into a tensor of ``out=``: an ordinary tensor of one element gets the value.
+    """Return the value that is written into a tensor of ``out=``: for an ordinary tensor of one
+    element, the whole value of a DTensor.
 
     PyTorch's errors: RuntimeError for another ordinary tensor, ValueError for a DTensor as the
     target of ordinary ones. While a program is captured nobody knows where results lie; see
@@ -37,8 +38,8 @@ def into_out(op: str, target: Tensor, value: Tensor) -> Tensor:
 
 
 def before_out(op: str, targets: Sequence[Tensor], operands: Sequence[Any]) -> None:
-    """The same errors by the operands, as far as these are known. (An operand that was asked to lie
-    on a mesh is a DTensor where its results may be others.)"""
+    """Raise the errors of `into_out` by the operands, as far as these are known. (An operand that
+    was asked to lie on a mesh is a DTensor where its results may be others.)"""
     flat = [x for o in operands for x in (o if isinstance(o, (tuple, list)) else (o,))]
     for target in targets:
         if is_known_ordinary(target):

@@ -27,8 +27,8 @@ def _tensor(value: Any) -> Tensor:
 
 
 def _peer(group: ProcessGroup, rank: int | None, group_rank: int | None, what: str) -> int:
-    """The peer's rank in the world. ValueError for this process itself, or for one that is not in
-    the group."""
+    """Return the peer's rank in the world. ValueError for this process itself, or for one that is
+    not in the group."""
     if rank is not None and group_rank is not None:
         raise ValueError(f"Can't specify both {what} and group_{what}")
     full = "destination" if what == "dst" else "source"
@@ -76,13 +76,13 @@ class Receive(Work):
         return True
 
     def is_completed(self) -> bool:
-        """Whether the values are here."""
+        """Return whether the values have arrived."""
         if self._is_done or self._peer is None:
             return self._is_done
         return mailbox().has(self._peer, self._group.number, self._tag, self._number)
 
     def source_rank(self) -> int:
-        """The sender."""
+        """Return the sender's rank; -1 while it is unknown."""
         return -1 if self._peer is None else self._peer
 
 
@@ -130,7 +130,7 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """``isend``, done."""
+    """Send a tensor to a process as ``isend`` does, and wait for that."""
     isend(tensor, dst, group, tag, group_dst)
 
 
@@ -141,7 +141,8 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """``irecv``, done: the sender's rank; -1 in a process that is not in the group."""
+    """Receive a tensor as ``irecv`` does, wait for it, and return the sender's rank; -1 in a
+    process that is not in the group."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -183,6 +184,6 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
 def coalescing_manager(
     group: Any = None, device: Any = None, async_ops: bool = False
 ) -> Iterator[Work]:
-    """Collectives inside are begun one by one; the work is that of all of them."""
+    """Yield one work for the collectives of a ``with`` block, which are begun one by one."""
     member(group)
     yield Work()

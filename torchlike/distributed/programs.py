@@ -62,8 +62,9 @@ class Program:
         return (array.shape[0] * self.size, *array.shape[1:])
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        """This rank's results of its arrays, which may not be there yet. They are committed to
-        their device where an array is: what is computed of them needs no second program then."""
+        """Run the program on this rank's arrays, and return its results, which may not be there
+        yet. They are committed to their device where an array is: what is computed of them needs no
+        second program then."""
         whole = [self._global(aval, a) for aval, a in zip(self._avals, arrays, strict=True)]
         own = [result.addressable_data(0) for result in self._compiled(*whole)[:-1]]
         if internals.missing or any(a.committed for a in arrays):
@@ -74,8 +75,8 @@ class Program:
         ]
 
     def _global(self, aval: Any, array: Any) -> jax.Array:
-        """The global array of which this rank has a part. Public JAX checks the part once more,
-        at a tenth of the time of 4 KB."""
+        """Make the global array of which this rank has a part. Public JAX checks the part once
+        more, at a tenth of the time of 4 KB."""
         if internals.missing:
             make = jax.make_array_from_single_device_arrays
             return make(aval.shape, self._sharding, [array])
@@ -115,8 +116,8 @@ def run(
 
 
 def may_donate(tensors: Sequence[Tensor]) -> bool:
-    """Whether collectives may write into the memory of tensors: they are large, whole, and nobody
-    else has their values. To be asked before those are read."""
+    """Return whether collectives may write into the memory of tensors: they are large, whole, and
+    nobody else has their values. To be asked before those are read."""
     return (
         modes.current.capture is None
         and sum(t.numel() * t.itemsize for t in tensors) >= _LARGE
@@ -128,7 +129,7 @@ def may_donate(tensors: Sequence[Tensor]) -> bool:
 def finished(
     results: Sequence[Any], call: Call | None, written: Sequence[Any], async_op: bool
 ) -> Work | None:
-    """The work of a collective, or None once it is done."""
+    """Return the work of a collective, or wait until it is done and return None."""
     if async_op:
         return Work(results if call else (), call, written)
     if call is not None:

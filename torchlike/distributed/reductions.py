@@ -93,7 +93,8 @@ _PIECE = 4 << 20
 
 
 def named(op: Any) -> RedOpType:
-    """An operation by itself or by its name, in any case. ValueError for an unknown one."""
+    """Return an operation that is given as itself or by its name, in any case. ValueError for an
+    unknown one."""
     if isinstance(op, ReduceOp):
         return ReduceOp(op).op
     found = _BY_NAME.get({"mean": "avg", "prod": "product"}.get(str(op).lower(), str(op).lower()))
@@ -103,7 +104,7 @@ def named(op: Any) -> RedOpType:
 
 
 def check(op: Any, dtype: Any) -> None:
-    """TypeError for what is no operation; RuntimeError for one that the dtype does not have,
+    """Raise TypeError for what is no operation; RuntimeError for one that the dtype does not have,
     NotImplementedError for the sum of multiples."""
     if not isinstance(op, ReduceOp):
         raise TypeError(f"op must be a torch.distributed.ReduceOp, not {type(op).__name__}")
@@ -119,7 +120,7 @@ def check(op: Any, dtype: Any) -> None:
 
 
 def reduced(x: Any, op: str, axis: str | tuple[str, ...], size: int) -> jax.Array:
-    """Inside a program over the ranks: the reduction of all their ``x``.
+    """Reduce all ranks' ``x``, inside a program over the ranks.
 
     Two ranks on the CPU exchange theirs, and each reduces: 100 MB take 0.6 of the time of gloo's
     sum, 4 KB 0.6."""
@@ -151,9 +152,9 @@ def reduced(x: Any, op: str, axis: str | tuple[str, ...], size: int) -> jax.Arra
 
 
 def _exchanged(x: Any, op: str, axis: str | tuple[str, ...]) -> jax.Array:
-    """The reduction of two ranks' ``x``. What is large goes piece by piece through the same small
-    memory: 100 MB of the other's, and of the result where it has not ``x``'s memory, are new pages
-    for the system to fill (106 ms; in pieces 69, gloo under PyTorch 64)."""
+    """Reduce two ranks' ``x``. What is large goes piece by piece through the same small memory: 100
+    MB of the other's, and of the result where it has not ``x``'s memory, are new pages for the
+    system to fill (106 ms; in pieces 69, gloo under PyTorch 64)."""
 
     def of(x: Any) -> jax.Array:
         return reduced_of_parts((x, lax.ppermute(x, axis, [(0, 1), (1, 0)])), op, 2)
@@ -174,7 +175,7 @@ def _exchanged(x: Any, op: str, axis: str | tuple[str, ...]) -> jax.Array:
 
 
 def reduced_of_parts(parts: Any, op: str, size: int) -> jax.Array:
-    """The reduction of what all ranks sent to this one: a sequence, or along a leading axis."""
+    """Reduce the parts that all ranks sent to this one: a sequence, or along a leading axis."""
     dtype = parts[0].dtype
     combine = {
         "SUM": jnp.add,

@@ -39,8 +39,8 @@ def register_rendezvous_handler(
 def rendezvous(
     url: str, rank: int = -1, world_size: int = -1, **kwargs: Any
 ) -> Iterator[tuple[Store, int, int]]:
-    """A generator of the store at an address, this process' rank and the number of processes:
-    one of them for ``init_process_group(store=...)``. ``timeout`` is a timedelta.
+    """Yield the store at an address, this process' rank and the number of processes: one of them
+    for ``init_process_group(store=...)``. ``timeout`` is a timedelta.
 
     Raises:
         RuntimeError: the address is no string, rank or size no number, or nothing knows addresses
@@ -70,7 +70,7 @@ def rendezvous(
 def find(
     init_method: str | None, rank: int, world_size: int, store: Store | None, timeout: timedelta
 ) -> tuple[Store, int, int]:
-    """The store, this process' rank and the number of processes.
+    """Find the store, this process' rank and the number of processes.
 
     Raises:
         ValueError: the environment lacks what is not given, a rank is not in the world, or the
@@ -150,7 +150,7 @@ def _check_rank(rank: int, world_size: int) -> None:
 
 
 def launched() -> bool:
-    """Whether a launcher serves the store."""
+    """Return whether a launcher serves the store."""
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
@@ -210,7 +210,7 @@ def enter(store: Store, rank: int, size: int, timeout: timedelta) -> Store:
 
 
 def meet(store: Store, rank: int, size: int, timeout: timedelta) -> None:
-    """Return when all processes are here, each with a rank of its own, and agree how many they are.
+    """Wait until all processes are here, each with a rank of its own, and agree how many they are.
     Errors as of ``enter``."""
     if store.add(f"taken/{rank}", 1) > 1:
         raise ValueError(f"two processes came as rank {rank} of {size}: each needs its own rank")
@@ -243,14 +243,14 @@ def meet(store: Store, rank: int, size: int, timeout: timedelta) -> None:
 
 
 def host_of(store: Store) -> str:
-    """The machine that serves the store; "" for one that no machine serves."""
+    """Return the machine that serves the store; "" for one that no machine serves."""
     while isinstance(store, PrefixStore):
         store = store.underlying_store
     return store.host if isinstance(store, TCPStore) else ""
 
 
 def _own_address(store: Store) -> str:
-    """Where the others reach this process, which is rank 0."""
+    """Return the address at which the others reach this process, which is rank 0."""
     if host_of(store):
         return host_of(store)  # rank 0 serves it
     try:

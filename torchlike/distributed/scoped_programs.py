@@ -40,7 +40,7 @@ def cross(
     dtypes: Sequence[Any],
     gathers: bool = False,
 ) -> list[Any]:
-    """The results of a crossing, traced into the program that ``capture`` makes.
+    """Trace a crossing into the program that ``capture`` makes, and return its results.
 
     ``body`` takes the parts that this process holds, and whether the processes have met before in
     the program, as those that ``gathers`` make them. JitCaptureError where the program is one of
@@ -163,7 +163,7 @@ class ScopedProgram(RankProgram):
         self._take(jax.jit(program, donate_argnums=donated).lower(*whole))
 
     def _side(self, x: Any) -> Side:
-        """How an argument lies on the mesh. NotImplementedError for one on another mesh."""
+        """Return how an argument lies on the mesh. NotImplementedError for one on another mesh."""
         sharding = getattr(x, "sharding", None)
         if isinstance(sharding, NamedSharding) and sharding.mesh.size > 1:
             mesh, side = side_of(sharding, x.shape)
@@ -176,7 +176,7 @@ class ScopedProgram(RankProgram):
         return own_side(self._mesh, getattr(x, "shape", ()))
 
     def _flattened(self, structure: Any) -> tuple[Flat, list[Any]]:
-        """The function's steps, and its results among them."""
+        """Return the function's steps, and its results among them."""
 
         def function(*given: Any) -> Any:
             return self._function(*jax.tree_util.tree_unflatten(structure, given))
@@ -230,7 +230,7 @@ class ScopedProgram(RankProgram):
 
 
 def mesh_of_those(mesh: Mesh, own: Sequence[str]) -> Mesh:
-    """The mesh of the processes that share a value: of all, or of this process' line."""
+    """Return the mesh of the processes that share a value: of all, or of this process' line."""
     if not own:
         return mesh
     others = tuple(a for a in mesh.axis_names if a not in own)
@@ -245,7 +245,7 @@ programs_on_mesh(_on_mesh)
 
 
 def across(mesh: Mesh, own: Sequence[str], shape: Sequence[int]) -> tuple[int, ...]:
-    """The size of the global array whose parts are own values of a size."""
+    """Return the size of the global array whose parts are own values of a size."""
     if not own:
         return tuple(shape)
     n = functools.reduce(lambda n, a: n * mesh.shape[a], own, 1)
@@ -253,7 +253,8 @@ def across(mesh: Mesh, own: Sequence[str], shape: Sequence[int]) -> tuple[int, .
 
 
 def joined(side: Side, ndim: int) -> PartitionSpec:
-    """How that array is cut: along the own axes in dimension 0, and as ``side.spec`` says."""
+    """Return the partition spec of the global array of `across`: along the own axes in dimension 0,
+    and as ``side.spec`` says."""
     if not side.own:
         return side.spec
     entries: list[tuple[str, ...]]
@@ -273,14 +274,16 @@ class _Evaluation:
         self._arrays: dict[Value, Any] = dict(zip(flat.inputs, given, strict=True))
 
     def of(self, results: Sequence[Any]) -> list[Any]:
-        """The results' arrays: of own numbers ones without a dimension."""
+        """Run the regions, and return the results' arrays: of own numbers ones without a
+        dimension."""
         wanted = {r for r in results if isinstance(r, Value)}
         for own, steps in regions(self._flat.steps, set(self._flat.inputs)):
             self._run(own, steps, wanted)
         return [self._result(r) for r in results]
 
     def _result(self, r: Any) -> Any:
-        """Shared by all it lies where XLA likes; else each process has to have all of its own."""
+        """Return a result under its sharding: what all share lies where XLA likes; else each
+        process has to have all of its own."""
         if isinstance(r, Value) and r.own == ():
             return self._arrays[r]
         spec, array = PartitionSpec(), r
@@ -303,7 +306,8 @@ class _Evaluation:
         )
 
     def _same(self, x: Value) -> Any:
-        """An own value that is taken for the same in all processes, without communication."""
+        """Return an own value that is taken for the same in all processes, without
+        communication."""
         if not x.own:
             return self._arrays[x]
         spec = joined(Side(x.own, PartitionSpec(), ()), x.aval.ndim)

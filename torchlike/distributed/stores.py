@@ -40,7 +40,7 @@ _HERE = "init/"
 
 
 def as_bytes(value: Any) -> bytes:
-    """A value as a store keeps it. TypeError for what is neither str nor bytes."""
+    """Return a value as a store keeps it. TypeError for what is neither str nor bytes."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if not isinstance(value, str):
@@ -75,7 +75,7 @@ class Store:
         raise self._absent("set")
 
     def get(self, key: str) -> bytes:
-        """The value of a key, once there is one. DistStoreError after the timeout."""
+        """Wait until a key has a value, and return it. DistStoreError after the timeout."""
         raise self._absent("get")
 
     def add(self, key: str, amount: int) -> int:
@@ -94,14 +94,14 @@ class Store:
         raise self._absent("compare_set")
 
     def check(self, keys: list[str]) -> bool:
-        """Whether all keys are there."""
+        """Return whether all keys are there."""
         raise self._absent("check")
 
     def _missing(self, keys: list[str]) -> list[str]:
         return [key for key in keys if not self.check([key])]
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there. DistStoreError after the timeout, naming those that are
+        """Wait until all keys are there. DistStoreError after the timeout, naming those that are
         missing."""
         raise self._absent("wait")
 
@@ -110,15 +110,15 @@ class Store:
         raise self._absent("delete_key")
 
     def list_keys(self) -> list[str]:
-        """The keys."""
+        """Return the keys."""
         raise self._absent("list_keys")
 
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """Return how many keys there are."""
         return len(self.list_keys())
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
-        """The values of several keys."""
+        """Return the values of several keys."""
         return [self.get(key) for key in keys]
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
@@ -127,7 +127,8 @@ class Store:
             self.set(key, value)
 
     def has_extended_api(self) -> bool:
-        """Whether ``append``, ``multi_get`` and ``multi_set`` are more than calls of the others."""
+        """Return whether ``append``, ``multi_get`` and ``multi_set`` are more than calls of the
+        others."""
         return False
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -144,7 +145,7 @@ class Store:
         raise self._absent("queue_pop")
 
     def queue_len(self, key: str) -> int:
-        """How many values a queue has."""
+        """Return how many values a queue has."""
         raise self._absent("queue_len")
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None, *_: Any) -> None:
@@ -154,7 +155,7 @@ class Store:
         self.wait([f"{key}/all"], timeout)
 
     def clone(self) -> Store:
-        """Another handle of the same store: itself."""
+        """Return another handle of the same store: itself."""
         return self
 
 
@@ -170,7 +171,7 @@ class HashStore(Store):
         self._table.set(key, as_bytes(value))
 
     def get(self, key: str) -> bytes:
-        """The value of a key, once there is one."""
+        """Wait until a key has a value, and return it."""
         return self._table.get(key, self._seconds())
 
     def add(self, key: str, amount: int) -> int:
@@ -186,14 +187,14 @@ class HashStore(Store):
         return self._table.compare_set(key, as_bytes(expected_value), as_bytes(desired_value))
 
     def check(self, keys: list[str]) -> bool:
-        """Whether all keys are there."""
+        """Return whether all keys are there."""
         return not self._missing(keys)
 
     def _missing(self, keys: list[str]) -> list[str]:
         return self._table.missing(keys)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there."""
+        """Wait until all keys are there."""
         self._table.wait(keys, self._seconds(timeout))
 
     def delete_key(self, key: str) -> bool:
@@ -201,11 +202,11 @@ class HashStore(Store):
         return self._table.delete(key)
 
     def list_keys(self) -> list[str]:
-        """The keys."""
+        """Return the keys."""
         return self._table.keys()
 
     def has_extended_api(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def queue_push(self, key: str, value: Any) -> None:
@@ -217,7 +218,7 @@ class HashStore(Store):
         return self._table.pop(key, self._seconds() if block else 0.0)
 
     def queue_len(self, key: str) -> int:
-        """How many values a queue has."""
+        """Return how many values a queue has."""
         return self._table.length(key)
 
 
@@ -293,7 +294,7 @@ class TCPStore(Store):
         self._client.set((key, as_bytes(value)))
 
     def get(self, key: str) -> bytes:
-        """The value of a key, once there is one."""
+        """Wait until a key has a value, and return it."""
         return self._client.get(self._seconds(), key)[0]
 
     def add(self, key: str, amount: int) -> int:
@@ -311,14 +312,14 @@ class TCPStore(Store):
         )[0]
 
     def check(self, keys: list[str]) -> bool:
-        """Whether all keys are there."""
+        """Return whether all keys are there."""
         return not self._missing(keys)
 
     def _missing(self, keys: list[str]) -> list[str]:
         return self._client.missing(keys)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there."""
+        """Wait until all keys are there."""
         self._client.wait(keys, self._seconds(timeout))
 
     def delete_key(self, key: str) -> bool:
@@ -326,20 +327,21 @@ class TCPStore(Store):
         return bool(self._client.on_key("delete", key)[0])
 
     def list_keys(self) -> list[str]:
-        """The keys."""
+        """Return the keys."""
         every = self._client.keys()
         return [key for key in every if key != _HERE]
 
     def num_keys(self) -> int:
-        """How many keys there are, and one by which processes are counted with a ``world_size``."""
+        """Return the number of keys, one more with a ``world_size``: processes are counted by
+        one."""
         return len(self._client.keys())
 
     def has_extended_api(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
-        """The values of several keys, once they are there."""
+        """Wait until several keys have values, and return them."""
         return self._client.get(self._seconds(), *keys)
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
@@ -356,7 +358,7 @@ class TCPStore(Store):
         return self._client.on_key("pop", key, str(seconds).encode())[0]
 
     def queue_len(self, key: str) -> int:
-        """How many values a queue has."""
+        """Return how many values a queue has."""
         return int(self._client.on_key("length", key)[0])
 
     def close(self) -> None:
@@ -401,7 +403,7 @@ class PrefixStore(Store):
         self.underlying_store.set(self._prefix + key, as_bytes(value))
 
     def get(self, key: str) -> bytes:
-        """Its value there."""
+        """Return the key's value in the other store."""
         return self.underlying_store.get(self._prefix + key)
 
     def add(self, key: str, amount: int) -> int:
@@ -419,7 +421,7 @@ class PrefixStore(Store):
         )
 
     def check(self, keys: list[str]) -> bool:
-        """Whether all keys are there."""
+        """Return whether all keys are there."""
         return self.underlying_store.check([self._prefix + key for key in keys])
 
     def _missing(self, keys: list[str]) -> list[str]:
@@ -427,7 +429,7 @@ class PrefixStore(Store):
         return [key.removeprefix(self._prefix) for key in found]
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Return once all keys are there."""
+        """Wait until all keys are there."""
         self.underlying_store.wait([self._prefix + key for key in keys], timeout)
 
     def delete_key(self, key: str) -> bool:
@@ -435,7 +437,7 @@ class PrefixStore(Store):
         return self.underlying_store.delete_key(self._prefix + key)
 
     def list_keys(self) -> list[str]:
-        """Those keys of the other store that have the prefix, without it."""
+        """Return those keys of the other store that have the prefix, without it."""
         return [
             key.removeprefix(self._prefix)
             for key in self.underlying_store.list_keys()
@@ -443,11 +445,11 @@ class PrefixStore(Store):
         ]
 
     def num_keys(self) -> int:
-        """How many keys the other store has."""
+        """Return how many keys the other store has."""
         return self.underlying_store.num_keys()
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
-        """The values of several keys there."""
+        """Return the values of several keys in the other store."""
         return self.underlying_store.multi_get([self._prefix + key for key in keys])
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
@@ -456,7 +458,7 @@ class PrefixStore(Store):
         self.underlying_store.multi_set(keys, [as_bytes(value) for value in values])
 
     def has_extended_api(self) -> bool:
-        """Whether the other store has it."""
+        """Return whether the other store has the extended API."""
         return self.underlying_store.has_extended_api()
 
     def queue_push(self, key: str, value: Any) -> None:
@@ -468,5 +470,5 @@ class PrefixStore(Store):
         return self.underlying_store.queue_pop(self._prefix + key, block)
 
     def queue_len(self, key: str) -> int:
-        """How many values a queue there has."""
+        """Return how many values a queue of the other store has."""
         return self.underlying_store.queue_len(self._prefix + key)

@@ -28,12 +28,12 @@ class Backend(str):
 
 
 def get_pg_count() -> int:
-    """How many groups there are, the world among them."""
+    """Return how many groups there are, the world among them."""
     return len(World.groups)
 
 
 def get_backend_config(group: ProcessGroup | None = None) -> str:
-    """The backend of each device type: ``cpu:gloo``."""
+    """Return the backend of each device type: ``cpu:gloo``."""
     return f"cpu:{member(group).name()}"
 
 
@@ -45,8 +45,8 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[ProcessGroup, list[ProcessGroup]]:
-    """Groups of ``group_size`` processes: this process' one, and all. ValueError for a size that
-    does not divide the world's."""
+    """Make groups of ``group_size`` processes, and return this process' one, and all. ValueError
+    for a size that does not divide the world's."""
     found = member(group)
     n = found.size()
     size = n if group_size is None else group_size
@@ -67,8 +67,8 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[ProcessGroup, list[ProcessGroup]]:
-    """Groups of these ranks: this process' one, and all. ValueError for none, or for a rank that is
-    in two of them or in no world."""
+    """Make groups of these ranks, and return this process' one, and all. ValueError for none, or
+    for a rank that is in two of them or in no world."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     of: dict[int, Sequence[int]] = {}

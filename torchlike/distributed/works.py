@@ -29,7 +29,8 @@ _give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 
 
 def refuse_capture(what: str) -> None:
-    """JitCaptureError inside a jitted function: it would happen once, while that is captured."""
+    """Raise JitCaptureError inside a jitted function: it would happen once, while that is
+    captured."""
     capture = modes.current.capture
     if capture is not None:
         capture.refuse(
@@ -49,7 +50,7 @@ class Call:
         self.group, self.number, self.text = group, group.calls, text
 
     def failed(self, why: str) -> DistBackendError:
-        """The error of this collective on this rank."""
+        """Return the error of this collective on this rank."""
         return DistBackendError(
             f"[rank {self.group.ranks[self.group.rank()]}] {self.text}, number {self.number} of "
             f"group {self.group.group_name}: {why}"
@@ -85,36 +86,36 @@ class Work:
         return True
 
     def is_completed(self) -> bool:
-        """Whether it is done."""
+        """Return whether the work is done."""
         if self._finish is not None and self._ready is not None:
             return self._ready()
         return all(a.is_ready() for a in self._arrays)
 
     def is_success(self) -> bool:
-        """Whether it is done."""
+        """Return whether the work is done."""
         return self.is_completed()
 
     def synchronize(self) -> None:
-        """``wait``."""
+        """Wait, as ``wait`` does."""
         self.wait()
 
     def exception(self) -> None:
-        """None: ``wait`` raises."""
+        """Return None: ``wait`` raises."""
         return
 
     def source_rank(self) -> int:
-        """Known of receives only. RuntimeError."""
+        """Raise RuntimeError: the source is known of receives only."""
         raise RuntimeError(
             "sourceRank() may only be called on work objects that correspond to a "
             "recv or recv-from-any call."
         )
 
     def result(self) -> list[Any]:
-        """The tensors that it wrote."""
+        """Return the tensors that the work wrote."""
         return list(self._results)
 
     def get_future(self) -> Future[Any]:
-        """A future of the tensors that it wrote; waits for them."""
+        """Wait for the work, and return a future of the tensors that it wrote."""
         self.wait()
         future: Future[Any] = Future()
         future.set_result(self.result())
@@ -139,7 +140,8 @@ class _Waiter:
             done.release()
 
     def ask(self, arrays: Sequence[Any]) -> tuple[Any, list[Exception]]:
-        """A lock that is free once the arrays are there, and what went wrong."""
+        """Have the waiter wait for arrays, and return a lock that is free once they are there, and
+        what went wrong."""
         done, errors = threading.Lock(), []
         done.acquire()
         self._asked.put((arrays, done, errors))
@@ -159,9 +161,9 @@ def settle(arrays: Sequence[Any], call: Call, seconds: float | None) -> None:
 
 
 def _come_soon(arrays: Sequence[Any]) -> bool:
-    """Whether results are there within `_SOON`. The processor is left to whatever thread can go on,
-    so that it takes nothing from those that make them; to wake the waiter, and this thread again,
-    takes 60 us."""
+    """Return whether results are there within `_SOON`, waiting as long as that. The processor is
+    left to whatever thread can go on, so that it takes nothing from those that make them; to wake
+    the waiter, and this thread again, takes 60 us."""
     begun = time.perf_counter()
     for array in arrays:
         while not array.is_ready():
@@ -172,7 +174,7 @@ def _come_soon(arrays: Sequence[Any]) -> bool:
 
 
 def _waited(arrays: Sequence[Any]) -> list[Exception]:
-    """Waits in XLA; what went wrong."""
+    """Wait in XLA, and return what went wrong."""
     try:
         jax.block_until_ready(arrays)
     except Exception as error:
@@ -181,7 +183,8 @@ def _waited(arrays: Sequence[Any]) -> list[Exception]:
 
 
 def _settled(arrays: Sequence[Any], call: Call, seconds: float | None) -> list[Exception]:
-    """Waits in another thread; what went wrong. Errors as of ``settle``, but for those of XLA."""
+    """Wait in another thread, and return what went wrong. Errors as of ``settle``, but for those of
+    XLA."""
     limit = call.group.timeout.total_seconds() if seconds is None else seconds
     if not _waiters:
         _waiters.append(_Waiter())
@@ -205,8 +208,8 @@ def _reason(error: Exception) -> str:
 
 
 def another_call(call: Call) -> str:
-    """Which ranks are in another collective than this one, for an error; "" where none is known to
-    be."""
+    """Ask which ranks are in another collective than this one, and return that for an error; ""
+    where none is known to be."""
     box, group = World.mailbox, call.group
     if box is None:
         return ""

@@ -35,8 +35,8 @@ from torchlike.tensor import Tensor
 
 
 def is_known_ordinary(t: Tensor) -> bool:
-    """Whether a tensor has values and is no DTensor. Of what is computed on a mesh inside a program
-    that is being captured that is not known."""
+    """Return whether a tensor has values and is no DTensor. Of what is computed on a mesh inside a
+    program that is being captured that is not known."""
     storage = t._storage
     cell = storage.cell
     if storage.host is not None or type(cell) is np.ndarray or storage.is_ordinary:
@@ -47,13 +47,13 @@ def is_known_ordinary(t: Tensor) -> bool:
 
 
 def has_dtensor(operands: Sequence[Any]) -> bool:
-    """Whether one of the operands is surely a DTensor."""
+    """Return whether one of the operands is surely a DTensor."""
     return any(isinstance(o, Tensor) and is_known_dtensor(o) for o in operands)
 
 
 def is_known_dtensor(t: Tensor) -> bool:
-    """Whether a tensor was asked to lie on a mesh, or was computed on one of this process on which
-    nothing but DTensors lies."""
+    """Return whether a tensor was asked to lie on a mesh, or was computed on one of this process on
+    which nothing but DTensors lies."""
     if modes.current.capture is not None:
         where(t)  # which notes that the program depends on it
     storage, cell = t._storage, t._storage.cell
@@ -70,8 +70,8 @@ def is_known_dtensor(t: Tensor) -> bool:
 
 
 def _refuse(op: str, target: Tensor, operands: Sequence[Any]) -> bool:
-    """Whether the target is an ordinary tensor on a cell of its own. PyTorch's RuntimeError where
-    an ordinary one has several elements and an operand is a DTensor."""
+    """Return whether the target is an ordinary tensor on a cell of its own; refuse, in PyTorch's
+    RuntimeError, an ordinary one of several elements beside an operand that is a DTensor."""
     is_part = is_local_part(target)
     if not is_part and not is_known_ordinary(target):
         return False
@@ -88,7 +88,7 @@ def _leave_mesh(storage: Storage) -> None:
 
 
 def _watching(update: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``update`` of the in-place forms, which leaves ordinary tensors ordinary."""
+    """Wrap ``update`` of the in-place forms so that it leaves ordinary tensors ordinary."""
 
     @functools.wraps(update)
     def watched(
@@ -104,7 +104,7 @@ def _watching(update: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _copied(target: Tensor, source: Tensor, value: Any) -> Any:
-    """What `copy_` writes of a source's value."""
+    """Return the value that `copy_` writes of a source's: off the mesh for an ordinary target."""
     is_ordinary = _refuse("copy_", target, (source,))
     if mixed_operands.installed.refuse is not None:
         mixed_operands.met("copy_", (target._storage.cell, value))
@@ -134,8 +134,9 @@ def _delivered(storages: Sequence[Storage], arrays: Sequence[Any]) -> None:
 
 
 def _gradient(leaf: Tensor, array: Any) -> Any:
-    """What arrives at a leaf without a place on a mesh: an ordinary one's gradient is ordinary.
-    (Between processes one comes of `implicit_replication` alone, and is a DTensor as in PyTorch.)
+    """Return the gradient that arrives at a leaf without a place on a mesh: an ordinary one's
+    gradient is ordinary. (Between processes one comes of `implicit_replication` alone, and is a
+    DTensor as in PyTorch.)
     """
     sharding = getattr(array, "sharding", None)
     if (
@@ -150,7 +151,7 @@ def _gradient(leaf: Tensor, array: Any) -> Any:
 
 
 def _traced_gradient(leaf: Tensor, made: Tensor) -> None:
-    """The same in a program: the gradient leaves the mesh once it is computed."""
+    """Mark a gradient in a program the same way: it leaves the mesh once it is computed."""
     storage = made._storage
     mesh = mesh_of_tracer(storage.cell) if isinstance(storage.cell, core.Tracer) else None
     if type(storage) is Storage and mesh is not None and mesh.is_local and is_known_ordinary(leaf):
@@ -158,8 +159,8 @@ def _traced_gradient(leaf: Tensor, made: Tensor) -> None:
 
 
 def _ordinary_results(inputs: Iterable[Any], made: Sequence[Storage]) -> tuple[int, ...]:
-    """Which cells of ordinary tensors a program makes: with an input on a mesh of this process, on
-    which all its results lie, those that nothing on the mesh has gone into, too."""
+    """Return which cells of ordinary tensors a program makes: with an input on a mesh of this
+    process, on which all its results lie, those that nothing on the mesh has gone into, too."""
     on_mesh = any(
         isinstance(sharding, NamedSharding)
         and sharding.mesh.size > 1
@@ -175,8 +176,8 @@ def _ordinary_results(inputs: Iterable[Any], made: Sequence[Storage]) -> tuple[i
 
 
 def _comes_of_mesh(tracer: Any) -> bool:
-    """Whether something on a mesh has gone into a tracer. (Not each primitive of JAX's tells its
-    results.)"""
+    """Return whether something on a mesh has gone into a tracer. (Not each primitive of JAX's tells
+    its results.)"""
     waiting, seen = [tracer], set[int]()
     while waiting:
         t = waiting.pop()
@@ -195,7 +196,7 @@ def _comes_of_mesh(tracer: Any) -> bool:
 
 
 def _is_off_mesh(cell: Any) -> bool:
-    """Whether nothing on a mesh has gone into what a program computes."""
+    """Return whether nothing on a mesh has gone into what a program computes."""
     if not isinstance(cell, core.Tracer):
         return False
     mesh = getattr(getattr(cell.aval, "sharding", None), "mesh", None)

@@ -12,7 +12,7 @@ from torchlike.func import vmap as _mapped
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
-    """``torch.vmap`` without its newer arguments. Warns that it is deprecated."""
+    """Do ``torch.vmap`` without its newer arguments. Warns that it is deprecated."""
     warnings.warn(
         "Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.",
         FutureWarning,
@@ -27,8 +27,8 @@ def _vmap(
     out_dims: Any = 0,
     allow_none_pass_through: bool = False,
 ) -> Callable[..., Any]:
-    """``vmap`` that does not warn. With ``allow_none_pass_through``, func may give None among its
-    results, which stays None."""
+    """Do ``vmap`` without its warning. With ``allow_none_pass_through``, func may give None among
+    its results, which stays None."""
     if not allow_none_pass_through:
         return _mapped(func, in_dims, out_dims)
 

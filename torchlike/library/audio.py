@@ -40,8 +40,8 @@ _KEPT = 0.995
 
 @jax.jit
 def _filtered(signal: Any, coefficients: Any, before: Any) -> Any:
-    """``y[t] = x[t] - sum(a[k] * y[t - k], k >= 1)``, time last; ``before`` are the y before t = 0,
-    the oldest first, as are the coefficients."""
+    """Compute ``y[t] = x[t] - sum(a[k] * y[t - k], k >= 1)``, time last; ``before`` are the y
+    before t = 0, the oldest first, as are the coefficients."""
 
     def step(past: Any, x: Any) -> tuple[Any, Any]:
         y = x - (past * coefficients).sum(-1)
@@ -54,7 +54,7 @@ def _filtered(signal: Any, coefficients: Any, before: Any) -> Any:
 def _lfilter_core_loop(
     input_signal_windows: Tensor, a_coeff_flipped: Tensor, padded_output_waveform: Tensor
 ) -> None:
-    """Filters of (batch, channel, time) by their own past, written behind the past."""
+    """Filter (batch, channel, time) by its own past, and write the result behind the past."""
     past = a_coeff_flipped.shape[-1] - 1
     out = padded_output_waveform._read()
     found = _filtered(
@@ -76,7 +76,8 @@ def _without_constant(temp: Any, last_in: Any, last_out: Any) -> Any:
 def _overdrive_core_loop(
     waveform: Tensor, temp: Tensor, last_in: Tensor, last_out: Tensor, output_waveform: Tensor
 ) -> None:
-    """Half of the signal and three quarters of the distorted one without its constant part."""
+    """Write half of the signal and three quarters of the distorted one without its constant
+    part."""
     x, y, found = map(wrap, _without_constant(temp._read(), last_in._read(), last_out._read()))
     output_waveform.copy_(waveform * 0.5 + found * 0.75)
     last_in.copy_(x)
@@ -89,7 +90,8 @@ def _overdrive_core_loop(
 def forced_align(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int
 ) -> tuple[Tensor, Tensor]:
-    """The likeliest path of labels and blanks that spells the targets, and ``log_probs`` as it is.
+    """Find the likeliest path of labels and blanks that spells the targets; return it, and
+    ``log_probs`` as it is.
 
     RuntimeError for more than one sequence, and for one that is too short.
     """
@@ -112,8 +114,8 @@ def forced_align(
 
 
 def _best_path(scores: np.ndarray, labels: np.ndarray, blank: int) -> np.ndarray:
-    """A label for each row of scores. States: a blank before each label and one at the end; from
-    one it goes on to the next, and over a blank between different labels."""
+    """Find a label for each row of scores. States: a blank before each label and one at the end;
+    from one it goes on to the next, and over a blank between different labels."""
     states = np.full(2 * len(labels) + 1, blank, labels.dtype)
     states[1::2] = labels
     may_skip = np.zeros(len(states), bool)
@@ -142,15 +144,15 @@ def _best_path(scores: np.ndarray, labels: np.ndarray, blank: int) -> np.ndarray
 def _rnnt_costs(
     logits: Any, targets: Any, frames: Any, labels: Any, blank: int, fused: bool
 ) -> Any:
-    """Each sequence's cost: minus the logarithm of the sum over all paths through the lattice of
-    frames and labels. A blank goes to the next frame, a label to the next label."""
+    """Compute each sequence's cost: minus the logarithm of the sum over all paths through the
+    lattice of frames and labels. A blank goes to the next frame, a label to the next label."""
     scores = jax.nn.log_softmax(logits, -1) if fused else logits
     blanks = scores[..., blank]
     wanted = jnp.broadcast_to(targets[:, None, :, None], (*scores.shape[:2], targets.shape[1], 1))
     spoken = jnp.take_along_axis(scores[:, :, :-1], wanted.astype(jnp.int32), -1)[..., 0]
 
     def along_labels(from_below: Any, spoken: Any) -> Any:
-        """The row of a frame, given what comes to each label from the frame before."""
+        """Return the row of a frame, given what comes to each label from the frame before."""
 
         def step(left: Any, here: tuple[Any, Any]) -> tuple[Any, Any]:
             below, label = here
@@ -185,7 +187,8 @@ def rnnt_loss_forward(
     clamp: float,
     fused_log_softmax: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Costs, and their gradients for the logits, cut to ±``clamp`` where that is positive."""
+    """Compute the costs, and their gradients for the logits, cut to ±``clamp`` where that is
+    positive."""
     others = [t._read() for t in (targets, logit_lengths, target_lengths)]
     costs, pull = jax.vjp(
         lambda x: _rnnt_costs(x, *others, int(blank), bool(fused_log_softmax)), logits._read()

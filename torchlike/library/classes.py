@@ -7,7 +7,7 @@ loaded_libraries: set[str] = set()
 
 
 def load_library(path: str) -> None:
-    """NotImplementedError: a C++ library for PyTorch needs PyTorch."""
+    """Raise NotImplementedError: a C++ library for PyTorch needs PyTorch."""
     raise NotImplementedError(
         f"torch.classes.load_library({path!r}): classes of C++ libraries need PyTorch itself. Use "
         "instead: a Python class, and torch.library.custom_op for operators"

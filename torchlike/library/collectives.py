@@ -40,12 +40,12 @@ _in_place.define(
 
 
 def all_gather_into_tensor(input: Tensor, group_size: int, group_name: str) -> Tensor:
-    """All ranks' tensors, one after the other along the first dimension."""
+    """Return all ranks' tensors, concatenated along the first dimension."""
     return functional.all_gather_tensor(input, 0, group_name)
 
 
 def all_reduce(input: Tensor, reduce_op: str, group_name: str) -> Tensor:
-    """The reduction over the group."""
+    """Reduce over the group into a new tensor."""
     return functional.all_reduce(input, reduce_op, group_name)
 
 
@@ -55,19 +55,19 @@ def all_to_all_single(
     input_split_sizes: Sequence[int],
     group_name: str,
 ) -> Tensor:
-    """Parts of the first dimension, exchanged with every rank."""
+    """Exchange parts of the first dimension with every rank."""
     return functional.all_to_all_single(input, output_split_sizes, input_split_sizes, group_name)
 
 
 def broadcast(input: Tensor, src: int, group_name: str) -> Tensor:
-    """The tensor of rank ``src``."""
+    """Return the tensor of rank ``src``."""
     return functional.broadcast(input, src, group_name)
 
 
 def reduce_scatter_tensor(
     input: Tensor, reduce_op: str, group_size: int, group_name: str
 ) -> Tensor:
-    """This rank's part of the reduction, cut along the first dimension."""
+    """Return this rank's part of the reduction, cut along the first dimension."""
     return functional.reduce_scatter_tensor(input, reduce_op, 0, group_name)
 
 

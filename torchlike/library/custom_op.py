@@ -34,12 +34,13 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """What it does with meta tensors: empty tensors of the right shapes."""
+        """Register what the operator does with meta tensors: empty tensors of the right shapes."""
         registration.set_kernel(self.operator, "meta", fn)
         return fn
 
     def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
-        """Another kernel for some device types, None for all; without ``fn`` a decorator."""
+        """Register another kernel for some device types, None for all; without ``fn`` return a
+        decorator."""
         _check_placed(self.operator, device_types)
         registered = registration.register_kernel(self.operator.qualname, device_types, fn)
         return registered if fn is None else fn
@@ -51,13 +52,14 @@ class CustomOpDef:
         *,
         setup_context: Callable[..., Any] | None = None,
     ) -> None:
-        """The autograd formula: ``backward(ctx, *grads)`` gives a gradient for each input (a list
-        for a list), ``setup_context(ctx, inputs, output)`` keeps what that needs. RuntimeError for
-        an operator that writes into its arguments."""
+        """Register the autograd formula: ``backward(ctx, *grads)`` gives a gradient for each input
+        (a list for a list), ``setup_context(ctx, inputs, output)`` keeps what that needs.
+        RuntimeError for an operator that writes into its arguments."""
         registration.set_formula(self.operator, backward, setup_context)
 
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
-        """``func(info, in_dims, *args) -> (outputs, out_dims)``; without it a decorator."""
+        """Register ``func(info, in_dims, *args) -> (outputs, out_dims)``; without it return a
+        decorator."""
         registered = registration.register_vmap(self.operator.qualname, func)
         return registered if func is None else func
 
@@ -67,7 +69,7 @@ class CustomOpDef:
 
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """A region in which the kernel registered for a device type is (not) used."""
+        """Use the kernel registered for a device type, or not, in a ``with`` block."""
         disabled = self.operator.disabled
         before = set(disabled)
         (disabled.discard if enabled else disabled.add)(device_type)
@@ -90,7 +92,8 @@ def _check_mutates(schema: str, mutates_args: str | Iterable[str]) -> None:
 
 
 def _check_placed(operator: Any, device_types: Any) -> None:
-    """ValueError where nothing says on which device an operator with kernels for some runs."""
+    """Raise ValueError where nothing says on which device an operator with kernels for some
+    runs."""
     arguments = operator.schema.arguments
     if device_types is not None and not any(
         a.type.holds_tensors or (a.type.base == "Device" and a.name == "device") for a in arguments

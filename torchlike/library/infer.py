@@ -40,7 +40,7 @@ _RETURNED = {"Tensor", "SymInt", "float", "bool", "Scalar"}
 
 
 def _type(annotation: Any) -> Type | None:
-    """The schema's type for an annotation, None where there is none."""
+    """Return the schema's type for an annotation, None where there is none."""
     if annotation in _BASES:
         return Type(_BASES[annotation])
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
@@ -62,7 +62,8 @@ def _valid() -> str:
 def infer(
     function: Callable[..., Any], mutates_args: str | Iterable[str], name: str = ""
 ) -> Schema:
-    """The schema of a function. ValueError in PyTorch's words for one that cannot be written."""
+    """Infer the schema of a function. ValueError in PyTorch's words for one that cannot be
+    written."""
     signature = inspect.signature(function, eval_str=True)
 
     def refuse(why: str) -> typing.NoReturn:
@@ -138,7 +139,8 @@ def infer_schema(
     op_name: str | None = None,
     tags: Any = (),
 ) -> str:
-    """The schema of a function with annotations, as text: ``(Tensor x, float s=2.) -> Tensor``.
+    """Infer the schema of a function with annotations, as text: ``(Tensor x, float s=2.) ->
+    Tensor``.
 
     mutates_args: names of the tensors it changes in place, or "unknown" (all of them).
 

@@ -8,7 +8,7 @@ __all__ = ["lookup_op", "parse_namespace"]
 
 
 def parse_namespace(qualname: str) -> tuple[str, str]:
-    """Namespace and name of ``namespace::name``. ValueError for another form."""
+    """Parse ``namespace::name`` to namespace and name. ValueError for another form."""
     parts = qualname.split("::")
     if len(parts) != 2:
         raise ValueError(
@@ -18,7 +18,7 @@ def parse_namespace(qualname: str) -> tuple[str, str]:
 
 
 def lookup_op(qualname: str) -> custom.OpOverload:
-    """The overload of a name, ``namespace::name`` with ``.overload`` where it has one.
+    """Return the overload of a name, ``namespace::name`` with ``.overload`` where it has one.
 
     AttributeError for an unknown one.
     """

@@ -38,7 +38,7 @@ def _tensors(tree: Any) -> list[Tensor]:
 
 
 def _schema(operator: Any, args: Any, kwargs: Any) -> None:
-    """Nothing is written that the schema does not say is."""
+    """Check that nothing is written that the schema does not say is."""
     args, kwargs = _copies((args, kwargs))
     given, named, _ = operator.schema.bind(args, kwargs)
     positional = [a for a in operator.schema.arguments if not a.keyword_only]
@@ -54,7 +54,7 @@ def _schema(operator: Any, args: Any, kwargs: Any) -> None:
 
 
 def _registration(operator: Any, args: Any, kwargs: Any) -> None:
-    """Gradients come from a formula, not from a graph recorded inside the kernel."""
+    """Check that gradients come from a formula, not from a graph recorded inside the kernel."""
     args, kwargs = _copies((args, kwargs))
     if not any(t.requires_grad for t in _tensors((args, kwargs))) or operator.opaque:
         return
@@ -66,7 +66,7 @@ def _registration(operator: Any, args: Any, kwargs: Any) -> None:
 
 
 def _fake(operator: Any, args: Any, kwargs: Any) -> None:
-    """The fake gives the shapes and dtypes that the kernel gives."""
+    """Check that the fake gives the shapes and dtypes that the kernel gives."""
     real = _tensors(operator(*_copies(args), **_copies(kwargs)))
     leaves, structure = trees.flatten((args, kwargs))
     moved = [x.detach().to("meta") if isinstance(x, Tensor) else x for x in leaves]
@@ -81,7 +81,7 @@ def _fake(operator: Any, args: Any, kwargs: Any) -> None:
 
 
 def _compiled(operator: Any, args: Any, kwargs: Any) -> None:
-    """Compiled code gives what eager code gives, gradients included."""
+    """Check that compiled code gives what eager code gives, gradients included."""
     found = []
     for call in (operator, JitFunction(lambda *a, **k: operator(*a, **k))):
         own_args, own_kwargs = _copies((args, kwargs))

@@ -33,13 +33,13 @@ class Call:
         self.result_lengths: list[int | None] = []
 
     def opened(self, args: Sequence[Any]) -> list[Any]:
-        """The arguments without lists."""
+        """Return the arguments without lists."""
         return [x for a in args for x in (a if isinstance(a, list) else (a,))]
 
     def closed(
         self, flat: Sequence[Any], lengths: list[int | None] | None = None
     ) -> tuple[Any, ...]:
-        """With lists again."""
+        """Put flat values into lists again."""
         values = iter(flat)
         return tuple(
             [
@@ -49,7 +49,7 @@ class Call:
         )
 
     def results(self, flat: Sequence[Any]) -> tuple[Any, ...]:
-        """The results with lists again."""
+        """Return the results with lists again."""
         return self.closed(flat, self.result_lengths)
 
 
@@ -155,7 +155,8 @@ class Operator:
         return "meta" if "meta" in kinds else kinds[0]
 
     def kernel(self, device: str) -> Callable[..., Any]:
-        """The kernel for a device type; NotImplementedError in PyTorch's words without one."""
+        """Return the kernel for a device type; NotImplementedError in PyTorch's words without
+        one."""
         found = None if device in self.disabled else self.kernels.get(device)
         if found is None and not (device == "meta" and self.opaque):
             found = self.kernels.get("default")
@@ -181,7 +182,7 @@ class Operator:
     def _results(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]
     ) -> tuple[Any, ...]:
-        """What the kernel gives, as a tuple of what the schema says."""
+        """Call the kernel, and return its results as a tuple of what the schema says."""
         asked = next((a for a in (*args, *kwargs.values()) if isinstance(a, devices.device)), None)
         written = self._written(args, kwargs)
         versions = [t._storage.version for t in written]
@@ -215,7 +216,7 @@ class Operator:
         return tuple(converted)
 
     def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
-        """The tensors that the schema says are written."""
+        """Return the tensors that the schema says are written."""
         if self.schema.is_functional:
             return []
         positional = [a for a in self.schema.arguments if not a.keyword_only]
@@ -228,7 +229,8 @@ class Operator:
         return found
 
     def _check_apart(self, results: list[Any], tensors: list[Tensor]) -> None:
-        """RuntimeError in PyTorch's words for a result that shares memory with another tensor."""
+        """Raise RuntimeError in PyTorch's words for a result that shares memory with another
+        tensor."""
         seen = {id(t._storage) for t in tensors}
         for x in results:
             for t in x if isinstance(x, list) else (x,):

@@ -30,7 +30,8 @@ _AUTOCAST_KEYS = {"AutocastCPU": "cpu", "AutocastCUDA": "cuda", "AutocastXPU": "
 
 
 def define_operator(qualname: str, text: str, opaque: bool, doc: str | None = None) -> Operator:
-    """A new operator with a schema (without its name). RuntimeError where there is one already."""
+    """Register a new operator with a schema (without its name). RuntimeError where there is one
+    already."""
     namespace, name, overload = split_name(qualname)
     schema = parse(qualname + text)
     operator = Operator(namespace, name, overload, schema, opaque, doc)
@@ -51,7 +52,8 @@ def forget(qualname: str) -> None:
 
 
 def lookup(op: Any) -> Operator:
-    """The operator of a name, an overload, or a CustomOpDef. RuntimeError for an unknown name."""
+    """Return the operator of a name, an overload, or a CustomOpDef. RuntimeError for an unknown
+    name."""
     if isinstance(op, custom.OpOverloadPacket):
         op = op.default
     if not isinstance(op, str):
@@ -81,7 +83,7 @@ def _decorator(register: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def set_kernel(operator: Operator, device_types: Any, function: Callable[..., Any]) -> None:
-    """The kernel for one or several device types, None or "default" for all."""
+    """Set the kernel for one or several device types, None or "default" for all."""
     kinds = (
         [device_types]
         if device_types is None or isinstance(device_types, str)
@@ -94,8 +96,8 @@ def set_kernel(operator: Operator, device_types: Any, function: Callable[..., An
 def set_formula(
     operator: Operator, backward: Callable[..., Any], setup_context: Callable[..., Any] | None
 ) -> None:
-    """The autograd formula. RuntimeError in PyTorch's words for an operator that writes into its
-    arguments; NotImplementedError for keyword-only tensors."""
+    """Set the autograd formula. RuntimeError in PyTorch's words for an operator that writes into
+    its arguments; NotImplementedError for keyword-only tensors."""
     if not operator.schema.is_functional:
         shown = f"<CustomOpDef({operator.qualname})>" if operator.opaque else operator.qualname
         raise RuntimeError(
@@ -113,12 +115,12 @@ def set_formula(
 
 
 def tags_of(tags: Any) -> tuple[Any, ...]:
-    """Tags as they are given: one, several or None."""
+    """Return tags as a tuple: one, several or None are given."""
     return () if tags is None else (tags,) if isinstance(tags, Tag) else tuple(tags)
 
 
 def _defined_with(library: Library, schema: str, key: str = "", *, tags: Any = ()) -> Any:
-    """The older form of `define`: a decorator of the kernel."""
+    """Do `define` in its older form: return a decorator of the kernel."""
     name = library.define(schema, tags=tags)
 
     def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,8 +138,8 @@ def define(
     lib: Library | None = None,
     tags: Any = (),
 ) -> Any:
-    """A new operator ``namespace::name`` with ``schema``, without kernels. ``tags``: what it says
-    of itself. ``lib``: the library with which it is forgotten. ``define(library, schema)``
+    """Define a new operator ``namespace::name`` with ``schema``, without kernels. ``tags``: what it
+    says of itself. ``lib``: the library with which it is forgotten. ``define(library, schema)``
     decorates its kernel.
 
     ValueError for a name or schema of another form.
@@ -185,7 +187,7 @@ def impl(
 
 @contextlib.contextmanager
 def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
-    """A ``Library(*args)`` whose operators are forgotten at the end."""
+    """Yield a ``Library(*args)`` whose operators are forgotten at the end."""
     library = Library(*args, **kwargs)
     try:
         yield library
@@ -196,7 +198,8 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
 def register_kernel(
     op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None
 ) -> Callable[..., Any] | None:
-    """A kernel for one or several device types, None for all; without ``func`` a decorator."""
+    """Register a kernel for one or several device types, None for all; without ``func`` return a
+    decorator."""
     return impl(op, "default" if device_types is None else device_types, func)
 
 
@@ -209,7 +212,7 @@ def register_fake(
     _stacklevel: int = 1,
     allow_override: bool = True,
 ) -> Any:
-    """What the operator does with meta tensors; without ``func`` a decorator."""
+    """Register what the operator does with meta tensors; without ``func`` return a decorator."""
     return impl(op, "meta", func)
 
 
@@ -221,13 +224,13 @@ def register_autograd(
     setup_context: Callable[..., Any] | None = None,
     lib: Any = None,
 ) -> None:
-    """The autograd formula: ``backward(ctx, *grads)`` and ``setup_context(ctx, inputs, output)``,
-    which keeps what backward needs."""
+    """Register the autograd formula: ``backward(ctx, *grads)`` and ``setup_context(ctx, inputs,
+    output)``, which keeps what backward needs."""
     set_formula(lookup(op), backward, setup_context)
 
 
 def set_vmap(operator: Operator, function: Callable[..., Any]) -> None:
-    """The rule for ``vmap``."""
+    """Set the rule for ``vmap``."""
     if any(a.keyword_only and a.type.holds_tensors for a in operator.schema.arguments):
         raise NotImplementedError(
             "register_vmap with kwarg-only Tensor args. In the original definition of the op, "
@@ -238,8 +241,8 @@ def set_vmap(operator: Operator, function: Callable[..., Any]) -> None:
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> None:
-    """``func(info, in_dims, *args) -> (outputs, out_dims)``, called under ``vmap`` instead of
-    mapping the kernel; without ``func`` a decorator.
+    """Register ``func(info, in_dims, *args) -> (outputs, out_dims)``, called under ``vmap`` instead
+    of mapping the kernel; without ``func`` return a decorator.
 
     Differs from PyTorch: mapped dimensions have been moved to the front, so ``in_dims`` are 0 or
     None."""
@@ -285,7 +288,7 @@ class Library:
         self._names: list[str] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """A new operator from ``name(Tensor x) -> Tensor``; gives its name."""
+        """Define a new operator from ``name(Tensor x) -> Tensor``, and return its name."""
         name, bracket, rest = schema.partition("(")
         qualname = f"{self.ns}::{name.strip()}"
         define_operator(qualname, bracket + rest, opaque=False).tags = tags_of(tags)
@@ -301,10 +304,10 @@ class Library:
         with_keyset: bool = False,
         allow_override: bool = False,
     ) -> None:
-        """The kernel of an operator of this namespace for a dispatch key: "CPU", "CUDA", "Meta" or
-        one of the composite ones, which stand for all devices; for "AutocastCPU" and the like what
-        is called in its place under autocast, which the function has to switch off;
-        for "Autograd", "AutogradCPU" and the like what is called in its place outside of
+        """Register the kernel of an operator of this namespace for a dispatch key: "CPU", "CUDA",
+        "Meta" or one of the composite ones, which stand for all devices; for "AutocastCPU" and the
+        like what is called in its place under autocast, which the function has to switch off; for
+        "Autograd", "AutogradCPU" and the like what is called in its place outside of
         ``torch._C._AutoDispatchBelowAutograd()``, as a rule an ``autograd.Function``.
 
         NotImplementedError for other keys, which place code elsewhere in PyTorch's dispatcher.

@@ -43,7 +43,8 @@ for _schema in _SCHEMAS.strip().splitlines():
 
 
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """Indices of the boxes that remain, best first. How many they are is known only by value."""
+    """Return the indices of the boxes that remain, best first. How many they are is known only by
+    value."""
     if dets.dim() != 2:
         raise RuntimeError(f"boxes should be a 2d tensor, got {dets.dim()}D")
     if dets.shape[1] != 4:
@@ -68,7 +69,7 @@ def roi_align(
     sampling_ratio: int,
     aligned: bool,
 ) -> Tensor:
-    """Means of bilinear samples in the bins of each box."""
+    """Return the means of bilinear samples in the bins of each box."""
     if rois.shape[1] != 5:
         raise RuntimeError("rois must have shape as Tensor[K, 5]")
     if rois.dtype is not input.dtype:

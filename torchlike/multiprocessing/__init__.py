@@ -62,7 +62,8 @@ __all__ = [  # noqa: PLE0604
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """PyTorch's names, which mean the same here: blocks without a name, sent as descriptors."""
+    """Return PyTorch's names of the strategies, which mean the same here: blocks without a name,
+    sent as descriptors."""
     return {"file_descriptor", "file_system"}
 
 
@@ -70,12 +71,12 @@ _strategy = "file_descriptor"
 
 
 def get_sharing_strategy() -> str:
-    """What ``set_sharing_strategy`` set."""
+    """Return the strategy that ``set_sharing_strategy`` set."""
     return _strategy
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Accepted, and remembered. AssertionError for an unknown one."""
+    """Remember a strategy, which changes nothing. AssertionError for an unknown one."""
     global _strategy
     if new_strategy not in get_all_sharing_strategies():
         raise AssertionError(f"unknown sharing strategy: {new_strategy}")

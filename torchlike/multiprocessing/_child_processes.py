@@ -28,7 +28,8 @@ def torch_is_an_alias() -> None:
 
 
 def starts_anew(start_method: str | None) -> bool:
-    """Does ``start_method`` run a new Python, not a copy of this process and its modules?"""
+    """Return whether ``start_method`` runs a new Python, not a copy of this process and its
+    modules."""
     return start_method != "fork"
 
 

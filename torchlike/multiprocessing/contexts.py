@@ -47,7 +47,8 @@ class SpawnContext(standard.SpawnContext):
     Process = SpawnProcess
 
     def Manager(self) -> Any:
-        """A manager keeps what it is given and runs no code of the script: never refused."""
+        """Start a manager, which keeps what it is given and runs no code of the script: never
+        refused."""
         return multiprocessing.get_context("spawn").Manager()
 
 
@@ -69,7 +70,7 @@ if sys.platform != "win32":
         Process = ForkServerProcess
 
         def Manager(self) -> Any:
-            """As of ``SpawnContext``."""
+            """Start a manager, as ``SpawnContext`` does."""
             return multiprocessing.get_context("forkserver").Manager()
 
     class ForkProcess(standard.ForkProcess):
@@ -89,7 +90,7 @@ if sys.platform != "win32":
         Process = ForkProcess
 
         def Manager(self) -> Any:
-            """As of ``SpawnContext``."""
+            """Start a manager, as ``SpawnContext`` does."""
             method = "spawn" if platforms.started() else "fork"
             return multiprocessing.get_context(method).Manager()
 
@@ -121,7 +122,7 @@ if sys.platform != "win32":
 
 
 def get_context(method: str | None = None) -> Any:
-    """The context of a start method, or of the present one. ValueError for an unknown one.
+    """Return the context of a start method, or of the present one. ValueError for an unknown one.
 
     Differs from PyTorch: "fork" starts Python anew once this process has computed, so that what it
     runs must be pickled, and the script needs ``if __name__ == "__main__":``.
@@ -136,12 +137,13 @@ def Pool(
     initargs: Any = (),
     maxtasksperchild: int | None = None,
 ) -> Any:
-    """A pool of processes of the default start method; refused as ``Process`` is."""
+    """Start a pool of processes of the default start method; refused as ``Process`` is."""
     return get_context().Pool(processes, initializer, initargs, maxtasksperchild)
 
 
 def of_the_present_context(name: str) -> Callable[..., Any]:
-    """The function ``torch.multiprocessing.<name>``: that of the present start method's context."""
+    """Make the function ``torch.multiprocessing.<name>``: that of the present start method's
+    context."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
         return getattr(get_context(), name)(*args, **kwargs)

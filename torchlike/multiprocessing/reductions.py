@@ -43,7 +43,7 @@ class StorageWeakRef:
         self.cdata = id(held)
 
     def expired(self) -> bool:
-        """Whether the storage is gone."""
+        """Return whether the storage is gone."""
         return self._reference() is None
 
     def __hash__(self) -> int:
@@ -71,15 +71,16 @@ _known: weakref.WeakValueDictionary[Any, Storage] = weakref.WeakValueDictionary(
 
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
-    """What ``multiprocessing`` pickles of a tensor. RuntimeError for one that has a history."""
+    """Return the reduction by which ``multiprocessing`` pickles a tensor. RuntimeError for one that
+    has a history."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(_NON_LEAF)
     return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 
 def reduce_storage(storage: Storage) -> tuple[Any, ...]:
-    """What it pickles of a tensor's memory, which moves to where processes share it. On
-    accelerators a copy goes."""
+    """Move a tensor's memory to where processes share it, and return the reduction by which
+    ``multiprocessing`` pickles it. On accelerators a copy goes."""
     if type(storage.cell) is MetaArray or storage.device.type != "cpu":
         return storage.__reduce__()
     storage.share_with_processes()
@@ -94,7 +95,8 @@ def reduce_storage(storage: Storage) -> tuple[Any, ...]:
 
 
 def _copied(host: np.ndarray) -> np.ndarray | None:
-    """Small contents go along, too, for a receiver that comes when the sender has ended."""
+    """Copy small contents, which go along, too, for a receiver that comes when the sender has
+    ended; None for large ones, for whose receivers this process then waits."""
     global _waits_for_receivers
     if host.nbytes <= _SMALL:
         return np.array(host, order="C")
@@ -140,7 +142,8 @@ def _reduce_block(block: Block) -> tuple[Any, ...]:
 
 
 def _rebuild_block(descriptor: Any, identity: tuple[int, int]) -> Block | None:
-    """The block, or None where the sender has ended and this process does not have it already."""
+    """Attach the block; None where the sender has ended and this process does not have it
+    already."""
     try:
         return shared_memory.attach(descriptor.detach())
     except (OSError, EOFError):
@@ -148,7 +151,7 @@ def _rebuild_block(descriptor: Any, identity: tuple[int, int]) -> Block | None:
 
 
 def _wait_at_the_end(_: Any = None) -> None:
-    """A child that sends a tensor and ends gives the receiver time to fetch the memory."""
+    """Have a child that sends a tensor and ends give the receiver time to fetch the memory."""
     util.Finalize(None, _until_all_are_fetched, exitpriority=_BETWEEN)
 
 

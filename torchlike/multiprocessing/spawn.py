@@ -66,8 +66,8 @@ class ProcessExitedException(ProcessException):
 def _run(
     fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: str, known: str
 ) -> None:
-    """In the new process: the function, whose error goes into a file. ``known`` is the secret of
-    the processes that were started together."""
+    """Call the function in the new process, and write its error into a file. ``known`` is the
+    secret of the processes that were started together."""
     os.environ[SECRET.name] = known
     ends_with_parent(by=signal.SIGTERM if ignored() else signal.SIGINT)
     try:
@@ -88,7 +88,7 @@ class ProcessContext:
         self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
 
     def pids(self) -> list[int]:
-        """The numbers of the processes."""
+        """Return the numbers of the processes."""
         return [int(p.pid) for p in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
@@ -186,7 +186,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> Any:
-    """``start_processes`` by starting Python anew.
+    """Do ``start_processes`` by starting Python anew.
 
     NotImplementedError where ``import torch`` means torchlike in this process: in one that starts
     anew it would not.

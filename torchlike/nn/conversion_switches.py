@@ -13,19 +13,19 @@ _swap = Switch("torch.__future__.set_swap_module_params_on_conversion()")
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Whether ``Module.to``, ``float``, ``cuda``, ``to_empty`` and kin give the module new
+    """Set whether ``Module.to``, ``float``, ``cuda``, ``to_empty`` and kin give the module new
     parameters, and leave the ones there were as they are."""
     _overwrite.set(value)
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """Whether conversions give a module new parameters; False unless it is set."""
+    """Return whether conversions give a module new parameters; False unless it is set."""
     return _overwrite.get()
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Whether conversions of a module, and ``Module.load_state_dict``, exchange each parameter for
-    what was made of it by ``torch.utils.swap_tensors``.
+    """Set whether conversions of a module, and ``Module.load_state_dict``, exchange each parameter
+    for what was made of it by ``torch.utils.swap_tensors``.
 
     Loading then makes the new tensor by ``parameter.module_load(given, assign)``. Goes before
     ``set_overwrite_module_params_on_conversion``.
@@ -34,5 +34,5 @@ def set_swap_module_params_on_conversion(value: bool) -> None:
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """Whether conversions and loading exchange tensors; False unless it is set."""
+    """Return whether conversions and loading exchange tensors; False unless it is set."""
     return _swap.get()

@@ -45,14 +45,14 @@ _WITHOUT_EFFECT = frozenset(
 
 
 def is_in_onnx_export() -> bool:
-    """False: nothing of a model runs differently for an export."""
+    """Return False: nothing of a model runs differently for an export."""
     return False
 
 
 def register_custom_op_symbolic(
     symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int
 ) -> None:
-    """Accepted, and not needed: an operator is exported as what its kernel computes."""
+    """Do nothing: an operator is exported as what its kernel computes."""
 
 
 class ONNXProgram:
@@ -136,7 +136,7 @@ def export(
 def _pure(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """The model as a function from arrays to arrays, and the example arguments' arrays."""
+    """Return the model as a function from arrays to arrays, and the example arguments' arrays."""
 
     # Copies: an argument that is a view would bring the shape of its base along.
     def copied(x: Any) -> Any:

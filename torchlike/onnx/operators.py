@@ -9,11 +9,11 @@ from torchlike.tensor import Tensor
 
 
 def shape_as_tensor(x: Tensor) -> Tensor:
-    """The sizes of a tensor, int64."""
+    """Return the sizes of a tensor, int64."""
     return NAMESPACES[""]["tensor"](list(x.shape))
 
 
 def reshape_from_tensor_shape(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """``x.reshape`` to sizes that a tensor holds."""
+    """Do ``x.reshape`` to sizes that a tensor holds."""
     sizes = shape.tolist() if isinstance(shape, Tensor) else list(shape)
     return x.reshape(sizes)

@@ -9,5 +9,5 @@ __all__ = ["parse_args"]
 
 
 def parse_args(*descriptors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorates a function of a graph, which nobody calls here: it is left as it is."""
+    """Decorate a function of a graph, which nobody calls here: it is left as it is."""
     return lambda function: function

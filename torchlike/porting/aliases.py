@@ -41,15 +41,15 @@ class _AliasLoader(Loader):
         self._name_hidden(module)
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """The code of the existing module, for ``python -m``."""
+        """Return the code of the existing module, for ``python -m``."""
         return self._real_loader().get_code(self.real)
 
     def get_source(self, fullname: str) -> str | None:
-        """Its source."""
+        """Return the source of the existing module."""
         return self._real_loader().get_source(self.real)
 
     def is_package(self, fullname: str) -> bool:
-        """Whether it is a package."""
+        """Return whether the existing module is a package."""
         return self._real_loader().is_package(self.real)
 
     def _real_loader(self) -> Any:
@@ -85,7 +85,7 @@ class AliasFinder(MetaPathFinder):
         self.for_programs = for_programs
 
     def real_name(self, name: str) -> str | None:
-        """The target's name for ``name``, or None when ``name`` is not below the alias."""
+        """Return the target's name for ``name``, or None when ``name`` is not below the alias."""
         if name == self.alias or name.startswith(self.alias + "."):
             return self.target + name[len(self.alias) :]
         return None
@@ -113,7 +113,8 @@ class AliasFinder(MetaPathFinder):
     def find_distributions(
         self, context: DistributionFinder.Context | None = None
     ) -> Iterator[Distribution]:
-        """What ``importlib.metadata`` finds of the alias, first and without a file on disk."""
+        """Return the distributions that ``importlib.metadata`` finds of the alias, first and
+        without a file on disk."""
         if self.is_installed:
             return iter(())
         return metadata.distributions(
@@ -149,7 +150,8 @@ def install(
 
 
 def _installed_importer() -> str | None:
-    """The package that imports now, if it stands beside the metadata that an installer wrote."""
+    """Return the package that imports now, if it stands beside the metadata that an installer
+    wrote."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _is_of_import(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
@@ -167,7 +169,8 @@ def _is_of_import(module: str) -> bool:
 
 
 def _only_asking(frame: FrameType | None) -> bool:
-    """Is this ``importlib.util.find_spec``, which wants None for a missing module, not an error?"""
+    """Return whether this is ``importlib.util.find_spec``, which wants None for a missing module,
+    not an error."""
     while frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
         frame = frame.f_back
     return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
@@ -209,6 +212,7 @@ def _explain_missing_names(module: ModuleType, alias: str) -> None:
 
 
 def _importing_from(frame: FrameType) -> bool:
-    """Is ``frame`` at ``from x import y``? Python would replace an AttributeError's words there."""
+    """Return whether ``frame`` is at ``from x import y``. Python would replace an AttributeError's
+    words there."""
     instruction = frame.f_code.co_code[frame.f_lasti] if frame.f_lasti >= 0 else 0
     return dis.opname[instruction] == "IMPORT_FROM"

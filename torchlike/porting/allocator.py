@@ -100,7 +100,7 @@ def tune_allocator() -> bool:
 
 
 def arena_count() -> int:
-    """How many arenas threads share."""
+    """Return the number of arenas that threads share."""
     return 2 + xla_flags.cpu_threads()
 
 
@@ -114,7 +114,8 @@ class _Compiling:
         self._running = False
 
     def __call__(self, event: str, duration_secs: float, **_: object) -> None:
-        """The listener."""
+        """Note the end of a compilation, as JAX's listener, and start the thread that waits for the
+        last one."""
         if event != _COMPILED:
             return
         with self._lock:

@@ -60,7 +60,8 @@ def tell_in(environment: MutableMapping[str, str]) -> None:
 
 
 def untold(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without it: a process started in it imports real PyTorch as ``torch``."""
+    """Return a copy of an environment without what tells children: a process started in it imports
+    real PyTorch as ``torch``."""
     without = {name: said for name, said in environment.items() if name != CHILDREN.name}
     folders = _folders(environment)
     if FOLDER in folders:
@@ -71,7 +72,7 @@ def untold(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_told(environment: Mapping[str, str]) -> bool:
-    """Does a process started in this environment know?"""
+    """Return whether a process started in this environment knows that ``torch`` means torchlike."""
     said = environment.get(CHILDREN.name)
     return said == sitecustomize.this_environment() and FOLDER in _folders(environment)
 
@@ -129,7 +130,7 @@ def _watch_programs() -> None:
 
 
 def _script_with_another_torch(args: Any, folder: Any, environment: Any) -> str | None:
-    """The script that a command runs by this Python, if its torch will not be torchlike."""
+    """Return the script that a command runs by this Python, if its torch will not be torchlike."""
     if not isinstance(args, (list, tuple)):  # a line for the shell
         return None
     words = [os.fsdecode(word) for word in args]
@@ -156,7 +157,7 @@ def _script_with_another_torch(args: Any, folder: Any, environment: Any) -> str 
 
 
 def _is_this_python(command: str, environment: Mapping[str, str]) -> bool:
-    """Is a command this Python, or one beside it?"""
+    """Return whether a command is this Python, or one beside it."""
     if command == sys.executable:
         return True
     if re.fullmatch(r"python[\d.]*(?:\.exe)?", os.path.basename(command)) is None:
@@ -166,13 +167,14 @@ def _is_this_python(command: str, environment: Mapping[str, str]) -> bool:
 
 
 def _finds_torch(source: str) -> bool:
-    """Does it import torch without saying what that is?"""
+    """Return whether a source imports torch without saying what that is."""
     said = "as_torch" in source or "install_alias" in source
     return not said and _IMPORTS_TORCH.search(source) is not None
 
 
 def _users_level(frame: FrameType | None) -> int:
-    """How many frames up the user's line is: the first one outside of what starts processes."""
+    """Return how many frames up the user's line is: the first one outside of what starts
+    processes."""
     level = 1
     while frame is not None and frame.f_back is not None:
         if frame.f_globals.get("__name__", "").split(".")[0] not in _BETWEEN:

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """What the arguments ask for.
+    """Parse the arguments to what they ask for.
 
     Raises:
         SystemExit: they are wrong, or an environment variable is, which has been said; or they ask
@@ -350,7 +350,7 @@ def _add(
 
 
 def _environment() -> str:
-    """What the help says of environment variables."""
+    """Return the part of the help about environment variables."""
     lines = ["environment:"]
     for variable in environment_variables.ALL:
         values = variable.stands_for if variable.values is None else "|".join(variable.values)

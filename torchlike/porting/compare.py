@@ -205,7 +205,8 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
 def record(
     setup: Setup, script: Sequence[str], shows: Callable[[str], bool]
 ) -> tuple[dict[str, Any], str]:
-    """As ``run``: the entries of the record, and the last line that the script printed."""
+    """Run a script as ``run`` does, and return the entries of the record and the last line that the
+    script printed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "record.json"
         begun = Path(f"{path}{BEGUN}")
@@ -227,7 +228,7 @@ def record(
 def interruptible(
     command: Sequence[str], environment: dict[str, str], begun: Callable[[], bool]
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process that takes no notice of interruptions until its script has begun.
+    """Start a process that takes no notice of interruptions until its script has begun.
 
     An interruption is the script's affair then, which may have something to save and to say: it is
     waited for. A second one, or one before the script has begun, ends the process. Where the signal

@@ -26,7 +26,7 @@ from torchlike.porting.module_compiler import ModuleCompiler
 
 
 def mode_from_environment() -> str:
-    """The value of ``TORCHLIKE_COMPILE``.
+    """Return the value of ``TORCHLIKE_COMPILE``.
 
     Raises:
         ValueError: it is none of the three modes.
@@ -56,7 +56,7 @@ def apply(mode: str) -> ModuleCompiler | None:
 
 
 def _compiled(jit: Callable[[nn.Module], JitFunction], module: nn.Module) -> JitFunction:
-    """``jit`` is as it was before anybody watched what a script marks."""
+    """Compile a module by ``jit``, as it was before anybody watched what a script marks."""
     function = jit(module)
     function.without_key = NoKey  # told from a TypeError of the module's
     function.stand_alone()
@@ -64,12 +64,14 @@ def _compiled(jit: Callable[[nn.Module], JitFunction], module: nn.Module) -> Jit
 
 
 def _in_backward_or_checkpoint() -> bool:
-    """Whether a checkpoint may compare what two runs of a module save."""
+    """Return whether a backward pass runs, or a checkpoint may compare what two runs of a module
+    save."""
     return bool(tape.saving.hooks) or modes.current.backward_pass is not None
 
 
 def _save_random_state() -> Callable[[], None]:
-    """Of Python and NumPy. torchlike's own generators are not moved by a capture that fails."""
+    """Save the random state of Python and NumPy, and return a function that restores it.
+    torchlike's own generators are not moved by a capture that fails."""
     python, numpy = random.getstate(), np.random.get_state()
 
     def restore() -> None:

@@ -15,7 +15,7 @@ _NEEDS = ("sklearn", "matplotlib")
 
 
 def script() -> Path:
-    """The demo's script.
+    """Return the path of the demo's script. FileNotFoundError where it is missing.
 
     Raises:
         FileNotFoundError: neither the wheel nor the checkout around this file has it.

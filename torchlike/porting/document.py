@@ -16,7 +16,7 @@ td, th { border-bottom: 1px solid var(--line); text-align: left; vertical-align:
 
 
 def document(title: str, body: str, style: str) -> str:
-    """A whole page.
+    """Return a whole page.
 
     Args:
         title: plain text, which is escaped.

@@ -29,7 +29,7 @@ INSTEAD = {
 
 
 def instead(name: str) -> str:
-    """The advice for ``name``, a dotted PyTorch name such as ``torch.fx.Graph``."""
+    """Return the advice for ``name``, a dotted PyTorch name such as ``torch.fx.Graph``."""
     prefix = name
     while prefix not in INSTEAD:
         prefix, _, last = prefix.rpartition(".")
@@ -39,5 +39,6 @@ def instead(name: str) -> str:
 
 
 def missing(name: str) -> str:
-    """The message for a PyTorch name that torchlike lacks. No full stop: Python may add to it."""
+    """Return the message for a PyTorch name that torchlike lacks. No full stop: Python may add to
+    it."""
     return f"torchlike has no {name} yet; {instead(name)}"

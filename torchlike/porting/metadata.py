@@ -22,18 +22,19 @@ class AliasDistribution(Distribution):
         }
 
     def read_text(self, filename: str) -> str | None:
-        """One of the two files that say something, or None."""
+        """Return one of the two files that say something, or None."""
         return self._texts.get(filename)
 
     def locate_file(self, path: Any) -> Path:
-        """Where a file of the distribution would be; there is none."""
+        """Return the path that a file of the distribution would have; there is none."""
         return Path(path)
 
 
 def distributions(
     alias: str, version: Callable[[], str], context: DistributionFinder.Context | None
 ) -> Iterator[Distribution]:
-    """The alias's distribution, if the search is for it or for all there are, in no folder said.
+    """Yield the alias's distribution, if the search is for it or for all there are, in no folder
+    said.
 
     Who names folders (pip) asks for what is installed in them.
     """

@@ -32,7 +32,8 @@ _WIDTH, _HEIGHT, _LEFT, _BELOW = 900, 260, 70, 30
 
 
 def html(name: str, runs: Sequence[Run], said: Sequence[str]) -> str:
-    """The page: the table, the losses, the times of steps, and what else was said of the runs."""
+    """Return the page: the table, the losses, the times of steps, and what else was said of the
+    runs."""
     losses = [list(enumerate(run.losses, 1)) for run in runs]
     times = [list(enumerate(_times(run), 1)) for run in runs]
     body = (
@@ -88,7 +89,7 @@ def _colour(i: int) -> str:
 
 
 def _figure(title: str, series: Sequence[Sequence[tuple[int, float]]], *, log: bool = False) -> str:
-    """Curves over the number of the step; what is not finite is left out."""
+    """Draw curves over the number of the step; what is not finite is left out."""
     kept = [
         [
             (x, math.log10(y) if log else y)

@@ -12,7 +12,7 @@ MISSING = "No plot: it needs matplotlib (pip install 'torchlike[demo]')."
 
 
 def available() -> bool:
-    """Is matplotlib, which is an extra, installed?"""
+    """Return whether matplotlib, which is an extra, is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 

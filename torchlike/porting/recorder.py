@@ -92,7 +92,8 @@ class Recorder:
         self._hook_compile_in_place()
 
     def result(self) -> dict[str, Any]:
-        """The first step and the later ones in seconds, and the losses: numbers fit for JSON."""
+        """Return the first step and the later ones in seconds, and the losses: numbers fit for
+        JSON."""
         ends = self.step_ends or self.backward_ends
         times = []
         if ends and self.start is not None:
@@ -109,7 +110,7 @@ class Recorder:
         }
 
     def _fell_back(self) -> dict[str, str]:
-        """Which of what was marked ran eagerly after all, and the first line of why."""
+        """Return which of what was marked ran eagerly after all, and the first line of why."""
         reasons = {name: getattr(made, "fell_back", None) for name, made in self.marked.items()}
         return {
             name: str(next(iter(why.values()))).strip().partition("\n")[0]
@@ -118,7 +119,7 @@ class Recorder:
         }
 
     def _now(self) -> float:
-        """The time, without that in which data were loaded."""
+        """Return the time, without that in which data were loaded."""
         return self.clock() - self.loaded
 
     def _begin(self) -> None:
@@ -208,7 +209,8 @@ class Recorder:
         scaler.scale = self.framework.untraced(recorded_scale)  # type: ignore[attr-defined]
 
     def _unscaled(self, loss: Any) -> Any:
-        """The value of ``loss``, or of what it is a scaled form of."""
+        """Take the value that was kept of what ``loss`` is a scaled form of; else return the value
+        of ``loss``."""
         for i, (scaled, kept) in enumerate(self._scaled):
             if scaled is loss:
                 del self._scaled[i]
@@ -216,7 +218,8 @@ class Recorder:
         return self._value(loss)
 
     def _value(self, loss: Any) -> Any:
-        """The value in the form that is kept, or in a function that gives back losses, the loss."""
+        """Return the value in the form that is kept, or in a function that gives back losses, the
+        loss."""
         return self.framework.keep(loss) if self._given is None else loss.detach()
 
     def _hook_loading(self, owner: type, name: str) -> None:
@@ -273,7 +276,7 @@ class Recorder:
         return compiled if is_module else _Region(self, compiled)
 
     def whole_step(self, function: Callable[..., Any]) -> Any:
-        """``function``, which holds a whole step, compiled.
+        """Compile ``function``, which holds a whole step.
 
         Its losses are those of ``backward()``, which a program gives back beside the result: what
         the function itself returns may be anything.
@@ -342,7 +345,7 @@ class Recorder:
 
 
 def _name(compiled: Any) -> str:
-    """What a user calls a function, or the class of a module."""
+    """Return the user's name of a function, or that of the class of a module."""
     return getattr(compiled, "__qualname__", type(compiled).__name__)
 
 

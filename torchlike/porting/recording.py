@@ -74,7 +74,8 @@ def begin(path: str) -> None:
 
 
 def _peak_memory() -> int | None:
-    """The most memory that this process has had, in bytes; None where the system does not say."""
+    """Return the most memory that this process has had, in bytes; None where the system does not
+    say."""
     try:
         usage = importlib.import_module("resource").getrusage(0)
     except ImportError:  # Windows

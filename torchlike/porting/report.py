@@ -102,7 +102,7 @@ def _difference(a: float, b: float, least: float) -> float:
 
 
 def table(name: str, runs: list[Run]) -> Table:
-    """One row a run; the first run is what the others are compared with."""
+    """Return a table with one row a run; the first run is what the others are compared with."""
     reference = runs[0]
     result = Table(title=name, title_justify="left")
     result.add_column("run", no_wrap=True)
@@ -125,7 +125,7 @@ _ROUNDING = 1e-3
 
 
 def what_is_compiled(run: Run) -> str:
-    """What the programs of a run hold, in words; nothing of a run without any."""
+    """Say in words what the programs of a run hold; nothing of a run without any."""
     if run.whole_steps:
         names = ", ".join(run.whole_steps)
         return f"{names}: forward, backward and update are one program"
@@ -143,8 +143,8 @@ def what_is_compiled(run: Run) -> str:
 
 
 def notes(runs: list[Run]) -> list[str]:
-    """What the table cannot say: versions, last lines, what was compiled and what was left eager,
-    runs without steps, the time of loading."""
+    """Return in lines what the table cannot say: versions, last lines, what was compiled and what
+    was left eager, runs without steps, the time of loading."""
     lines = []
     for run in runs:
         about = f"{run.label}: {run.framework} {run.version} on {run.device}"
@@ -173,7 +173,7 @@ def notes(runs: list[Run]) -> list[str]:
 
 
 def as_json(name: str, runs: list[Run]) -> dict[str, Any]:
-    """Everything measured, with the summary, for the file beside the plot."""
+    """Return everything measured, with the summary, for the file beside the plot."""
     reference = runs[0]
     entries = []
     for run in runs:
@@ -193,7 +193,7 @@ def as_json(name: str, runs: list[Run]) -> dict[str, Any]:
 
 
 def duration(seconds: float | None) -> str:
-    """A time with three digits and its unit."""
+    """Write a time with three digits and its unit."""
     if seconds is None:
         return "-"
     for unit, factor in (("s", 1.0), ("ms", 1e3)):

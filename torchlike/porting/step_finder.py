@@ -38,7 +38,7 @@ class StepFinder:
     _found: dict[str, Any] | None = None
 
     def forward(self) -> None:
-        """A module is being called."""
+        """Note the frames in which a module is being called."""
         if self.looking:
             self._forwards += 1
             if self._forwards > _MOST_FORWARDS:
@@ -47,12 +47,13 @@ class StepFinder:
                 self._forward = _stack(sys._getframe(2))
 
     def backward(self) -> None:
-        """A backward pass is being started."""
+        """Note the frames in which a backward pass is being started."""
         if self.looking:
             self._backward = _stack(sys._getframe(2))
 
     def update(self) -> None:
-        """An optimizer has made a step."""
+        """Note the frames in which an optimizer has made a step, and stop looking after enough of
+        them."""
         if not self.looking:
             return
         both = {id(frame) for frame in self._forward} & {id(frame) for frame in self._backward}
@@ -68,7 +69,8 @@ class StepFinder:
         self._steps, self._forward, self._backward = [], [], []
 
     def result(self) -> dict[str, Any] | None:
-        """The innermost such function: its name, file and first line; None where there is none."""
+        """Return the innermost such function: its name, file and first line; None where there is
+        none."""
         return self._found
 
     @staticmethod
@@ -90,7 +92,7 @@ class StepFinder:
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:
-    """The frames from ``frame`` outwards."""
+    """Return the frames from ``frame`` outwards."""
     frames = []
     while frame is not None:
         frames.append(frame)

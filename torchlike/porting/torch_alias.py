@@ -21,7 +21,7 @@ def install_alias() -> None:
 
 
 def install() -> aliases.AliasFinder:
-    """``install_alias`` for the launcher, which also asks the finder for names."""
+    """Do ``install_alias`` for the launcher, which also asks the finder for names."""
     real = sys.modules.get("torch")
     if real is not None and real is not sys.modules["torchlike"]:
         raise RuntimeError(

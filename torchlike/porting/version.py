@@ -6,7 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def own_version() -> str:
-    """As pyproject.toml has it, or ``(not installed)`` when run from a bare source tree."""
+    """Return torchlike's version as pyproject.toml has it, or ``(not installed)`` when run from a
+    bare source tree."""
     try:
         return version("torchlike")
     except PackageNotFoundError:

@@ -20,7 +20,7 @@ _DECORATOR = "__torchlike_compile__"
 def decorating(
     line: int, decorator: Callable[[Any], Any]
 ) -> Callable[[CodeType, ModuleType], CodeType]:
-    """Prepares a script for ``script.run``: the function that begins at ``line`` is decorated.
+    """Prepare a script for ``script.run``: the function that begins at ``line`` is decorated.
 
     A script that is in no file, or has no function there, stays as it is.
     """

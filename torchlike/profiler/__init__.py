@@ -23,5 +23,5 @@ __all__ = [
 
 
 def kineto_available() -> bool:
-    """False: profiles are JAX's."""
+    """Return False: profiles are JAX's."""
     return False

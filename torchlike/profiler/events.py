@@ -141,8 +141,8 @@ class FunctionEventAvg(_Times, _Unrecorded):
 
 
 def nest(events: Iterable[FunctionEvent]) -> list[FunctionEvent]:
-    """Events in the order of their beginnings, each of which knows what runs inside of it on its
-    thread."""
+    """Sort events in the order of their beginnings, each of which then knows what runs inside of it
+    on its thread."""
     ordered = sorted(events, key=lambda e: (e.thread, e.start, -e.end))
     open_: list[FunctionEvent] = []
     for event in ordered:
@@ -175,21 +175,22 @@ class EventList(list[Any]):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:
-        """By name. Shapes, lines of code and overloads are not recorded: they group nothing."""
+        """Average the events by name. Shapes, lines of code and overloads are not recorded: they
+        group nothing."""
         found: dict[str, FunctionEventAvg] = {}
         for event in self:
             found.setdefault(event.key, FunctionEventAvg(event.key)).add(event)
         return EventList(found.values(), self._export)
 
     def total_average(self) -> FunctionEventAvg:
-        """All in one, named "Total"."""
+        """Average all events in one, named "Total"."""
         total = FunctionEventAvg("Total")
         for event in self:
             total.add(event)
         return total
 
     def export_chrome_trace(self, path: str) -> None:
-        """The trace that the events are of. RuntimeError for events that are of none."""
+        """Write the trace that the events are of. RuntimeError for events that are of none."""
         if self._export is None:
             raise RuntimeError("these events are of no profile")
         self._export(path)
@@ -205,7 +206,8 @@ class EventList(list[Any]):
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """The events in lines, most first by the field ``sort_by``, "" where there are none.
+        """Return a table of the events in lines, most first by the field ``sort_by``, "" where
+        there are none.
 
         Args:
           sort_by: ``"self_cpu_time_total"``, ``"cpu_time_total"``, ``"count"``, …: a field;
@@ -241,7 +243,7 @@ def _shortened(name: str, width: int | None) -> str:
 def _cells(
     shown: list[Any], events: EventList, unit: str | None
 ) -> tuple[list[str], list[list[str]]]:
-    """The headers of the columns behind the name, and what is in them."""
+    """Return the headers of the columns behind the name, and what is in them."""
     whole = events.self_cpu_time_total
     on_device = sum(e.self_device_time_total for e in events)
     headers = ["Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]

@@ -9,7 +9,7 @@ __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
 
 
 def is_available() -> bool:
-    """False: JAX's wheels are built without ITT."""
+    """Return False: JAX's wheels are built without ITT."""
     return False
 
 
@@ -29,5 +29,5 @@ def mark(msg: str) -> None:
 
 @contextlib.contextmanager
 def range(msg: str, *args: object, **kwargs: object) -> Iterator[None]:
-    """``with range("epoch {}", n):`` runs the block."""
+    """Run the block of ``with range("epoch {}", n):``; nothing is marked."""
     yield

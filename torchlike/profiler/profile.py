@@ -49,7 +49,7 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """Cycles of waiting, warming up and recording.
+    """Return a schedule of cycles of waiting, warming up and recording.
 
     Args:
       repeat: after so many cycles nothing more happens; 0: it goes on.
@@ -88,7 +88,8 @@ def schedule(
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[Any], None]:
-    """An ``on_trace_ready`` that puts traces where TensorBoard's profile plugin finds them."""
+    """Return an ``on_trace_ready`` that puts traces where TensorBoard's profile plugin finds
+    them."""
 
     def handle(prof: Any) -> None:
         prof.save(dir_name)
@@ -162,7 +163,7 @@ class profile:
         self._go(self._schedule(self.step_num))
 
     def stop(self) -> None:
-        """End; a recording that runs is ready."""
+        """End the recording, which is ready then."""
         self._end()
         self.current_action = ProfilerAction.NONE
 
@@ -192,7 +193,7 @@ class profile:
             self.on_trace_ready(self)
 
     def _unread(self) -> bool:
-        """Whether there is no finished recording."""
+        """Return whether there is no finished recording."""
         return self._folder is None or self._running
 
     def _traced(self) -> Path:
@@ -205,7 +206,8 @@ class profile:
         shutil.copytree(self._traced(), folder, dirs_exist_ok=True)
 
     def export_chrome_trace(self, path: str) -> None:
-        """The trace for Perfetto or chrome://tracing (compressed where ``path`` ends in .gz)."""
+        """Write the trace for Perfetto or chrome://tracing (compressed where ``path`` ends in
+        .gz)."""
         found = sorted(self._traced().rglob("perfetto_trace.json.gz"))
         if not found:
             raise RuntimeError("JAX wrote no trace for Perfetto.")
@@ -216,7 +218,8 @@ class profile:
             shutil.copyfileobj(source, target)
 
     def events(self) -> EventList:
-        """What ran: regions, programs, XLA's operations. RuntimeError without a recording.
+        """Return the events that were recorded: regions, programs, XLA's operations. RuntimeError
+        without a recording.
 
         Times are in microseconds. Shapes, memory, numbers of operations and lines of code are not
         recorded: empty, or 0.
@@ -232,7 +235,7 @@ class profile:
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:
-        """``events()`` by name: how many there are, and the sums of their times;
+        """Average ``events()`` by name: how many there are, and the sums of their times;
         ``print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))``.
 
         RuntimeError without a recording. Shapes, lines of code and overloads group nothing.

@@ -16,7 +16,7 @@ _OTHERS = "$", "ThreadpoolListener::"
 
 
 def read(folder: Path, regions: frozenset[str]) -> list[FunctionEvent]:
-    """The events of a trace. ``regions``: the names that the program gave its own.
+    """Read the events of a trace. ``regions``: the names that the program gave its own.
 
     RuntimeError where JAX wrote no trace.
     """
@@ -40,7 +40,7 @@ def read(folder: Path, regions: frozenset[str]) -> list[FunctionEvent]:
 
 
 def _lines(data: Any) -> Iterator[tuple[bool, Any]]:
-    """The threads of the host, and the lines of accelerators."""
+    """Yield the threads of the host, and the lines of accelerators."""
     for plane in data.planes:
         is_on_device = plane.name.startswith("/device:") and "CPU" not in plane.name
         if is_on_device or plane.name.startswith("/host:CPU"):

@@ -10,7 +10,7 @@ user_globals: dict[str, tuple[Any, Any]] = {}
 
 
 def in_pytorch(name: str) -> str:
-    """A dotted name as PyTorch's files spell it: ``torch.nn…`` for what is ours."""
+    """Return a dotted name as PyTorch's files spell it: ``torch.nn…`` for what is ours."""
     return "torch" + name[len("torchlike") :] if name.startswith("torchlike.") else name
 
 
@@ -19,8 +19,8 @@ BLOCKED_MODULES = ("sys", "os", "posix", "nt")
 
 
 def global_name(module: str, name: str) -> str:
-    """What a pickle calls by a module and a name, as a dotted name of Python 3's and PyTorch's:
-    protocol 2 writes the names of Python 2, ``__builtin__.xrange``."""
+    """Return the dotted name, in Python 3's and PyTorch's spelling, of what a pickle calls by a
+    module and a name: protocol 2 writes the names of Python 2, ``__builtin__.xrange``."""
     if (module, name) in _compat_pickle.NAME_MAPPING:
         module, name = _compat_pickle.NAME_MAPPING[module, name]
     else:
@@ -39,7 +39,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What ``add_safe_globals`` allowed, as it was given."""
+    """Return the classes and functions that ``add_safe_globals`` allowed, as they were given."""
     return [item for _, item in user_globals.values()]
 
 

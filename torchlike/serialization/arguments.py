@@ -129,7 +129,7 @@ def takes(function: Any, args: tuple[Any, ...]) -> None:
 
 
 def name_of(function: Any) -> str:
-    """What a message calls a callable."""
+    """Return the name by which a message calls a callable."""
     return getattr(function, "__name__", type(function).__name__)
 
 

@@ -28,7 +28,7 @@ _RAW = (
 
 
 def named(file: Any) -> str:
-    """What a message calls a file."""
+    """Return the name by which a message calls a file."""
     return (
         os.fsdecode(os.fspath(file))
         if isinstance(file, (str, bytes, os.PathLike))
@@ -37,7 +37,7 @@ def named(file: Any) -> str:
 
 
 def damaged(file: Any, error: object) -> RuntimeError:
-    """The error for a file that is no longer what was written."""
+    """Return the error for a file that is no longer what was written."""
     if isinstance(error, zipfile.BadZipFile) and "not a zip file" in str(error):
         return RuntimeError(
             "PytorchStreamReader failed reading zip archive: failed finding central directory. "
@@ -78,7 +78,8 @@ class reading:
 
 
 def first_records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The records of an archive by name. Of two with one name the first counts, as in PyTorch."""
+    """Return the records of an archive by name. Of two with one name the first counts, as in
+    PyTorch."""
     found: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
         found.setdefault(entry.filename, entry)

@@ -12,7 +12,7 @@ from torchlike.tensor import Tensor
 
 
 def encoded(value: Any, leaves: list[Any] | None = None) -> Any:
-    """A state as JSON has it, a number in the place of each array, which goes to ``leaves``.
+    """Encode a state as JSON has it, a number in the place of each array, which goes to ``leaves``.
 
     TypeError for what has no place in it, an array without ``leaves`` too.
     """
@@ -32,7 +32,7 @@ def encoded(value: Any, leaves: list[Any] | None = None) -> Any:
 
 
 def decoded(value: Any, arrays: Mapping[str, Any] | None = None) -> Any:
-    """The state again; ``arrays``: those that go into it, by their numbers as text."""
+    """Decode a state of `encoded`; ``arrays``: those that go into it, by their numbers as text."""
     ((kind, held),) = value.items()
     if kind == "array":
         assert arrays is not None

@@ -20,13 +20,13 @@ PROTOCOL = 1001
 
 
 def is_legacy(file: Any) -> bool:
-    """Whether a checkpoint in this format begins where ``file`` stands. The file moves."""
+    """Return whether a checkpoint in this format begins where ``file`` stands. The file moves."""
     head = pickle.dumps(MAGIC, protocol=2)
     return file.read(len(head))[2:-1] == head[2:-1]  # after the protocol's number
 
 
 def _pickle_of(file: Any) -> bytes:
-    """The next pickle in a file, as it is."""
+    """Read the next pickle in a file, as it is."""
     start = file.tell()
     sparing: Any = _Sparing(file)
     try:
@@ -44,7 +44,7 @@ _AT_ONCE = 16 << 20
 
 
 def _read(file: Any, length: int) -> bytes:
-    """That many bytes, or as many as there are, through ``readinto`` where the file has it."""
+    """Read that many bytes, or as many as there are, through ``readinto`` where the file has it."""
     parts: list[Any] = []
     missing = length
     while missing > 0:
@@ -70,7 +70,7 @@ class _Sparing:
         self.readline, self.tell = file.readline, file.tell
 
     def read(self, length: int) -> bytes:
-        """That many bytes, or as many as there are."""
+        """Read that many bytes, or as many as there are."""
         return self._file.read(length) if length < _AT_ONCE else _read(self._file, length)
 
 
@@ -104,7 +104,8 @@ def _types(code: bytes) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _damage() -> Iterator[None]:
-    """RuntimeError for whatever stops an unpickler that makes nothing but plain values."""
+    """Raise RuntimeError in a ``with`` block for whatever stops an unpickler that makes nothing but
+    plain values."""
     try:
         yield
     except (pickle.UnpicklingError, EOFError):
@@ -114,7 +115,7 @@ def _damage() -> Iterator[None]:
 
 
 def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, bytes]]:
-    """A file's main pickle, whether its numbers are big-endian, and each storage's bytes.
+    """Read a file's main pickle, whether its numbers are big-endian, and each storage's bytes.
 
     itemsize: bytes of an element, by the name of the storage's class; others count bytes.
     RuntimeError for another version of the format, or a file that ends too early.

@@ -60,7 +60,8 @@ class _Unpickler(_Checkpoint, pickle.Unpickler):
 
 
 def _trusting(pickle_module: Any) -> Any:
-    """`_Unpickler`, or what a module of the user's makes of it: dill, one that renames classes."""
+    """Return `_Unpickler`, or what a module of the user's makes of it: dill, one that renames
+    classes."""
     if pickle_module is None or pickle_module is pickle:
         return _Unpickler
     return type("_Unpickler", (_Checkpoint, pickle_module.Unpickler), {})
@@ -71,8 +72,8 @@ def _forced(name: str) -> bool:
 
 
 def _weights_only(given: Any, pickle_module: Any) -> Any:
-    """Whether only weights are loaded: as asked for, as an environment variable wants, or unless
-    another pickle is given."""
+    """Return whether only weights are loaded: as asked for, as an environment variable wants, or
+    unless another pickle is given."""
     always, never = map(
         _forced, ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
     )
@@ -95,7 +96,7 @@ def _weights_only(given: Any, pickle_module: Any) -> Any:
 
 
 def is_zip(file: Any) -> bool:
-    """Whether a zip archive begins where ``file`` stands, and the file stays there."""
+    """Return whether a zip archive begins where ``file`` stands, and the file stays there."""
     start = file.tell()
     head = file.read(4)
     file.seek(start)
@@ -103,7 +104,7 @@ def is_zip(file: Any) -> bool:
 
 
 def _no_checkpoint(content: Any, weights_only: Any) -> Exception:
-    """The error for a file that is in neither of the formats. Nothing in it is executed."""
+    """Return the error for a file that is in neither of the formats. Nothing in it is executed."""
     if not content:
         error = EOFError()  # PyTorch's has no words
         error.add_note("The file is empty.")
@@ -134,7 +135,8 @@ def _no_checkpoint(content: Any, weights_only: Any) -> Exception:
 
 
 def _safetensors(path: str, map_location: Any) -> dict[str, Tensor]:
-    """The tensors of a safetensors file. RuntimeError for places that depend on the storage."""
+    """Load the tensors of a safetensors file. RuntimeError for places that depend on the
+    storage."""
     if isinstance(map_location, dict) or callable(map_location):
         kind = "dict" if isinstance(map_location, dict) else "callable"
         raise RuntimeError(
@@ -217,7 +219,7 @@ def _load(
     given: Any,
     **pickle_load_args: Any,
 ) -> Any:
-    """``load`` from an open file; ``given`` is what the user named it by."""
+    """Do ``load`` from an open file; ``given`` is what the user named it by."""
     options = {"encoding": "utf-8", **pickle_load_args}
     try:
         seek, start = f.seek, f.tell()

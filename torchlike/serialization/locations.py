@@ -8,7 +8,8 @@ from torchlike._core import devices
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """A storage on the device that ``location`` names: "cpu", "cuda:0", "meta".
+    """Move a storage to the device that ``location`` names ("cpu", "cuda:0", "meta"), and return
+    it.
 
     RuntimeError in PyTorch's words for CUDA without a GPU, and for an unknown location.
     """

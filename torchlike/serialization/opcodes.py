@@ -38,23 +38,27 @@ class Machine:
     # -- what subclasses allow ---------------------------------------------------------------------
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a global of the file is."""
+        """Return the object that a global of the file names. UnpicklingError unless a subclass
+        allows some."""
         raise pickle.UnpicklingError(f"{module}.{name} is not allowed here")
 
     def call(self, function: Any, args: Any) -> Any:
-        """What ``function(*args)`` gives."""
+        """Call ``function(*args)`` and return its result. UnpicklingError unless a subclass allows
+        it."""
         raise pickle.UnpicklingError(f"a call of {function!r} is not allowed here")
 
     def new(self, cls: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """An instance of a class, before it has a state."""
+        """Make an instance of a class, before it has a state. UnpicklingError unless a subclass
+        allows it."""
         raise pickle.UnpicklingError(f"an instance of {cls!r} is not allowed here")
 
     def build(self, made: Any, state: Any) -> Any:
-        """``made`` with a state."""
+        """Give ``made`` a state, and return it. UnpicklingError unless a subclass allows it."""
         raise pickle.UnpicklingError(f"a state of {type(made)} is not allowed here")
 
     def persistent_load(self, pid: Any) -> Any:
-        """What a persistent id stands for."""
+        """Return the object that a persistent id stands for. UnpicklingError unless a subclass
+        allows it."""
         raise pickle.UnpicklingError("a persistent id is not allowed here")
 
     def is_filled(self, made: Any) -> bool:
@@ -64,7 +68,7 @@ class Machine:
     # -- the machine -------------------------------------------------------------------------------
 
     def load(self) -> Any:
-        """The object that the pickle describes."""
+        """Execute the pickle, and return the object that it describes."""
         steps = _STEPS
         code = self.code
         while True:
@@ -78,7 +82,7 @@ class Machine:
             step(self)
 
     def take(self, length: int) -> bytes:
-        """The next bytes. EOFError where there are fewer."""
+        """Read the next bytes. EOFError where there are fewer."""
         end = self.at + length
         if end > len(self.code):
             raise EOFError(f"{length} bytes are wanted at {self.at} of {len(self.code)}")
@@ -87,22 +91,22 @@ class Machine:
         return taken
 
     def number(self, width: int, signed: bool = False) -> int:
-        """The next little-endian number."""
+        """Read the next little-endian number."""
         return int.from_bytes(self.take(width), "little", signed=signed)
 
     def line(self) -> str:
-        """What stands before the next line feed."""
+        """Read the text before the next line feed."""
         end = self.code.index(b"\n", self.at)
         return self.take(end + 1 - self.at)[:-1].decode()
 
     def since_mark(self) -> list[Any]:
-        """What was pushed after the last mark."""
+        """Pop what was pushed after the last mark."""
         items = self.stack
         self.stack = self.below.pop()
         return items
 
     def text(self, raw: bytes) -> Any:
-        """A string of Python 2."""
+        """Decode a string of Python 2."""
         return raw if self.encoding == "bytes" else raw.decode(self.encoding, self.errors)
 
     # -- containers --------------------------------------------------------------------------------
@@ -285,7 +289,8 @@ def _tuple_of(count: int) -> Callable[[Machine], None]:
 
 
 def _steps() -> list[Callable[[Machine], None] | None]:
-    """What each opcode does, by its number. None for those that formats do not need."""
+    """Return the function of each opcode, by its number. None for those that formats do not
+    need."""
     pushed: dict[bytes, Callable[[Machine], Any]] = {
         pickle.NONE: lambda m: None,
         pickle.NEWTRUE: lambda m: True,

@@ -22,7 +22,7 @@ _endianness: LoadEndianness | None = None
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of checkpoints that do not name theirs; None is little."""
+    """Return the byte order of checkpoints that do not name theirs; None is little."""
     return _endianness
 
 
@@ -35,7 +35,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def unnamed_is_big() -> bool:
-    """Whether a checkpoint that names no byte order is taken for big-endian."""
+    """Return whether a checkpoint that names no byte order is taken for big-endian."""
     if _endianness is LoadEndianness.NATIVE:
         return sys.byteorder == "big"
     return _endianness is LoadEndianness.BIG
@@ -47,7 +47,7 @@ _map_flags = PRIVATE
 
 
 def get_default_mmap_options() -> int:
-    """``mmap.MAP_PRIVATE`` or ``mmap.MAP_SHARED``."""
+    """Return ``mmap.MAP_PRIVATE`` or ``mmap.MAP_SHARED``."""
     return _map_flags
 
 
@@ -79,7 +79,7 @@ _computes_crc32 = True
 
 
 def get_crc32_options() -> bool:
-    """What ``set_crc32_options`` was told; True before."""
+    """Return the value that ``set_crc32_options`` was told; True before."""
     return _computes_crc32
 
 
@@ -119,5 +119,5 @@ class skip_data:
 
 
 def data_is_skipped() -> bool:
-    """Whether this thread is in a region of ``skip_data``."""
+    """Return whether this thread is in a region of ``skip_data``."""
     return _skipping.is_on

@@ -87,7 +87,7 @@ def rebuild_tensor(
     hooks: Any,
     metadata: Any = None,
 ) -> Tensor:
-    """A tensor of the storage's dtype."""
+    """Rebuild a tensor of the storage's dtype."""
     return _rebuilt(storage.record, storage.kind, offset, size, stride, requires_grad, metadata)
 
 
@@ -101,7 +101,7 @@ def rebuild_tensor_v3(
     dtype: dtypes.dtype,
     metadata: Any = None,
 ) -> Tensor:
-    """A tensor of a dtype without a storage class of its own."""
+    """Rebuild a tensor of a dtype without a storage class of its own."""
     return _rebuilt(storage.record, dtype, offset, size, stride, requires_grad, metadata)
 
 
@@ -128,7 +128,8 @@ def _rebuilt(
 def _on_memory(
     cell: Storage, dtype: dtypes.dtype, size: tuple[int, ...], stride: tuple[int, ...], offset: int
 ) -> Tensor:
-    """A tensor on a flat storage. One that covers it all owns it in its own shape."""
+    """Make a tensor on a flat storage. One that covers it all owns it, and gives the storage its
+    own shape."""
     order = views.dense_order(size, stride)
     whole = views.dense_strides(size, order) == stride and offset == 0
     fresh = len(cell.shape) == 1 and cell.version == 0 and cell.dtype == dtype.numpy
@@ -154,7 +155,8 @@ def _on_memory(
 def _seen(
     cell: Storage, dtype: dtypes.dtype, size: tuple[int, ...], stride: tuple[int, ...], offset: int
 ) -> Tensor:
-    """A view of the storage's memory, as another dtype where the file has two on one storage."""
+    """Return a view of the storage's memory, as another dtype where the file has two on one
+    storage."""
     base = object.__new__(Tensor)
     base._storage = cell
     if dtype.numpy == cell.dtype:
@@ -176,8 +178,8 @@ def rebuild_parameter_with_state(data: Tensor, requires_grad: Any, hooks: Any, s
 
 
 def with_state(t: Tensor, state: Any) -> Tensor:
-    """A tensor given the state of the one saved. UnpicklingError for a field of the tensor's own in
-    it."""
+    """Give a tensor the state of the one saved, and return it. UnpicklingError for a field of the
+    tensor's own in it."""
     if not hasattr(t, "__setstate__"):
         for part in parts_of_state(state):
             for name in part:
@@ -198,7 +200,7 @@ def _is_tensors_own(name: Any, kind: type) -> bool:
 
 
 def rebuild_meta_tensor(dtype: dtypes.dtype, size: Any, stride: Any, requires_grad: Any) -> Tensor:
-    """A tensor without values."""
+    """Rebuild a tensor without values."""
     made = empty_strided(size, stride, dtype=dtype, device="meta")
     made._requires_grad = bool(requires_grad)
     return made
@@ -214,7 +216,7 @@ def rebuild_wrapper_subclass(
     device: Any,
     requires_grad: Any,
 ) -> Any:
-    """A tensor of a wrapper subclass; what is inside comes with its state."""
+    """Rebuild a tensor of a wrapper subclass; what is inside comes with its state."""
     return _make_wrapper_subclass(
         kind,
         size,
@@ -228,7 +230,8 @@ def rebuild_wrapper_subclass(
 
 
 def rebuild_sparse_tensor(layout: layouts.layout, data: Any) -> Any:
-    """A tensor in coordinate form or compressed. RuntimeError for indices that do not fit."""
+    """Rebuild a tensor in coordinate form or compressed. RuntimeError for indices that do not
+    fit."""
     if layout is not layouts.sparse_coo:
         return sparse_compressed_tensor(*data, layout=layout)
     indices, values, size, *coalesced = data
@@ -236,7 +239,8 @@ def rebuild_sparse_tensor(layout: layouts.layout, data: Any) -> Any:
 
 
 def layout_named(name: str) -> layouts.layout:
-    """The layout that files call ``torch.strided`` and the like."""
+    """Return the layout that files call ``torch.strided`` and the like. RuntimeError for an unknown
+    one."""
     found = getattr(layouts, name.removeprefix("torch."), None)
     if not isinstance(found, layouts.layout):
         raise RuntimeError(f"the checkpoint names an unknown layout: {name}")

@@ -85,8 +85,8 @@ class _Pickler(_PythonPickler):
     dispatch[_Global] = save_global_name
 
     def save_global(self, obj: Any, name: Any = None) -> None:
-        """A class or function by its name. What has none is refused as Python's compiled pickler,
-        which PyTorch uses, refuses it."""
+        """Write a class or function by its name. What has none is refused as Python's compiled
+        pickler, which PyTorch uses, refuses it."""
         try:
             super().save_global(obj, name)
         except pickle.PicklingError:
@@ -120,7 +120,8 @@ class _Pickler(_PythonPickler):
         return NotImplemented
 
     def _ragged(self, obj: NestedTensor) -> Any:
-        """A ragged tensor as PyTorch writes one, without the extremes that it may find again."""
+        """Return the parts of a ragged tensor as PyTorch writes one, without the extremes that it
+        may find again."""
         parts = {
             "values": obj._values.detach(),
             "offsets": obj._offsets,
@@ -155,7 +156,8 @@ class _Pickler(_PythonPickler):
         super().save_reduce(func, args, *rest, obj=obj, **kw)
 
     def _key(self, storage: Storage, d: dtypes.dtype | None) -> _StorageKey:
-        """A storage's persistent id, as elements of ``d`` or as bytes.
+        """Return a storage's persistent id, as elements of ``d`` or as bytes, numbering the storage
+        at its first use.
 
         RuntimeError where it was written as elements of another dtype, as in PyTorch.
         """
@@ -181,7 +183,7 @@ class _Pickler(_PythonPickler):
         )
 
     def count(self, key: str, memory: np.ndarray) -> int:
-        """How many elements a storage has, of the dtype it was written as."""
+        """Return how many elements a storage has, of the dtype it was written as."""
         return memory.nbytes // self._dtypes[key].itemsize
 
     def _tensor(self, t: Tensor) -> Any:
@@ -223,7 +225,8 @@ class _Pickler(_PythonPickler):
         return self._with_state(t, rebuilt)
 
     def _with_state(self, t: Tensor, rebuilt: Any) -> Any:
-        """What rebuilds ``t``: its values as ``rebuilt`` says, its class and its state."""
+        """Return the reduction that rebuilds ``t``: its values as ``rebuilt`` says, its class and
+        its state."""
         state = t.__getstate__()
         if getattr(type(t), "_is_param", False):  # of an instance of another class, in its state
             name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
@@ -237,12 +240,12 @@ class _Pickler(_PythonPickler):
 
 
 def _says_how(kind: type[Tensor]) -> bool:
-    """Whether a subclass has a ``__reduce_ex__`` of its own."""
+    """Return whether a subclass has a ``__reduce_ex__`` of its own."""
     return kind.__reduce_ex__.__module__.partition(".")[0] != __name__.partition(".")[0]
 
 
 def _memory(storage: Storage) -> np.ndarray:
-    """The storage's elements in memory order."""
+    """Return the storage's elements in memory order."""
     host = np.asarray(storage.concrete() if storage.host is None else storage.host)
     if storage.strides is None:
         return np.ascontiguousarray(host)
@@ -306,7 +309,8 @@ def _write(obj: Any, file: Any, name: str) -> None:
 
 
 def _identity(archive: zipfile.ZipFile) -> bytes:
-    """40 digits that two archives share only if their records do: of the names, of the contents."""
+    """Return 40 digits that two archives share only if their records do: of the names, of the
+    contents."""
     records = archive.infolist()
     names = zlib.crc32("\n".join(r.filename.partition("/")[2] for r in records).encode())
     contents = zlib.crc32(b"".join(r.CRC.to_bytes(4, "little") for r in records))
@@ -327,7 +331,7 @@ def _write_legacy(obj: Any, file: Any, name: str) -> None:
 
 
 def _little(memory: np.ndarray) -> memoryview:
-    """The bytes of an array, uncopied where they are little-endian already."""
+    """Return the bytes of an array, uncopied where they are little-endian already."""
     ordered = memory.astype(memory.dtype.newbyteorder("<"), copy=False)
     return np.ascontiguousarray(ordered).reshape(-1).view(np.uint8).data
 

@@ -43,7 +43,7 @@ class Storages:
         self._kinds: dict[str, tuple[dtypes.dtype, int]] = {}
 
     def content(self, key: str, needed: int) -> bytes | memoryview:
-        """The bytes of one storage, of which ``needed`` are wanted."""
+        """Read the bytes of one storage, of which ``needed`` are wanted."""
         raise NotImplementedError
 
     def storage(self, identity: Any) -> Any:
@@ -84,7 +84,7 @@ class Storages:
         return LoadedUntyped(found) if dtype is None else LoadedTyped(found, dtype, size)
 
     def _cell(self, flat: np.ndarray, location: str) -> Storage:
-        """The cell of a storage's values, on the device where they go."""
+        """Make the cell of a storage's values, on the device where they go."""
         device = self._device(flat, location)
         if device.type == "cpu" and is_mapped(flat):
             return Storage(None, flat)
@@ -125,7 +125,8 @@ def _truncated(key: str, found: int, needed: int) -> str:
 
 
 def _is_big(order: bytes) -> bool:
-    """What a checkpoint says of its byte order. ValueError for other words."""
+    """Return whether a checkpoint says that it is big-endian. ValueError for other words than the
+    two."""
     if order not in (b"little", b"big"):
         raise UnknownByteOrder(f"Unknown endianness type: {order.decode()}")
     return order == b"big"
@@ -139,8 +140,8 @@ _NEWEST = 10
 
 
 def _root(names: list[str]) -> str:
-    """The directory that all records of a checkpoint are in, with its slash. RuntimeError for an
-    archive of something else."""
+    """Return the directory that all records of a checkpoint are in, with its slash. RuntimeError
+    for an archive of something else."""
     for name in names[:1]:
         if "/" not in name:
             raise RuntimeError(f"file in archive is not in a subdirectory: {name}")
@@ -170,7 +171,7 @@ class Archive(Storages):
         self.big = _is_big(self._read("byteorder", _SHORT)) if has_order else unnamed_is_big()
 
     def _check_version(self) -> None:
-        """RuntimeError for a file without a version, or of one that is too new."""
+        """Raise RuntimeError for a file without a version, or of one that is too new."""
         named = [n for n in ("version", ".data/version") if f"{self.root}{n}" in self._records]
         if not named:
             raise RuntimeError(
@@ -188,7 +189,7 @@ class Archive(Storages):
             )
 
     def _record(self, name: str) -> zipfile.ZipInfo:
-        """RuntimeError where there is none of that name."""
+        """Return the record of that name. RuntimeError where there is none."""
         found = self._records.get(f"{self.root}{name}")
         if found is None:
             raise RuntimeError(
@@ -198,8 +199,8 @@ class Archive(Storages):
         return found
 
     def _read(self, name: str, most: int) -> bytes:
-        """A record's bytes. RuntimeError for more than ``most``, and for more than the file has:
-        that is seen before memory is taken for them."""
+        """Read a record's bytes. RuntimeError for more than ``most``, and for more than the file
+        has: that is seen before memory is taken for them."""
         entry = self._record(name)
         if entry.file_size > most:
             raise RuntimeError(
@@ -210,8 +211,8 @@ class Archive(Storages):
         return self._unpacked(name, entry)
 
     def _unpacked(self, name: str, entry: zipfile.ZipInfo) -> bytes:
-        """A record's bytes, of which there are no more than it says. RuntimeError where they cannot
-        be unpacked."""
+        """Unpack a record's bytes, of which there are no more than it says. RuntimeError where they
+        cannot be unpacked."""
         try:
             return self.archive.read(entry)
         except (zlib.error, NotImplementedError, ValueError, OSError, struct.error) as error:
@@ -220,7 +221,7 @@ class Archive(Storages):
             ) from error
 
     def _check_place(self, name: str, entry: zipfile.ZipInfo) -> None:
-        """RuntimeError where a record cannot have the size that it says."""
+        """Raise RuntimeError where a record cannot have the size that it says."""
         packed = entry.compress_size
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise RuntimeError(
@@ -236,7 +237,7 @@ class Archive(Storages):
             )
 
     def pickle(self) -> bytes:
-        """The bytes of the pickle that names the storages."""
+        """Read the bytes of the pickle that names the storages."""
         is_stored = self._record("data.pkl").compress_type == zipfile.ZIP_STORED
         return self._read("data.pkl", sys.maxsize if is_stored else _LONGEST_PICKLE)
 
@@ -256,7 +257,8 @@ class Archive(Storages):
         return memoryview(self.mapped)[start : start + entry.file_size]
 
     def _start(self, entry: zipfile.ZipInfo) -> int:
-        """Where an entry's bytes begin: after a header that ends in its name and what is extra."""
+        """Return the position at which an entry's bytes begin: after a header that ends in its name
+        and what is extra."""
         header = self.mapped[entry.header_offset : entry.header_offset + 30]  # type: ignore[index]
         lengths = [int.from_bytes(header[at : at + 2], "little") for at in (26, 28)]
         return entry.header_offset + len(header) + sum(lengths)

@@ -15,8 +15,8 @@ from torchlike.serialization.weights import allowed
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The dotted names of classes and functions in a checkpoint that are not allowed in files
-    loaded with ``weights_only=True``. Nothing in the file is executed.
+    """Return the dotted names of classes and functions in a checkpoint that are not allowed in
+    files loaded with ``weights_only=True``. Nothing in the file is executed.
 
     Args:
       f: a path, or a binary file that can seek.

@@ -50,7 +50,7 @@ _OTHERS = (
 
 
 def allowed() -> dict[str, Any]:
-    """What a checkpoint may name: dotted name -> what it is here."""
+    """Return the table of what a checkpoint may name: dotted name -> what it is here."""
     table: dict[str, Any] = {
         "torch._utils._rebuild_tensor_v2": rebuild_tensor,
         "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
@@ -86,14 +86,14 @@ def allowed() -> dict[str, Any]:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """How protocol 2 writes bytes; nothing but latin1 text is accepted."""
+    """Encode latin1 text, by which protocol 2 writes bytes; nothing else is accepted."""
     if type(text) is not str or encoding not in ("latin1", "latin-1"):
         raise pickle.UnpicklingError(f"encoding {encoding!r} is not allowed in a checkpoint")
     return text.encode("latin1")
 
 
 def _rebuild_from_type(function: Callable[..., Any], kind: Any, args: Any, state: Any) -> Any:
-    """A tensor of a subclass, or with attributes of its own."""
+    """Rebuild a tensor of a subclass, or with attributes of its own."""
     if type(args) is not tuple or not any(function is f for f in (*_REBUILD, _rebuild_njt)):
         raise pickle.UnpicklingError("a tensor is rebuilt by an unknown function")
     takes(function, args)
@@ -115,7 +115,7 @@ _REBUILD = (
 
 
 def refused(what: str) -> pickle.UnpicklingError:
-    """The error for something that a file asks for and that only weights_only=False does."""
+    """Return the error for something that a file asks for and that only weights_only=False does."""
     return pickle.UnpicklingError(_HEAD + _OTHERS.format(what=what))
 
 
@@ -165,7 +165,8 @@ class Weights(Machine):
         return self._archive.storage(pid)
 
     def _users(self, function: Callable[[], Any]) -> Any:
-        """What a class or function gives that the user allowed. Its errors are its own."""
+        """Call a class or function that the user allowed, and return its result. Its errors are its
+        own."""
         self._region.users_turn = True
         made = function()
         self._region.users_turn = False
@@ -214,7 +215,8 @@ class Weights(Machine):
 
 
 def _with_attributes(made: Any, state: Any) -> Any:
-    """A dictionary with attributes, as a state_dict has ``_metadata``. None hides a method."""
+    """Give a dictionary attributes, as a state_dict has ``_metadata``, and return it. None hides a
+    method."""
     for name in _names(state):
         if hasattr(type(made), name):
             raise pickle.UnpicklingError(f"an attribute {name!r} would hide that of {type(made)}")
@@ -229,7 +231,8 @@ def _names(state: Any) -> list[str]:
 
 
 def _with_users_state(made: Any, state: Any) -> Any:
-    """An instance of a class that the user allowed, as pickle gives it its state."""
+    """Give an instance of a class that the user allowed its state, as pickle does, and return
+    it."""
     setstate = getattr(made, "__setstate__", None)
     if setstate is not None:
         setstate(state)

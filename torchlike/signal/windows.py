@@ -48,7 +48,7 @@ def _window(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    """``values(index, period)``: the window at 0 … M - 1, where ``period`` is M - 1 or M."""
+    """Return ``values(index, period)``: the window at 0 … M - 1, where ``period`` is M - 1 or M."""
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -66,7 +66,8 @@ def _window(
 def exponential(
     M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any
 ) -> Tensor:
-    """``exp(-|n - center| / tau)``; the center is the middle unless given (periodic only)."""
+    """Return ``exp(-|n - center| / tau)``; the center is the middle unless given (periodic
+    only)."""
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -81,14 +82,14 @@ def exponential(
 
 
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """``sin(pi (n + 1/2) / M)``: half a period of a sine."""
+    """Return ``sin(pi (n + 1/2) / M)``: half a period of a sine."""
     return _window(
         "cosine", M, lambda n, period: np.sin(np.pi * (n + 0.5) / (period + 1)), sym=sym, **options
     )
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
-    """``exp(-((n - middle) / std) ** 2 / 2)``."""
+    """Return ``exp(-((n - middle) / std) ** 2 / 2)``."""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     return _window(
@@ -101,7 +102,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
-    """``I0(beta sqrt(1 - ((n - middle) / middle) ** 2)) / I0(beta)``."""
+    """Return ``I0(beta sqrt(1 - ((n - middle) / middle) ** 2)) / I0(beta)``."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
 
@@ -113,14 +114,14 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """A triangle with 0 at its ends."""
+    """Return a triangle with 0 at its ends."""
     return _window(
         "bartlett", M, lambda n, period: 1 - np.abs(2 * n / period - 1), sym=sym, **options
     )
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Tensor:
-    """``sum over k of (-1) ** k a[k] cos(2 pi k n / (M - 1))``."""
+    """Return ``sum over k of (-1) ** k a[k] cos(2 pi k n / (M - 1))``."""
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     weights = [float(w) for w in a]
@@ -135,25 +136,25 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
-    """``alpha - (1 - alpha) cos(2 pi n / (M - 1))``."""
+    """Return ``alpha - (1 - alpha) cos(2 pi n / (M - 1))``."""
     return general_cosine(M, a=[alpha, 1 - alpha], sym=sym, **options)
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """``general_hamming`` with alpha 0.54."""
+    """Return ``general_hamming`` with alpha 0.54."""
     return general_hamming(M, sym=sym, **options)
 
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """``general_hamming`` with alpha 0.5: the raised cosine."""
+    """Return ``general_hamming`` with alpha 0.5: the raised cosine."""
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """``general_cosine`` with coefficients 0.42, 0.5, 0.08."""
+    """Return ``general_cosine`` with coefficients 0.42, 0.5, 0.08."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """``general_cosine`` with the four coefficients of Nuttall's minimum sidelobe window."""
+    """Return ``general_cosine`` with the four coefficients of Nuttall's minimum sidelobe window."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)

@@ -35,7 +35,7 @@ def check_against_torch(
     atol: float | None = None,
     **kwargs: Any,
 ) -> None:
-    """AssertionError unless ``fn(*args, **kwargs)`` is what real PyTorch makes of it.
+    """Raise AssertionError unless ``fn(*args, **kwargs)`` is what real PyTorch makes of it.
 
     The function is run twice: as it is, and with PyTorch's module, function or class wherever it,
     or one of the user's functions and classes that it calls, names one of torchlike's (``torch``,
@@ -72,7 +72,7 @@ def check_against_torch(
 
 
 def _real_torch() -> Any:
-    """PyTorch. ``unittest.SkipTest`` where there is none."""
+    """Import PyTorch. ``unittest.SkipTest`` where there is none."""
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:
@@ -88,7 +88,7 @@ def _real_torch() -> Any:
 
 
 def _raise_again(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Types of errors are two classes: PyTorch's own count as the one of the same name."""
+    """Count PyTorch's own error as the one of the same name: types of errors are two classes."""
     ours, theirs = found.get("error"), expected.get("error")
     if ours is not None and theirs is not None:
         names = [type(e).__name__.lstrip("_") for e in (ours, theirs)]
@@ -162,7 +162,7 @@ class _Crossing:
 def _observe(
     crossing: _Crossing, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """As `observe`, of PyTorch's run, with the tensors as torchlike's."""
+    """Observe PyTorch's run as `observe` does, with the tensors as torchlike's."""
     torch = crossing._torch
     given = named_arguments(args, kwargs)
     wanted = {n: t for n, t in given.items() if isinstance(t, torch.Tensor) and t.requires_grad}
@@ -184,7 +184,7 @@ def _observe(
 
 
 def _torch_total(torch: Any, found: dict[str, Any]) -> Any:
-    """As `total`, of PyTorch's tensors."""
+    """Compute `total` of PyTorch's tensors."""
     loss: Any = None
     for y in found.values():
         if not isinstance(y, torch.Tensor):
@@ -204,7 +204,7 @@ class _Swap:
         self._made: dict[int, Any] = {}
 
     def of(self, x: Any) -> Any:
-        """What stands in the place of an object that a function names."""
+        """Return what stands on PyTorch's side for an object that a function names."""
         if id(x) in self._made:
             return self._made[id(x)]
         if isinstance(x, types.ModuleType):
@@ -237,7 +237,7 @@ class _Swap:
         return {k: self.of(v) for k, v in x.items()} if type(x) is dict else x
 
     def _named(self, module: str, name: str, x: Any) -> Any:
-        """PyTorch's object of the same name."""
+        """Return PyTorch's object of the same name."""
         if module.partition(".")[0] != "torchlike":
             return x
         if not name:
@@ -277,7 +277,8 @@ class _Swap:
         return made
 
     def _class(self, cls: type) -> Any:
-        """The user's subclass of a module, an optimizer or ``autograd.Function``, on PyTorch's."""
+        """Make the user's subclass of a module, an optimizer or ``autograd.Function`` anew, on
+        PyTorch's."""
         bases = tuple(self.of(base) for base in cls.__bases__)
         body: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
         made = self._made[id(cls)] = type(bases[0])(cls.__name__, bases, body)
@@ -298,7 +299,7 @@ class _Swap:
         return made
 
     def _method(self, fn: Any, cls: type) -> Any:
-        """A method, whose ``super()`` is of the class that was made."""
+        """Make a method anew, whose ``super()`` is of the class that was made."""
         made = self.of(fn)
         for name, cell in zip(fn.__code__.co_freevars, made.__closure__ or (), strict=True):
             if name == "__class__":
@@ -307,14 +308,14 @@ class _Swap:
 
 
 def _is_ours(x: Any) -> bool:
-    """Whether an object is a function or class of torchlike."""
+    """Return whether an object is a function or class of torchlike."""
     module = getattr(x, "__module__", None)
     named = isinstance(module, str) and hasattr(x, "__qualname__")
     return named and str(module).partition(".")[0] in ("torchlike", "torch")
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Names that code, and code inside of it, may look up."""
+    """Return the names that code, and code inside of it, may look up."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

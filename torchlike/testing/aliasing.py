@@ -8,7 +8,7 @@ from torchlike.tensor import Tensor
 
 
 def _elements(t: Tensor) -> np.ndarray:
-    """The places of a tensor's elements in its memory, in elements."""
+    """Return the places of a tensor's elements in its memory, in elements."""
     places = np.array(t.storage_offset())
     for n, stride in zip(t.shape, t.stride(), strict=True):
         places = places[..., None] + np.arange(n) * stride
@@ -16,8 +16,8 @@ def _elements(t: Tensor) -> np.ndarray:
 
 
 def assert_aliases(a: Tensor, b: Tensor) -> None:
-    """AssertionError unless two tensors have memory in common: a view and its base, two views that
-    overlap. Two halves of one tensor have none. TypeError for what is no tensor."""
+    """Raise AssertionError unless two tensors have memory in common: a view and its base, two views
+    that overlap. Two halves of one tensor have none. TypeError for what is no tensor."""
     for name, t in (("a", a), ("b", b)):
         if not isinstance(t, Tensor):
             raise TypeError(f"assert_aliases expects tensors, but {name} is {type(t).__name__}")

@@ -25,7 +25,7 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """AssertionError unless the values are close; dtypes, devices and strides may differ.
+    """Raise AssertionError unless the values are close; dtypes, devices and strides may differ.
 
     Deprecated (FutureWarning): ``assert_close``. ValueError for one tolerance without the other.
     """

@@ -64,7 +64,7 @@ def __dir__() -> list[str]:
 
 
 def assert_max_traces(fn: Any = None, n: Any = None) -> Any:
-    """As ``chex.assert_max_traces``: AssertionError where a function is traced more than n times.
+    """Do ``chex.assert_max_traces``: AssertionError where a function is traced more than n times.
 
     Of a function of ``torchlike.jit`` or ``torch.compile`` its programs are counted, which chex
     does not see from outside; ``torch.compile`` would take the error, raised inside, for a reason
@@ -89,7 +89,7 @@ def assert_max_traces(fn: Any = None, n: Any = None) -> Any:
 
 
 def variants(*names: Any, **which: Any) -> Any:
-    """``chex.variants`` with torchlike's variants: ``@variants("eager", "jit")`` on a method of
+    """Do ``chex.variants`` with torchlike's variants: ``@variants("eager", "jit")`` on a method of
     ``chex.TestCase`` runs it once for each, with ``self.variant`` to say what is run so.
 
     With chex's own keywords (``with_jit=True``) it is ``chex.variants``, which compiles by

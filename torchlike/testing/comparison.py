@@ -36,7 +36,7 @@ def assert_close(
     check_stride: Any = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
-    """AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` everywhere.
+    """Raise AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` everywhere.
 
     Tensors must also agree in shape, and (unless told otherwise) dtype, device and, if asked,
     stride. Sequences and mappings are compared item by item. ValueError unless both tolerances or
@@ -83,7 +83,7 @@ class _Options:
         self.allow_subclasses = allow_subclasses
 
     def check_tolerances(self, where: str) -> None:
-        """ValueError for one of the two; only where there is something to be close."""
+        """Raise ValueError for one of the two; only where there is something to be close."""
         if (self.rtol is None) != (self.atol is None):
             missing = "rtol" if self.rtol is None else "atol"
             raise ValueError(
@@ -95,7 +95,7 @@ class _Options:
             )
 
     def tolerances(self, *found: dtypes.dtype) -> tuple[float, float]:
-        """Of two dtypes the looser, as PyTorch does."""
+        """Return the looser tolerances of two dtypes, as PyTorch does."""
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
         pairs = [TOLERANCES.get(d.name, (0.0, 0.0)) for d in found]
@@ -145,7 +145,8 @@ def _is_number(x: Any) -> bool:
 
 
 def _are_arrays(actual: Any, expected: Any, subclasses: Any) -> bool:
-    """Two tensors or two arrays, not one of each, nor a number beside a tensor."""
+    """Return whether the values are two tensors or two arrays, not one of each, nor a number beside
+    a tensor."""
     if not isinstance(actual, (Tensor, np.ndarray)):
         return False
     if not subclasses:
@@ -200,7 +201,7 @@ _PLACES = {
 
 
 def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -> None:
-    """Places, then values, as they are held: duplicates are not added up."""
+    """Compare places, then values, as they are held: duplicates are not added up."""
     kind = str(actual.layout).rpartition("_")[2]
     name = f"sparse {kind.upper()}"
     counts = actual._nnz(), expected._nnz()
@@ -244,7 +245,7 @@ def _compare_values(
     what: str = "Tensor-likes",
     tolerances: tuple[float, float] | None = None,
 ) -> None:
-    """Elements of dense tensors, which a message calls ``what``."""
+    """Compare the elements of dense tensors, which a message calls ``what``."""
     rtol, atol = tolerances or options.tolerances(actual.dtype, expected.dtype)
     raw = [t.detach().cpu()._value("assert_close") for t in (actual, expected)]
     a, e = (_wide(values) for values in raw)

@@ -28,7 +28,7 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of random numbers, uniform in ``[low, high)``.
+    """Make a tensor of random numbers, uniform in ``[low, high)``.
 
     Args:
       low, high: bounds, brought into the dtype's range. By default -9 and 9 for floats and complex
@@ -104,7 +104,7 @@ def _floats(shape: Any, dtype: dtypes.dtype, device: Any, low: Any, high: Any) -
 def _range(
     low: Any, high: Any, bounds: tuple[Any, Any], smallest: Any, end: Any, dtype: dtypes.dtype
 ) -> tuple[Any, Any]:
-    """The bounds, given or by default, within what the dtype has."""
+    """Return the bounds, given or by default, within what the dtype has."""
     low = bounds[0] if low is None else low
     high = bounds[1] if high is None else high
     if math.isnan(low) or math.isnan(high):

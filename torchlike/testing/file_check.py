@@ -21,27 +21,28 @@ class FileCheck:
         self._checks: list[tuple[str, str, int]] = []
 
     def check(self, text: str) -> Self:
-        """The text comes after what was found before."""
+        """Expect the text after what was found before."""
         return self._add("check", text)
 
     def check_same(self, text: str) -> Self:
-        """It comes on the same line."""
+        """Expect the text on the same line."""
         return self._add("check_same", text)
 
     def check_next(self, text: str) -> Self:
-        """It comes on the next line."""
+        """Expect the text on the next line."""
         return self._add("check_next", text)
 
     def check_not(self, text: str) -> Self:
-        """It does not come before what is found next."""
+        """Expect that the text does not come before what is found next."""
         return self._add("check_not", text)
 
     def check_dag(self, text: str) -> Self:
-        """It comes somewhere after what was found before; neighbours of this kind in any order."""
+        """Expect the text somewhere after what was found before; neighbours of this kind in any
+        order."""
         return self._add("check_dag", text)
 
     def check_count(self, text: str, count: int, exactly: bool = False) -> Self:
-        """It comes ``count`` times; no more when ``exactly``."""
+        """Expect the text ``count`` times; no more when ``exactly``."""
         for _ in range(count):
             self._add("check", text)
         return self._add("check_not", text) if exactly else self
@@ -51,13 +52,13 @@ class FileCheck:
         return self
 
     def check_source_highlighted(self, text: str) -> Self:
-        """NotImplementedError."""
+        """Raise NotImplementedError."""
         raise NotImplementedError(
             "FileCheck.check_source_highlighted: nothing here marks source code. Use instead: check"
         )
 
     def check_regex(self, text: str) -> Self:
-        """NotImplementedError."""
+        """Raise NotImplementedError."""
         raise NotImplementedError("FileCheck.check_regex. Use instead: re.search")
 
     def run(self, text: Any, *rest: Any) -> None:
@@ -93,7 +94,7 @@ class FileCheck:
 
     @staticmethod
     def _lines(text: str, at: int, kind: str) -> tuple[int, int]:
-        """Where a check may end and where it begins."""
+        """Return the position at which a check may end and the one at which it begins."""
         if kind == "check":
             return len(text), at
         end = text.find("\n", at)

@@ -22,7 +22,7 @@ def assert_gradients(
     rtol: float = 1e-3,
     forward: bool = False,
 ) -> None:
-    """AssertionError unless derivatives up to this order agree with finite differences.
+    """Raise AssertionError unless derivatives up to this order agree with finite differences.
 
     Floating point and complex arguments are copied in double precision, contiguous, and
     differentiated; the others are given as they are. Of order 2 the gradient is the function
@@ -52,7 +52,8 @@ def assert_gradients(
 
 
 def _tensors_of(fn: Callable[..., Any]) -> Callable[..., tuple[Tensor, ...]]:
-    """``fn``, whose results are the tensors among what it gives, whatever tree they are in."""
+    """Wrap ``fn`` so that its results are the tensors among what it gives, whatever tree they are
+    in."""
     return lambda *args: tuple(named_tensors(fn(*args), "result").values())
 
 
@@ -66,7 +67,7 @@ def _double(t: Tensor) -> Tensor:
 
 
 def _gradient(fn: Callable[..., Any], wanted: list[int]) -> Callable[..., Any]:
-    """The gradient of a weighted sum of a function's results, as a function."""
+    """Return the gradient of a weighted sum of a function's results, as a function."""
 
     def gradient(*args: Any) -> tuple[Tensor, ...]:
         leaves = named_leaves(fn(*args), "").values()
@@ -81,7 +82,7 @@ def _gradient(fn: Callable[..., Any], wanted: list[int]) -> Callable[..., Any]:
 
 
 def assert_finite(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """AssertionError where ``fn(*args, **kwargs)`` gives or leaves NaN or an infinity: in its
+    """Raise AssertionError where ``fn(*args, **kwargs)`` gives or leaves NaN or an infinity: in its
     results, in gradients of them, in arguments that it writes. The arguments are copied.
 
     It finds the NaN in a gradient whose value looks right, as of ``where(x > 0, x.sqrt(), 0)`` at

@@ -23,7 +23,7 @@ def assert_matches_eager(
     atol: float | None = None,
     **kwargs: Any,
 ) -> None:
-    """AssertionError unless ``fn(*args, **kwargs)`` does the same compiled and eagerly.
+    """Raise AssertionError unless ``fn(*args, **kwargs)`` does the same compiled and eagerly.
 
     Compared are the results; gradients of a weighted sum of them, by arguments and modules that
     require grad; the arguments after the call, which may be written in place; the state that the
@@ -61,7 +61,8 @@ def assert_matches_eager(
 def _run(
     fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], calls: int, seed: int, state: State
 ) -> list[dict[str, Any]]:
-    """Calls in a row, each with the arguments as they were at first."""
+    """Call a function several times in a row, each time with the arguments as they were at first,
+    and return what was observed."""
     before = default_generator.get_state()
     default_generator.manual_seed(seed)
     found = []

@@ -22,12 +22,12 @@ _CANCELLING = 10
 
 
 def weights(shape: tuple[int, ...]) -> np.ndarray:
-    """Cotangents that differ from element to element, so that a wrong place shows."""
+    """Return cotangents that differ from element to element, so that a wrong place shows."""
     return np.linspace(0.4, 1.6, math.prod(shape)).reshape(shape)
 
 
 def total(outputs: list[Tensor]) -> Tensor | None:
-    """The weighted sum of all that has a gradient; None where nothing has."""
+    """Return the weighted sum of all that has a gradient; None where nothing has."""
     found: Any = None
     for y in outputs:
         for part in (y.real, y.imag) if y.is_complex() else (y,):
@@ -43,7 +43,7 @@ def observe(
     kwargs: dict[str, Any],
     others: dict[str, Tensor] | None = None,
 ) -> dict[str, Any]:
-    """Everything that a call gives and changes, by name.
+    """Call a function, and return everything that the call gives and changes, by name.
 
     Gradients are those of a weighted sum of the result's tensors, by the arguments and by
     ``others`` that require grad. An error of the call is an entry like another: its type.
@@ -79,7 +79,8 @@ def assert_same(
     atol: float | None,
     whom: str = "eager",
 ) -> None:
-    """AssertionError, which names the first entry in which two observations differ.
+    """Raise AssertionError, which names the first entry in which two observations differ, unless
+    they are the same.
 
     ``who`` says whose the first is ("jit", "vmap"), ``whom`` whose the second.
     """

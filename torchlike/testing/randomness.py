@@ -14,8 +14,8 @@ from torchlike.testing.trees import copied, named_leaves
 
 
 def assert_draws_anew(fn: Callable[..., Any], *args: Any, seed: int = 0, **kwargs: Any) -> None:
-    """AssertionError unless ``fn(*args, **kwargs)`` gives other numbers at its second call, and the
-    same two from the same seed; eagerly and compiled.
+    """Raise AssertionError unless ``fn(*args, **kwargs)`` gives other numbers at its second call,
+    and the same two from the same seed; eagerly and compiled.
 
     It finds what is frozen: a mask that is kept, a key of JAX's that does not change, numbers that
     ``torch.manual_seed`` knows nothing of. Arguments are copied, state that the function reaches

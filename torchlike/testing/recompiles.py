@@ -38,7 +38,7 @@ class _Watch(logging.Handler):
             self._reasons.setdefault(str(name), []).append(str(reason))
 
     def complaints(self) -> list[str]:
-        """A line for each function that was compiled again, or now runs eagerly."""
+        """Return a line for each function that was compiled again, or now runs eagerly."""
         found = []
         for key, reasons in self.made.items():
             again = len(reasons) - (key not in self._known)
@@ -55,7 +55,7 @@ class _Watch(logging.Handler):
 
 
 def _code(fn: Any) -> Any:
-    """What two functions have in common that one line defines; a module is itself."""
+    """Return a key that two functions have in common that one line defines; a module is itself."""
     if isinstance(fn, JitFunction):
         return _code(fn._fn)
     code = getattr(fn, "__code__", None)
@@ -79,7 +79,8 @@ def _watched() -> Iterator[None]:
 
 
 def assert_no_recompile(fn: Callable[..., Any] | None = None) -> Any:
-    """AssertionError where a function of ``torchlike.jit`` or ``torch.compile`` is compiled again.
+    """Raise AssertionError where a function of ``torchlike.jit`` or ``torch.compile`` is compiled
+    again.
 
     A context manager, for all functions that the block calls, or a wrapper of the function that
     makes the calls::

@@ -41,8 +41,8 @@ class State:
         self._positions = [g.get_state() for g in self._generators]
 
     def restore(self) -> None:
-        """Values, gradients, optimizers and generators as they were when the state was looked up.
-        Python values are not brought back."""
+        """Restore values, gradients, optimizers and generators as they were when the state was
+        looked up. Python values are not brought back."""
         with no_grad():
             for t, value, grad in self._values:
                 t.detach().copy_(value)
@@ -54,7 +54,7 @@ class State:
             generator.set_state(position)
 
     def observed(self) -> dict[str, Any]:
-        """Copies of the tensors' values and gradients."""
+        """Copy the tensors' values and gradients."""
         found: dict[str, Any] = {}
         for name, t in self.tensors.items():
             found[name] = t.detach().clone()
@@ -80,7 +80,7 @@ class State:
 
 
 def _inside(x: Any) -> list[tuple[str, Any]]:
-    """What hangs on an object, by name."""
+    """Return the objects that an object holds, by name."""
     if isinstance(x, JitFunction):
         return [("", x._fn)]
     if isinstance(x, functools.partial):

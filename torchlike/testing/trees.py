@@ -16,9 +16,9 @@ def _is_leaf(x: Any) -> bool:
 
 
 def named_leaves(tree: Any, name: str) -> dict[str, Any]:
-    """Each leaf under a name such as ``result['loss'][0]``: tensors, and Python values. A module
-    stands for its parameters and buffers. Lists, dictionaries, named tuples, dataclasses of chex
-    and whatever else JAX knows as a pytree are looked into."""
+    """Return each leaf under a name such as ``result['loss'][0]``: tensors, and Python values. A
+    module stands for its parameters and buffers. Lists, dictionaries, named tuples, dataclasses of
+    chex and whatever else JAX knows as a pytree are looked into."""
     found: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_leaf)[0]:
         where = name + jax.tree_util.keystr(path)
@@ -31,12 +31,12 @@ def named_leaves(tree: Any, name: str) -> dict[str, Any]:
 
 
 def named_tensors(tree: Any, name: str) -> dict[str, Tensor]:
-    """Those of ``named_leaves`` that are tensors."""
+    """Return the leaves of ``named_leaves`` that are tensors."""
     return {n: t for n, t in named_leaves(tree, name).items() if isinstance(t, Tensor)}
 
 
 def named_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The leaves of a call's arguments: ``argument 0``, ``argument 'mask'``."""
+    """Return the leaves of a call's arguments: ``argument 0``, ``argument 'mask'``."""
     found: dict[str, Any] = {}
     for key, value in (*enumerate(args), *kwargs.items()):
         found.update(named_leaves(value, f"argument {key!r}"))
@@ -44,7 +44,7 @@ def named_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, 
 
 
 def copied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments with memory of their own: strides are kept, and what shared memory shares it.
+    """Copy arguments to memory of their own: strides are kept, and what shared memory shares it.
 
     ValueError for a tensor with a history, whose gradient would be lost.
     """

@@ -44,7 +44,7 @@ _LANES = 2
 
 
 def _vmapped(fn: _Function) -> _Function:
-    """Maps over two copies of each tensor, and gives one of the two equal results; what the
+    """Map over two copies of each tensor, and return one of the two equal results; what the
     function writes into an argument is written into the caller's."""
 
     @functools.wraps(fn)
@@ -85,7 +85,7 @@ def _lanes_differ(text: str) -> str:
 
 
 def _on_devices(fn: _Function) -> _Function:
-    """Puts tensors onto all devices, cut along dimension 0 where it divides, and gathers what comes
+    """Put tensors onto all devices, cut along dimension 0 where it divides, and gather what comes
     out. ``unittest.SkipTest`` where there is one device."""
     devices = jax.devices()
     if len(devices) < 2:
@@ -154,13 +154,14 @@ USUAL = ("eager", "jit")
 
 
 def named_variants(names: tuple[str, ...]) -> list[Variant]:
-    """The variants of these names, each once; "all" means every one. ValueError for others."""
+    """Return the variants of these names, each once; "all" means every one. ValueError for
+    others."""
     wanted = VARIANTS if "all" in names else names or USUAL
     return [Variant(name) for name in dict.fromkeys(wanted)]
 
 
 def variants(*names: str) -> Callable[[Any], Any]:
-    """A decorator: pytest runs the test once for each of these variants.
+    """Mark a test, by a decorator, so that pytest runs it once for each of these variants.
 
     The test takes a fixture ``variant`` and says what is to be run so::
 

@@ -96,39 +96,39 @@ def _set_torch_function_state(value: _TorchFunctionState) -> None:
 
 
 def _is_torch_function_enabled() -> bool:
-    """Whether the classes of arguments are asked."""
+    """Return whether the classes of arguments are asked."""
     return not (_protocol.state.off or _protocol.state.subclasses_off)
 
 
 def _is_torch_function_all_disabled() -> bool:
-    """Whether nobody is asked."""
+    """Return whether neither modes nor classes are asked."""
     return _protocol.state.off
 
 
 def _has_torch_function(values: Any) -> bool:
-    """Whether a mode is on, or a value's class is asked."""
+    """Return whether a mode is on, or a value's class is asked."""
     if _protocol.state.off:
         return False
     return bool(_protocol.state.modes or _protocol.overloaded(values))
 
 
 def _has_torch_function_unary(value: Any) -> bool:
-    """The same of one value."""
+    """Return whether a mode is on, or a value's class is asked."""
     return _has_torch_function((value,))
 
 
 def _has_torch_function_variadic(*values: Any) -> bool:
-    """The same of several."""
+    """Return whether a mode is on, or the class of one of several values is asked."""
     return _has_torch_function(values)
 
 
 def _len_torch_function_stack() -> int:
-    """How many modes are on."""
+    """Return how many modes are on."""
     return len(_protocol.state.modes)
 
 
 def _get_function_stack_at(level: int) -> object:
-    """The mode at a place of the stack, the outermost at 0."""
+    """Return the mode at a place of the stack, the outermost at 0."""
     return _protocol.state.modes[level]
 
 
@@ -143,53 +143,53 @@ def _pop_torch_function_stack() -> object:
 
 
 def _log_api_usage_once(event: str) -> None:
-    """Nothing: no use is counted."""
+    """Do nothing: no use is counted."""
 
 
 def _get_tracing_state() -> Any:
-    """The capture that ``torch.jit.trace`` or ``script`` runs, None outside of one."""
+    """Return the capture that ``torch.jit.trace`` or ``script`` runs, None outside of one."""
     capture = _modes.current.capture
     return capture if capture is not None and capture.scripting else None
 
 
 def _is_tracing() -> bool:
-    """Whether ``torch.jit.trace`` or ``script`` runs."""
+    """Return whether ``torch.jit.trace`` or ``script`` runs."""
     return _get_tracing_state() is not None
 
 
 def _get_default_device() -> str:
-    """The default device's name."""
+    """Return the default device's name."""
     return str(_devices.get_default_device())
 
 
 def _get_privateuse1_backend_name() -> str:
-    """The name of the place for a backend of one's own; nobody can take it here."""
+    """Return the name of the place for a backend of one's own; nobody can take it here."""
     return "privateuseone"
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """Whether a mode is on that sees calls."""
+    """Return whether a mode is on that sees calls."""
     return bool(_protocol.state.modes)
 
 
 def _are_functorch_transforms_active() -> bool:
-    """Whether a transform of ``torch.func`` is running its function."""
+    """Return whether a transform of ``torch.func`` is running its function."""
     return bool(_modes.current.levels) or _boxes.reverse.running > 0
 
 
 def _is_alias_of(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors look at one memory."""
+    """Return whether two tensors look at one memory."""
     return x._storage is y._storage
 
 
 def _current_autograd_node() -> Any:
-    """The node whose backward runs in this thread, or None."""
+    """Return the node whose backward runs in this thread, or None."""
     running = _modes.current.backward_pass
     return None if running is None or running.node is None else running.node.shown()
 
 
 def _current_graph_task_id() -> int:
-    """The number of the backward pass that runs in this thread, -1 where none does."""
+    """Return the number of the backward pass that runs in this thread, -1 where none does."""
     running = _modes.current.backward_pass
     return -1 if running is None else running.number
 

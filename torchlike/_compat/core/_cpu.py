@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 def _is_vnni_supported() -> bool:
-    """False: no kernel is written for one instruction set."""
+    """Return False: no kernel is written for one instruction set."""
     return False
 
 

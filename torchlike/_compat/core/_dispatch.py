@@ -50,8 +50,8 @@ _KEYS_OF = {
 
 
 def _dispatch_dump(name: str) -> str:
-    """What is registered for an operator of ``torch.library``: its name, its schema and a line for
-    each dispatch key that has a kernel. Empty for an unknown one."""
+    """Describe what is registered for an operator of ``torch.library``: its name, its schema and a
+    line for each dispatch key that has a kernel. Empty for an unknown one."""
     operator = _OPERATORS.get(name)
     if operator is None:
         return ""
@@ -69,7 +69,7 @@ class DispatchKeySet:
         return DispatchKeySet(*self._keys, *other._keys)
 
     def has(self, key: DispatchKey) -> bool:
-        """Whether the key is in it."""
+        """Return whether the key is in the set."""
         return key in self._keys
 
     def __repr__(self) -> str:
@@ -78,7 +78,7 @@ class DispatchKeySet:
 
 @contextlib.contextmanager
 def _AutoDispatchBelowAutograd() -> Iterator[None]:
-    """A region in which operators' kernels for the key Autograd are passed over."""
+    """Pass over operators' kernels for the key Autograd in a ``with`` block."""
     previous = protocol.state.below_autograd
     protocol.state.below_autograd = True
     try:
@@ -89,8 +89,8 @@ def _AutoDispatchBelowAutograd() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ExcludeDispatchKeyGuard(keys: DispatchKeySet) -> Iterator[None]:
-    """A region without autocast for the devices named, and without kernels for the keys Autograd.
-    NotImplementedError for other keys."""
+    """Switch autocast for the devices named, and kernels for the keys Autograd, off in a ``with``
+    block. NotImplementedError for other keys."""
     with contextlib.ExitStack() as stack:
         for key in keys._keys:
             if key.name.startswith("Autograd"):

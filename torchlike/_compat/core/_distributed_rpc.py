@@ -2,5 +2,5 @@
 
 
 def _is_current_rpc_agent_set() -> bool:
-    """False: there are no agents."""
+    """Return False: there are no agents."""
     return False

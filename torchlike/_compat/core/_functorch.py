@@ -20,23 +20,23 @@ __all__ = [
 
 
 def is_batchedtensor(tensor: Tensor) -> bool:
-    """Whether a running ``vmap`` has a value of it for each example."""
+    """Return whether a running ``vmap`` has a value of the tensor for each example."""
     held = tensor._read()
     return type(held) is _Batched and held.batched
 
 
 def is_legacy_batchedtensor(tensor: Tensor) -> bool:
-    """False: there is no second ``vmap``."""
+    """Return False: there is no second ``vmap``."""
     return False
 
 
 def is_functorch_wrapped_tensor(tensor: Tensor) -> bool:
-    """Whether it belongs to a running transform of ``torch.func``."""
+    """Return whether the tensor belongs to a running transform of ``torch.func``."""
     return type(tensor._read()) in _BOXES
 
 
 def get_unwrapped(tensor: Tensor) -> Any:
-    """The tensor one level below. RuntimeError when it belongs to no transform."""
+    """Return the tensor one level below. RuntimeError when it belongs to no transform."""
     held = tensor._read()
     if type(held) not in _BOXES:
         raise RuntimeError("No wrappers present!")

@@ -12,8 +12,8 @@ __all__ = ["_parse_to"]
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """(device, dtype, non_blocking, memory_format) that the arguments of ``to`` name, None for what
-    they do not. TypeError for anything else, RuntimeError for ``copy``."""
+    """Return (device, dtype, non_blocking, memory_format) that the arguments of ``to`` name, None
+    for what they do not. TypeError for anything else, RuntimeError for ``copy``."""
     dtype, device, copy, memory_format = _wanted_by_to(args, kwargs)
     if copy:
         raise RuntimeError(".to() does not accept copy argument")

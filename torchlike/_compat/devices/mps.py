@@ -9,21 +9,21 @@ __name__ = "torchlike.mps"  # where PyTorch has it, and what is printed
 
 
 def is_available() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def device_count() -> int:
-    """0."""
+    """Return 0."""
     return 0
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing to seed."""
+    """Do nothing: there is nothing to seed."""
 
 
 def without_backend(called: str, name: str) -> Callable[..., NoReturn]:
-    """A function that says that its backend is not there."""
+    """Return a function that says that its backend is not there."""
 
     def function(*args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(f"Cannot execute {called}() without MPS backend.")

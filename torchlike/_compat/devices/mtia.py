@@ -8,17 +8,17 @@ __name__ = "torchlike.mtia"  # where PyTorch has it, and what is printed
 
 
 def is_available() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def is_initialized() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def device_count() -> int:
-    """0."""
+    """Return 0."""
     return 0
 
 

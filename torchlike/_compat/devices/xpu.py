@@ -11,47 +11,47 @@ __name__ = "torchlike.xpu"  # where PyTorch has it, and what is printed
 
 
 def is_available() -> Any:
-    """False."""
+    """Return False."""
     return False
 
 
 def device_count() -> int:
-    """0."""
+    """Return 0."""
     return 0
 
 
 def is_bf16_supported(including_emulation: Any = True) -> Any:
-    """False: there is no device."""
+    """Return False: there is no device."""
     return False
 
 
 def is_tf32_supported() -> bool:
-    """False: there is no device."""
+    """Return False: there is no device."""
     return False
 
 
 def is_initialized() -> Any:
-    """False."""
+    """Return False."""
     return False
 
 
 def empty_cache() -> None:
-    """Nothing to do."""
+    """Do nothing."""
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing to seed, as in PyTorch without a device."""
+    """Do nothing: there is nothing to seed, as in PyTorch without a device."""
 
 
 def seed() -> None:
-    """Nothing to seed, as in PyTorch without a device."""
+    """Do nothing: there is nothing to seed, as in PyTorch without a device."""
 
 
 manual_seed_all, seed_all = manual_seed, seed
 
 
 def memory_allocated(device: Any = None) -> int:
-    """0."""
+    """Return 0."""
     return 0
 
 
@@ -59,32 +59,32 @@ max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
-    """Empty."""
+    """Return an empty dictionary."""
     return OrderedDict()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """Empty."""
+    """Return an empty dictionary."""
     return {}
 
 
 def get_rng_state_all() -> list[Any]:
-    """[]."""
+    """Return []."""
     return []
 
 
 def get_arch_list() -> list[str]:
-    """[]."""
+    """Return []."""
     return []
 
 
 def get_gencode_flags() -> str:
-    """Empty."""
+    """Return ""."""
     return ""
 
 
 def stream(stream: Any) -> contextlib.AbstractContextManager[None]:
-    """A region on a stream, which changes nothing."""
+    """Return a context manager on a stream, which changes nothing."""
     return contextlib.nullcontext()
 
 

@@ -25,8 +25,9 @@ def quantize_dynamic(
     mapping: dict[type, Any] | None = None,
     inplace: bool = False,
 ) -> Module:
-    """A copy of a model (the model itself with ``inplace``) in evaluation mode, whose submodules
-    ``nn.Linear`` and ``nn.LSTM`` have weights of int8 and quantize their inputs as they come.
+    """Return a copy of a model (the model itself with ``inplace``) in evaluation mode, whose
+    submodules ``nn.Linear`` and ``nn.LSTM`` have weights of int8 and quantize their inputs as they
+    come.
 
     qconfig_spec: types or names of submodules, as a set or with a ``QConfig`` each; both types
       unless given.

@@ -53,7 +53,7 @@ class FakeQuantizeBase(Module):
 
     @classmethod
     def with_args(cls, **kwargs: Any) -> _PartialWrapper:
-        """A maker of instances with these arguments."""
+        """Return a maker of instances with these arguments."""
         return _PartialWrapper(functools.partial(cls, **kwargs))
 
 
@@ -99,7 +99,7 @@ class FakeQuantize(FakeQuantizeBase):
         self.is_per_channel = self.qscheme.is_per_channel
 
     def calculate_qparams(self, **kwargs: Any) -> Any:
-        """The observer's scale and zero point."""
+        """Return the observer's scale and zero point."""
         return self.activation_post_process.calculate_qparams()
 
     def forward(self, X: Tensor) -> Tensor:
@@ -242,24 +242,24 @@ default_fused_per_channel_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_arg
 
 
 def disable_fake_quant(mod: Any) -> None:
-    """``model.apply(disable_fake_quant)``: fake quantizers do not round."""
+    """Switch the rounding of fake quantizers off, by ``model.apply(disable_fake_quant)``."""
     if isinstance(mod, FakeQuantizeBase):
         mod.disable_fake_quant()
 
 
 def enable_fake_quant(mod: Any) -> None:
-    """``model.apply(enable_fake_quant)``: fake quantizers round."""
+    """Switch the rounding of fake quantizers on, by ``model.apply(enable_fake_quant)``."""
     if isinstance(mod, FakeQuantizeBase):
         mod.enable_fake_quant()
 
 
 def disable_observer(mod: Any) -> None:
-    """``model.apply(disable_observer)``: fake quantizers do not observe."""
+    """Switch the observing of fake quantizers off, by ``model.apply(disable_observer)``."""
     if isinstance(mod, FakeQuantizeBase):
         mod.disable_observer()
 
 
 def enable_observer(mod: Any) -> None:
-    """``model.apply(enable_observer)``: fake quantizers observe."""
+    """Switch the observing of fake quantizers on, by ``model.apply(enable_observer)``."""
     if isinstance(mod, FakeQuantizeBase):
         mod.enable_observer()

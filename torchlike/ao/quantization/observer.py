@@ -33,12 +33,13 @@ _quint8, _qint8 = absent_dtypes.DTYPES["quint8"], absent_dtypes.DTYPES["qint8"]
 
 
 def name_of(dtype: Any) -> str:
-    """``"quint8"`` for ``torch.quint8``."""
+    """Return ``"quint8"`` for ``torch.quint8``."""
     return str(dtype).rpartition(".")[2]
 
 
 def levels_of(dtype: Any) -> tuple[int, int]:
-    """The least and the greatest level of a dtype. AssertionError for one that has none here."""
+    """Return the least and the greatest level of a dtype. AssertionError for one that has none
+    here."""
     if name_of(dtype) not in _RANGES:
         raise AssertionError(f"dtype {dtype} is not one of {', '.join(_RANGES)}")
     return _RANGES[name_of(dtype)]
@@ -65,7 +66,7 @@ class _PartialWrapper:
         return repr(self.p)
 
     def with_args(self, **kwargs: Any) -> _PartialWrapper:
-        """The same with more arguments given."""
+        """Return the same maker with more arguments given."""
         return _PartialWrapper(functools.partial(self, **kwargs))
 
 
@@ -84,7 +85,7 @@ class ObserverBase(Module):
 
     @classmethod
     def with_args(cls, **kwargs: Any) -> _PartialWrapper:
-        """A maker of instances with these arguments."""
+        """Return a maker of instances with these arguments."""
         return _PartialWrapper(functools.partial(cls, **kwargs))
 
 
@@ -120,8 +121,8 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.quant_min, self.quant_max = least, most
 
     def _calculate_qparams(self, min_val: Tensor, max_val: Tensor) -> tuple[Tensor, Tensor]:
-        """Scales (float32) and zero points (int64 for symmetric schemes, int32 for affine ones,
-        float32 for float_qparams), (channels,) or (1,)."""
+        """Return the scales (float32) and zero points (int64 for symmetric schemes, int32 for
+        affine ones, float32 for float_qparams), (channels,) or (1,)."""
         least, most = self.quant_min, self.quant_max
         if _unseen(min_val, max_val):
             warnings.warn(
@@ -164,7 +165,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         self.max_val.copy_(_torch["maximum"](high, self.max_val))
 
     def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Scale and zero point, each (1,)."""
+        """Return the scale and zero point, each (1,)."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
@@ -189,7 +190,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
 
 
 def averaged(kept: Tensor, seen: Tensor, constant: float) -> Tensor:
-    """The moving average after ``seen``, which is the first where ``kept`` is infinite."""
+    """Return the moving average after ``seen``, which is the first where ``kept`` is infinite."""
     return _torch["where"](kept.isinf(), seen, kept + constant * (seen - kept))
 
 
@@ -233,7 +234,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         return _torch["minimum"](low, self.min_val), _torch["maximum"](high, self.max_val)
 
     def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Scales and zero points, (channels,)."""
+        """Return the scales and zero points, (channels,)."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
@@ -289,7 +290,8 @@ default_dynamic_quant_observer = PlaceholderObserver.with_args(
 
 
 def quantized(weight: Tensor, observer: Any) -> tuple[Tensor, Tensor]:
-    """A weight (out, …) as int8, and its scale, () or (out,), by an observer of qint8."""
+    """Quantize a weight (out, …) to int8, and return it with its scale, () or (out,), by an
+    observer of qint8."""
     if name_of(observer.dtype) != "qint8":
         raise NotImplementedError(
             f"torch.ao.quantization: weights of {observer.dtype} are not there. Use instead: "

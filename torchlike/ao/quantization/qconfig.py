@@ -59,7 +59,8 @@ default_qat_qconfig_v2 = QConfig(
 
 
 def get_default_qat_qconfig(backend: str = "x86", version: int | None = 1) -> QConfig:
-    """The fake quantizers for training towards an engine: "x86", "fbgemm", "onednn" or "qnnpack".
+    """Return the fake quantizers for training towards an engine: "x86", "fbgemm", "onednn" or
+    "qnnpack".
 
     version: 1 for fused modules, 0 for plain ones. AssertionError for another backend or version.
     """

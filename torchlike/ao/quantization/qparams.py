@@ -11,7 +11,7 @@ _torch = NAMESPACES[""]
 
 
 def check_range(quant_min: int, quant_max: int) -> None:
-    """AssertionError for levels that do not include 0, or are none."""
+    """Raise AssertionError for levels that do not include 0, or are none."""
     if not quant_min <= 0 <= quant_max:
         raise AssertionError("Used-specified quantization range must include 0.")
     if quant_min >= quant_max:
@@ -29,8 +29,8 @@ def determine_qparams(
     eps: Tensor,
     middle: int,
 ) -> tuple[Tensor, Tensor]:
-    """Scales and zero points, (channels,) or (1,), with which the levels ``least`` to ``most`` lie
-    over the numbers ``min_val`` to ``max_val``.
+    """Return the scales and zero points, (channels,) or (1,), with which the levels ``least`` to
+    ``most`` lie over the numbers ``min_val`` to ``max_val``.
 
     Args:
         eps: the least scale.

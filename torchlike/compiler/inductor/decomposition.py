@@ -14,7 +14,7 @@ decompositions: dict[Any, Callable[..., Any]] = {}
 
 
 def register_decomposition(ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: a function stands for operators in ``decompositions``.
+    """Decorate a function that stands for operators in ``decompositions``.
 
     A later function for the same operator replaces an earlier one.
     """

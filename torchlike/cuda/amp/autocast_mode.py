@@ -16,12 +16,12 @@ autocast = autocast_of("cuda", dtypes.float16)
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: dtypes.dtype | None = None) -> Any:
-    """``torch.amp.custom_fwd(…, device_type="cuda")``."""
+    """Decorate by ``torch.amp.custom_fwd(…, device_type="cuda")``."""
     say("cuda.amp.custom_fwd(args...)", "custom_fwd(args..., device_type='cuda')")
     return functools.partial(amp.custom_fwd, device_type="cuda")(fwd=fwd, cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Any) -> Any:
-    """``torch.amp.custom_bwd(…, device_type="cuda")``."""
+    """Decorate by ``torch.amp.custom_bwd(…, device_type="cuda")``."""
     say("cuda.amp.custom_bwd(args...)", "custom_bwd(args..., device_type='cuda')")
     return functools.partial(amp.custom_bwd, device_type="cuda")(bwd)

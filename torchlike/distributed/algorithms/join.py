@@ -25,10 +25,11 @@ class JoinHook:
     active: int = 0
 
     def main_hook(self) -> None:
-        """Once for each iteration of the others."""
+        """Do nothing; what a subclass has here runs once for each iteration of the others."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """When all have ended. ``is_last_joiner``: this process was among the last."""
+        """Do nothing; what a subclass has here runs when all have ended. ``is_last_joiner``: this
+        process was among the last."""
 
 
 class _Config(NamedTuple):
@@ -46,7 +47,7 @@ class Joinable(abc.ABC):
 
     @abc.abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What to do without input."""
+        """Return the hook of a process that has no input left."""
 
     @property
     @abc.abstractmethod

@@ -49,7 +49,7 @@ class _Snapshot:
 
 
 def _states(state_dict: dict[str, Any]) -> dict[str, Any]:
-    """The state dict, with stateful objects asked for theirs."""
+    """Return the state dict, with stateful objects replaced by their state dicts."""
     return {k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()}
 
 
@@ -62,7 +62,8 @@ def _folder(checkpoint_id: Any, storage: Any) -> Path:
 
 
 def _processes(no_dist: bool) -> tuple[int, int]:
-    """(rank, how many). RuntimeError where JAX knows of more, for each would write an index."""
+    """Return (rank, number of processes). RuntimeError where JAX knows of more, for each would
+    write an index."""
     if no_dist:
         return 0, 1
     rank, count = (get_rank(), get_world_size()) if is_initialized() else (0, 1)
@@ -109,7 +110,8 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Future[None]:
-    """``save`` in another thread, of the values that there are now; saves end one after the other.
+    """Do ``save`` in another thread, of the values that there are now, and return a future of its
+    end; saves end one after the other.
 
     Nothing is copied: arrays do not change, and a step that comes before the end writes elsewhere.
     NotImplementedError in a world of several processes.
@@ -202,7 +204,7 @@ def load_state_dict(
     no_dist: bool = False,
     planner: Any = None,
 ) -> None:
-    """The old name of ``load``."""
+    """Do ``load``, under its old name."""
     load(state_dict, storage_reader=storage_reader, planner=planner, no_dist=no_dist)
 
 
@@ -214,5 +216,5 @@ def save_state_dict(
     no_dist: bool = False,
     planner: Any = None,
 ) -> None:
-    """The old name of ``save``."""
+    """Do ``save``, under its old name."""
     save(state_dict, storage_writer=storage_writer, planner=planner, no_dist=no_dist)

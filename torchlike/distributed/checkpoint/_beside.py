@@ -57,9 +57,9 @@ class Beside:
 
 @contextlib.contextmanager
 def beside(folder: Path) -> Iterator[Beside]:
-    """A new folder in ``folder``, which goes at the end. Its name tells the machine and the process
-    that made it: those of this machine whose process has ended were left by killed saves, and go
-    first, with what was moved out of them and no index names."""
+    """Yield a new folder in ``folder``, which goes at the end. Its name tells the machine and the
+    process that made it: those of this machine whose process has ended were left by killed saves,
+    and go first, with what was moved out of them and no index names."""
     own = f"{_PREFIX}{socket.gethostname()}-"
     for left in folder.glob(f"{own}*"):
         if left.is_symlink() or not left.is_dir():
@@ -88,8 +88,8 @@ def _remove(left: Path) -> None:
 
 
 def _listed(left: Path) -> set[str]:
-    """The files beside such a folder that it lists: those that bear the name and are the very file,
-    by its number and time. So what came with somebody's checkpoint names nothing."""
+    """Return the files beside such a folder that it lists: those that bear the name and are the
+    very file, by its number and time. So what came with somebody's checkpoint names nothing."""
     listed = left / _LISTED
     if listed.is_symlink() or not listed.is_file():
         return set()
@@ -102,7 +102,7 @@ def _listed(left: Path) -> set[str]:
 
 
 def _identity(path: Path) -> str:
-    """What makes a file that file, wherever it is moved to; "" for none."""
+    """Return a text that identifies a file, wherever it is moved to; "" for none."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -111,7 +111,7 @@ def _identity(path: Path) -> str:
 
 
 def _of_indexes(folder: Path) -> set[str] | None:
-    """The files that the folder's indexes name; None where one of them is damaged."""
+    """Return the files that the folder's indexes name; None where one of them is damaged."""
     try:
         return set().union(*[named(folder) for named in indexes])
     except RuntimeError:
@@ -119,7 +119,7 @@ def _of_indexes(folder: Path) -> set[str] | None:
 
 
 def _runs(process: int, left: Path) -> bool:
-    """Whether the save of a folder may be under way."""
+    """Return whether the save of a folder may be under way."""
     if process == os.getpid():  # it may have had this number by chance
         return left in _running
     return processes.runs(process)

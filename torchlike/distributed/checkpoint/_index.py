@@ -52,7 +52,7 @@ class Index(NamedTuple):
 
 
 def named(folder: Path) -> set[str]:
-    """The files that the folder's index names; none where there is no index."""
+    """Return the files that the folder's index names; none where there is no index."""
     return load(folder).files() if (folder / INDEX).exists() else set()
 
 
@@ -79,8 +79,8 @@ def commit(new: Beside, index: Index) -> None:
 
 
 def load(folder: Path) -> Index:
-    """The folder's index. FileNotFoundError where no save was ever finished, RuntimeError for a
-    damaged one and for one of a later format."""
+    """Read the folder's index. FileNotFoundError where no save was ever finished, RuntimeError for
+    a damaged one and for one of a later format."""
     path = folder / INDEX
     if not path.exists():
         raise FileNotFoundError(
@@ -99,7 +99,8 @@ def load(folder: Path) -> Index:
 
 
 def _held(name: str, said: Any, path: Path) -> Held:
-    """A tensor, as an index says it. RuntimeError where its pieces cannot be pieces of it."""
+    """Return a tensor's description as an index has it. RuntimeError where its pieces cannot be
+    pieces of it."""
     about = dictionary(said, path, f"what it says of {name!r}")
     dtype, shape = about.get("dtype"), sizes(about.get("shape"), path, f"the shape of {name!r}")
     if not isinstance(dtype, str) or itemsize(dtype) is None:
@@ -131,8 +132,8 @@ def _piece(name: str, said: Any, shape: tuple[int, ...], path: Path) -> Piece:
 
 
 def check_apart(tensors: Mapping[str, Held], path: Path) -> None:
-    """RuntimeError where two pieces are the same bytes of a file: so the tensors are not larger
-    than the files, and memory is not taken for more than there is."""
+    """Raise RuntimeError where two pieces are the same bytes of a file: so the tensors are not
+    larger than the files, and memory is not taken for more than there is."""
     by_file: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for held in tensors.values():
         n = itemsize(held.dtype) or 0

@@ -18,8 +18,8 @@ class Leaf:
 
 
 def leaves(nested: Any, prefix: str = "") -> Iterator[Leaf]:
-    """The entries of nested dictionaries, and of lists that hold tensors or dictionaries somewhere
-    (others are values), in order. ValueError for two entries of one name."""
+    """Yield the entries of nested dictionaries, and of lists that hold tensors or dictionaries
+    somewhere (others are values), in order. ValueError for two entries of one name."""
     seen: set[str] = set()
     for leaf in _walk(nested, prefix):
         if leaf.name in seen:

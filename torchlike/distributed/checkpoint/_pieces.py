@@ -44,8 +44,8 @@ class Source(NamedTuple):
 
 
 def parts_of(name: str, array: jax.Array, is_first: bool) -> Iterator[Source]:
-    """The parts of an array that this process writes: each once in the world. Of an array that lies
-    on one device only the first process (``is_first``) writes."""
+    """Yield the parts of an array that this process writes: each once in the world. Of an array
+    that lies on one device only the first process (``is_first``) writes."""
     if not isinstance(array, jax.Array) or len(array.sharding.device_set) == 1:
         if is_first:
             yield Source(name, True, (0,) * array.ndim, array)
@@ -99,7 +99,7 @@ def read(
     index: tuple[slice, ...],
     shape: tuple[int, ...],
 ) -> np.ndarray:
-    """A part of a tensor of this shape, put together from the pieces that it meets.
+    """Read a part of a tensor of this shape, put together from the pieces that it meets.
 
     RuntimeError for files that are damaged: they are looked at before memory is taken.
     """
@@ -124,8 +124,8 @@ def read(
 
 
 def _check_apart(folder: Path, boxes: list[tuple[list[int], list[int]]]) -> None:
-    """RuntimeError where two boxes (lowest corner, highest corner) have an element in common: then
-    others might have none, and hold whatever was in memory."""
+    """Raise RuntimeError where two boxes (lowest corner, highest corner) have an element in common:
+    then others might have none, and hold whatever was in memory."""
     if len(boxes) < 2:
         return
     low, high = (np.array(corners) for corners in zip(*boxes, strict=True))
@@ -135,7 +135,8 @@ def _check_apart(folder: Path, boxes: list[tuple[list[int], list[int]]]) -> None
 
 
 def _mapped(folder: Path, piece: Piece, dtype: np.dtype) -> np.ndarray:
-    """A piece's values in its file. RuntimeError where the file has no such bytes."""
+    """Map a piece's values in its file into memory. RuntimeError where the file has no such
+    bytes."""
     path = inside(folder, piece.file, folder)
     count = math.prod(piece.size)
     begin = data_start(path) + piece.offset
@@ -149,7 +150,8 @@ def _mapped(folder: Path, piece: Piece, dtype: np.dtype) -> np.ndarray:
 
 
 def data_start(path: Path) -> int:
-    """Where a file's tensors begin: after its header. RuntimeError where it ends before that."""
+    """Return the position at which a file's tensors begin: after its header. RuntimeError where it
+    ends before that."""
     size = path.stat().st_size
     with path.open("rb") as f:
         start = 8 + int.from_bytes(f.read(8), "little")
@@ -159,5 +161,5 @@ def data_start(path: Path) -> int:
 
 
 def itemsize(dtype: str) -> int | None:
-    """The bytes of an element, by its dtype's name; None for a dtype that no file holds."""
+    """Return the bytes of an element, by its dtype's name; None for a dtype that no file holds."""
     return np.dtype(jnp.dtype(dtype)).itemsize if dtype in NAMES else None

@@ -8,7 +8,7 @@ from torchlike.distributed import collectives, objects
 
 
 def same_for_all(value: Any, count: int) -> Any:
-    """The value of the first of ``count`` processes."""
+    """Broadcast the value of the first of ``count`` processes to all, and return it."""
     if count == 1:
         return value
     held = [value]
@@ -17,7 +17,7 @@ def same_for_all(value: Any, count: int) -> Any:
 
 
 def from_all(value: Any, count: int) -> list[Any]:
-    """The values of all."""
+    """Gather the values of all processes in each of them."""
     if count == 1:
         return [value]
     found: list[Any] = [None] * count

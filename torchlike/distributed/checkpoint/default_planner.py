@@ -44,7 +44,7 @@ class DefaultLoadPlanner:
 
 
 def check(planner: Any, kind: type) -> None:
-    """NotImplementedError for a planner of a script's own."""
+    """Raise NotImplementedError for a planner of a script's own."""
     if planner is not None and type(planner) is not kind:
         raise NotImplementedError(
             f"planner=: checkpoints have one layout here, and a {kind.__name__} is all that can be "

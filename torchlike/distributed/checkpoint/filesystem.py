@@ -28,7 +28,7 @@ class OfFolder:
         self.path = Path(os.fspath(path))
 
     def reset(self, checkpoint_id: Any = None) -> None:
-        """Another folder from now on."""
+        """Use another folder from now on."""
         if checkpoint_id is not None:
             self.path = Path(os.fspath(checkpoint_id))
 
@@ -42,11 +42,11 @@ class Contents(Protocol):
         ...
 
     def arrays(self, wanted: Mapping[str, NamedSharding | None]) -> Iterator[tuple[str, Any]]:
-        """Tensors by name as arrays under these shardings (None: whole, on one device)."""
+        """Yield tensors by name as arrays under these shardings (None: whole, on one device)."""
         ...
 
     def objects(self) -> Mapping[str, Any]:
-        """What else it holds."""
+        """Return the values of the checkpoint that are no tensors, by name."""
         ...
 
 
@@ -104,7 +104,7 @@ class FileSystemReader(OfFolder):
     """Reads the checkpoint of a folder."""
 
     def find(self, folder: Path) -> Contents:
-        """The checkpoint of a folder. FileNotFoundError where there is none."""
+        """Return the checkpoint of a folder. FileNotFoundError where there is none."""
         return OfFiles(folder, _index.load(folder))
 
 
@@ -117,7 +117,8 @@ class OfFiles:
         self.shapes = {name: held.shape for name, held in index.tensors.items()}
 
     def arrays(self, wanted: Mapping[str, NamedSharding | None]) -> Iterator[tuple[str, Any]]:
-        """Those that a name and a sharding are given of; what each device needs is read."""
+        """Yield the tensors that a name and a sharding are given of; what each device needs is
+        read."""
         for name, sharding in wanted.items():
             shape, part = self.shapes[name], self._reader(self._index.tensors[name])
             if sharding is None:
@@ -126,7 +127,7 @@ class OfFiles:
                 yield name, jax.make_array_from_callback(shape, sharding, part)
 
     def objects(self) -> Mapping[str, Any]:
-        """What else it holds."""
+        """Return the values of the checkpoint that are no tensors, by name."""
         if not self._index.objects:
             return {}
         path = inside(self._folder, self._index.objects, self._folder)

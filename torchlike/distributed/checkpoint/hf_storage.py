@@ -120,7 +120,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
 
 
 def _free(folder: Path, stem: str) -> str:
-    """The name of a file that is not there yet."""
+    """Return the name of a file that is not there yet."""
     name, n = f"{stem}.safetensors", 0
     while (folder / name).exists():
         n += 1
@@ -129,13 +129,13 @@ def _free(folder: Path, stem: str) -> str:
 
 
 def _named(folder: Path) -> set[str]:
-    """The files that the folder's index names."""
+    """Return the files that the folder's index names."""
     return set(_weight_map(folder).values())
 
 
 def _weight_map(folder: Path) -> dict[str, str]:
-    """In which file each tensor is, as the folder's index says it; of none where there is none.
-    RuntimeError for a damaged index."""
+    """Return the file of each tensor, as the folder's index says it; an empty dictionary where
+    there is no index. RuntimeError for a damaged index."""
     path = folder / INDEX
     if not path.exists():
         return {}
@@ -148,8 +148,8 @@ def _weight_map(folder: Path) -> dict[str, str]:
 
 
 def _former(folder: Path) -> set[str]:
-    """The files of the save that the next one replaces: none where somebody else wrote the index,
-    or where it is damaged."""
+    """Return the files of the save that the next one replaces: none where somebody else wrote the
+    index, or where it is damaged."""
     try:
         names = _named(folder)
         about = read_json(folder / INDEX).get("metadata") if names else None
@@ -168,7 +168,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         super().__init__(path)
 
     def find(self, folder: Path) -> Contents:
-        """The tensors of the files that the index names, or of all of the folder.
+        """Return the tensors of the files that the index names, or of all of the folder.
         FileNotFoundError where there are none."""
         weights, index = _weight_map(folder), folder / INDEX
         names = set(weights.values()) or {p.name for p in folder.glob("*.safetensors")}
@@ -185,7 +185,7 @@ class HuggingFaceStorageReader(FileSystemReader):
 
 
 def _header(path: Path) -> dict[str, _index.Held]:
-    """The tensors of a safetensors file. RuntimeError for a damaged one."""
+    """Read the tensors' descriptions in a safetensors file. RuntimeError for a damaged one."""
     start = _pieces.data_start(path)
     with path.open("rb") as f:
         f.seek(8)
@@ -201,7 +201,8 @@ def _header(path: Path) -> dict[str, _index.Held]:
 
 
 def _held(name: str, said: Any, path: Path, room: int) -> _index.Held:
-    """A tensor, as the header of a file says it whose tensors have ``room`` bytes."""
+    """Return a tensor's description as the header of a file has it whose tensors have ``room``
+    bytes."""
     about = dictionary(said, path, f"what it says of {name!r}")
     shape = sizes(about.get("shape"), path, f"the shape of {name!r}")
     places = sizes(about.get("data_offsets"), path, f"the place of {name!r}")

@@ -27,7 +27,7 @@ _STATE, _OBJECTS = "state", "objects"
 
 
 def _check_installed() -> None:
-    """ImportError where Orbax is not installed."""
+    """Raise ImportError where Orbax is not installed."""
     if importlib.util.find_spec("orbax") is None:
         raise ImportError(
             "checkpoints of Orbax's need the package orbax-checkpoint: "
@@ -96,8 +96,8 @@ class OrbaxStorageWriter(FileSystemWriter):
 
 
 def _of_world(array: Any, count: int) -> Any:
-    """An array as Orbax takes it: one of this process alone by its values, which the first process
-    writes."""
+    """Return an array as Orbax takes it: one of this process alone by its values, which the first
+    process writes."""
     return np.asarray(array) if count > 1 and array.is_fully_addressable else array
 
 
@@ -116,7 +116,7 @@ class OrbaxStorageReader(FileSystemReader):
         self._step = step
 
     def find(self, folder: Path) -> Contents:
-        """The checkpoint of a folder. FileNotFoundError where there is none."""
+        """Return the checkpoint of a folder. FileNotFoundError where there is none."""
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder} holds no checkpoint of Orbax's: it is not there")
         # A step's folder has its name once it is whole. (A CheckpointManager waits for everybody.)
@@ -145,7 +145,7 @@ class _OfOrbax:
             self.shapes[".".join(keys)] = tuple(leaf.shape)
 
     def arrays(self, wanted: Mapping[str, NamedSharding | None]) -> Iterator[tuple[str, Any]]:
-        """Those that a name and a sharding are given of, read at once."""
+        """Yield the tensors that a name and a sharding are given of, read at once."""
         item: dict[str, Any] = {}
         how: dict[str, Any] = {}
         for name, sharding in wanted.items():
@@ -168,7 +168,7 @@ class _OfOrbax:
             yield name, found if isinstance(found, jax.Array) else jax.device_put(found)
 
     def objects(self) -> Mapping[str, Any]:
-        """What else it holds."""
+        """Return the values of the checkpoint that are no tensors, by name."""
         if not (self._folder / _OBJECTS).is_dir():
             return {}
         with contextlib.closing(ocp.JsonCheckpointHandler()) as handler:

@@ -48,7 +48,7 @@ class StateDictOptions:
 
 
 def _clean(name: str, model: Any) -> str:
-    """The name of a parameter without its wrappers'."""
+    """Return the name of a parameter without the names of its wrappers."""
     for part in _WRAPPERS:
         name = name.replace(part, "")
     if type(model).__name__ in ("DistributedDataParallel", "DataParallel"):
@@ -75,7 +75,7 @@ def _check_submodules(submodules: Any) -> None:
 def get_model_state_dict(
     model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
-    """The model's state dict, with names as it had them before it was wrapped."""
+    """Return the model's state dict, with names as it had them before it was wrapped."""
     _check_submodules(submodules)
     said = options or StateDictOptions()
     frozen = (
@@ -144,8 +144,8 @@ def get_optimizer_state_dict(
     submodules: Any = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The state of optimizers by the names of the model's parameters. One that has made no step is
-    made to have state, of zeros, which ``checkpoint.load`` can fill.
+    """Return the state of optimizers by the names of the model's parameters. One that has made no
+    step is made to have state, of zeros, which ``checkpoint.load`` can fill.
 
     RuntimeError for a parameter that is not the model's.
     """
@@ -188,7 +188,7 @@ def _flat(nested: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_flat(flat: dict[str, Any], names: Iterable[str], optimizer: Any) -> dict[str, Any]:
-    """A nested state dict for one optimizer, whose parameters have these names."""
+    """Return the nested state dict for one optimizer, whose parameters have these names."""
     wanted = list(names)
     state: dict[str, Any] = {}
     for key, value in flat.items():
@@ -236,7 +236,7 @@ def set_optimizer_state_dict(
 
 
 def _groups(optimizer: Any, own: dict[str, Any], number: dict[str, int], given: Any) -> list[Any]:
-    """The saved groups in the order of the optimizer's."""
+    """Return the saved groups in the order of the optimizer's."""
     left = iter(own)
     found = []
     for group in optimizer.param_groups:
@@ -252,7 +252,7 @@ def _groups(optimizer: Any, own: dict[str, Any], number: dict[str, int], given: 
 
 
 def _placed(value: _T, p: Tensor) -> _T | Tensor:
-    """A state tensor where its parameter lies, if it has the parameter's size."""
+    """Return a state tensor moved to where its parameter lies, if it has the parameter's size."""
     if not isinstance(value, Tensor) or value.shape != p.shape or not p._storage.is_placed:
         return value
     return Tensor._on(p._storage.alike(value.detach()._value_now()))
@@ -268,7 +268,7 @@ def get_state_dict(
     submodules: Any = None,
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(``get_model_state_dict``, ``get_optimizer_state_dict``)."""
+    """Return (``get_model_state_dict``, ``get_optimizer_state_dict``)."""
     return (
         get_model_state_dict(model, submodules=submodules, options=options),
         get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options),
@@ -283,7 +283,8 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> _IncompatibleKeys:
-    """``set_optimizer_state_dict`` and ``set_model_state_dict``; gives what the latter does."""
+    """Do ``set_optimizer_state_dict`` and ``set_model_state_dict``, and return what the latter
+    does."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

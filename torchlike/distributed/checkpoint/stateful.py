@@ -10,7 +10,7 @@ class Stateful(Protocol):
     """Whatever has these two methods: ``save`` asks the one, ``load`` tells the other."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What is to be saved."""
+        """Return the state that is to be saved."""
         ...
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ class UnshardHandle:
     """What ``unshard(async_op=True)`` gives: there is nothing to wait for."""
 
     def wait(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class FSDPModule:
@@ -44,26 +44,26 @@ class FSDPModule:
     """
 
     def reshard(self) -> None:
-        """Nothing: parameters are in parts but for the time of a forward and of its backward."""
+        """Do nothing: parameters are in parts but for the time of a forward and of its backward."""
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Nothing: each forward gathers, and ``p.full_tensor()`` gives a whole parameter."""
+        """Do nothing: each forward gathers, and ``p.full_tensor()`` gives a whole parameter."""
         return UnshardHandle() if async_op else None
 
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
     ) -> None:
-        """Accepted: gradients accumulate in parts, as sums over all devices, with the values that
+        """Do nothing: gradients accumulate in parts, as sums over all devices, with the values that
         PyTorch's have after the last, synchronized backward."""
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Accepted: see set_requires_gradient_sync."""
+        """Do nothing: see set_requires_gradient_sync."""
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Accepted."""
+        """Do nothing."""
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether backward gathers the parameters again."""
+        """Set whether backward gathers the parameters again."""
         if not isinstance(reshard_after_forward, bool):
             raise ValueError(
                 f"reshard_after_forward should be a bool, got {type(reshard_after_forward)}"
@@ -75,22 +75,22 @@ class FSDPModule:
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True
     ) -> None:
-        """Accepted: what backward gathers lives as long as the op that needs it."""
+        """Do nothing: what backward gathers lives as long as the op that needs it."""
 
     def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
-        """Accepted: XLA schedules."""
+        """Do nothing: XLA schedules."""
 
     def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
-        """Accepted: XLA schedules."""
+        """Do nothing: XLA schedules."""
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """Accepted: what backward does not need it does not gather."""
+        """Do nothing: what backward does not need it does not gather."""
 
     def set_post_optim_event(self, event: Any) -> None:
-        """Accepted: XLA orders by the data."""
+        """Do nothing: XLA orders by the data."""
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """NotImplementedError: the gradient is that of the loss over the global batch."""
+        """Raise NotImplementedError: the gradient is that of the loss over the global batch."""
         raise NotImplementedError(
             "set_gradient_divide_factor: the loss is that of the global batch, and nothing is "
             "divided by the number of devices; scale the loss instead"
@@ -117,7 +117,7 @@ def _forward(self: Any, *args: Any, **kwargs: Any) -> object:
 
 @functools.cache
 def _class_of(cls: type) -> type:
-    """The class of a fully sharded module of class ``cls``."""
+    """Make the class of a fully sharded module of class ``cls``."""
     forward = functools.wraps(cls.forward)(lambda self, *a, **k: _forward(self, *a, **k))  # type: ignore[attr-defined]
     names = {"forward": forward, "__module__": cls.__module__, "__doc__": cls.__doc__}
     return type(f"FSDP{cls.__name__}", (FSDPModule, cls), names)
@@ -193,7 +193,7 @@ def _check(m: Any) -> None:
 
 
 def _own_modules(modules: list[Module]) -> list[Module]:
-    """The modules inside that are in no fully sharded module inside."""
+    """Return the modules inside that are in no fully sharded module inside."""
     found: dict[int, Module] = {}
     waiting = list(modules)
     while waiting:
@@ -265,4 +265,4 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
 
 
 def share_comm_ctx(modules: list[Any]) -> None:
-    """Accepted: XLA schedules communication."""
+    """Do nothing: XLA schedules communication."""

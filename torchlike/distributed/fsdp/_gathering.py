@@ -68,8 +68,8 @@ class Sharded:
         )
 
     def ranks_of(self, args: Any, kwargs: Any) -> Ranks | None:
-        """The processes whose own batches these inputs are: of a mesh that spans processes, where
-        no input lies on all of it. NotImplementedError as of `Ranks`."""
+        """Return the processes whose own batches these inputs are: of a mesh that spans processes,
+        where no input lies on all of it; None otherwise. NotImplementedError as of `Ranks`."""
         if self.mesh.is_local or any(map(self._is_global, _tensors_in((args, kwargs)))):
             return None
         if self._ranks is None:
@@ -83,14 +83,15 @@ class Sharded:
         return place is not None and place[0].mesh == self.mesh.jax_mesh
 
     def gathered(self, sharding: NamedSharding, ndim: int) -> NamedSharding:
-        """A parameter's sharding without the axes that it is gathered along."""
+        """Return a parameter's sharding without the axes that it is gathered along."""
         kept = [tuple(a for a in e if a not in self.axes) for e in entries_of(sharding, ndim)]
         spec = PartitionSpec(*[e if len(e) > 1 else e[0] if e else None for e in kept])
         return NamedSharding(sharding.mesh, spec)
 
 
 def run(state: Sharded, function: Callable[..., _T], args: Any, kwargs: Any) -> _T:
-    """``function(*args, **kwargs)`` with the module's parameters gathered."""
+    """Call ``function(*args, **kwargs)`` with the module's parameters gathered, and return its
+    result."""
     is_root = not _running.depth
     ranks = state.ranks_of(args, kwargs)
     if is_root and ranks is None:
@@ -111,7 +112,8 @@ def run(state: Sharded, function: Callable[..., _T], args: Any, kwargs: Any) -> 
 
 
 def _each_tensor(function: Callable[[Tensor], Tensor], nested: _T) -> _T:
-    """Nested tuples, lists and dictionaries with each tensor replaced; others as they are."""
+    """Return nested tuples, lists and dictionaries with each tensor replaced; others as they
+    are."""
     found: Any = nested
     if isinstance(found, Tensor):
         found = function(found)
@@ -141,8 +143,8 @@ def _cast(t: Tensor, dtype: Any) -> Tensor:
 
 
 def _as_batch(state: Sharded, t: Tensor) -> Tensor:
-    """An input cut along dimension 0, as the ranks' own batches are in PyTorch; as it is where it
-    lies on a mesh already, or does not divide."""
+    """Return an input cut along dimension 0, as the ranks' own batches are in PyTorch; as it is
+    where it lies on a mesh already, or does not divide."""
     if where(t) is not None or not t.dim() or not t.shape[0] or not state.mesh.is_local:
         return t
     return t if t.shape[0] % state.mesh.size() else moved(t, state.batch)
@@ -150,8 +152,8 @@ def _as_batch(state: Sharded, t: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def _gathered(state: Sharded, reshard: bool, ranks: Ranks | None) -> Iterator[None]:
-    """Inside, the module has its gathered parameters in the place of its own: for batches of the
-    ``ranks``' own, or of all of them."""
+    """Have the module's gathered parameters in the place of its own in a ``with`` block: for
+    batches of the ``ranks``' own, or of all of them."""
     saved: dict[int, tuple[Any, ...]] = {}
     own: dict[int, Tensor] = {} if ranks is None else _gather_locally(state, ranks, saved)
     changed: list[tuple[Any, str, Tensor]] = []
@@ -192,7 +194,7 @@ def _gather(state: Sharded, p: Tensor, saved: dict[int, tuple[Any, ...]]) -> Ten
 def _gather_locally(
     state: Sharded, ranks: Ranks, saved: dict[int, tuple[Any, ...]]
 ) -> dict[int, Tensor]:
-    """The parameters as local tensors, by the parameters' ids."""
+    """Gather the parameters as local tensors, by the parameters' ids."""
     found: dict[int, Tensor] = {}
     for module, name in state.places:
         p = module._parameters.get(name)
@@ -221,7 +223,8 @@ class _Shards:
 
 
 def _letting_go(saved: dict[int, tuple[Any, ...]]) -> saved_tensors_hooks:
-    """Hooks that save the shards of what was gathered, and gather them again."""
+    """Return hooks for autograd's saved tensors that save the shards of what was gathered, and
+    gather them again."""
 
     def pack(t: Tensor) -> Tensor | _Shards:
         known = saved.get(id(t._read()))

@@ -53,8 +53,8 @@ class Ranks:
     """The processes of a mesh of one dimension (parts), or of two (replicas, parts)."""
 
     def __init__(self, mesh: DeviceMesh) -> None:
-        """NotImplementedError where a process has several of the devices, or the processes stand in
-        another order than their ranks."""
+        """Raise NotImplementedError where a process has several of the devices, or the processes
+        stand in another order than their ranks."""
         devices = mesh.jax_mesh.devices.reshape(-1)
         if len({d.process_index for d in devices}) < len(devices):
             raise NotImplementedError(
@@ -81,9 +81,9 @@ class Ranks:
             )
 
     def place(self, sharding: NamedSharding, mesh: DeviceMesh, ndim: int) -> Place:
-        """How a parameter lies: ``mesh`` has other dimensions than those of ``fully_shard`` where a
-        tensor-parallel style put it there first. NotImplementedError where another dimension of the
-        mesh cuts the parts that are to be gathered."""
+        """Return how a parameter lies: ``mesh`` has other dimensions than those of ``fully_shard``
+        where a tensor-parallel style put it there first. NotImplementedError where another
+        dimension of the mesh cuts the parts that are to be gathered."""
         entries = entries_of(sharding, ndim)
         cut = [d for d, axes in enumerate(entries) if set(axes) & self._of_mesh]
         kept = [tuple(a for a in axes if a not in self._of_mesh) for axes in entries]
@@ -103,7 +103,7 @@ class Ranks:
     def whole(
         self, arrays: Sequence[Any], places: Sequence[Place], dtype: Any, again: bool = False
     ) -> list[Any]:
-        """The whole of each parameter, of this process alone or of its line; ``dtype``: what
+        """Gather the whole of each parameter, of this process alone or of its line; ``dtype``: what
         floating-point values are cast to before they travel; ``again``: they were gathered before,
         and a program is not to keep that."""
         if modes.current.capture is not None:
@@ -130,8 +130,8 @@ class Ranks:
     def averaged(
         self, gradients: Sequence[Any], places: Sequence[Place], dtypes: Sequence[Any], reduced: Any
     ) -> list[Any]:
-        """The mean of the processes' gradients, each as its parameter lies. ``dtypes``: those of
-        the parameters; ``reduced``: that of the sum."""
+        """Average the processes' gradients, each as its parameter lies. ``dtypes``: those of the
+        parameters; ``reduced``: that of the sum."""
         if modes.current.capture is not None:
             return self._averaged_captured(gradients, places, dtypes, reduced)
         n = self.parts.size()
@@ -242,7 +242,7 @@ class Ranks:
         )
 
     def _sides(self, shapes: Sequence[tuple[int, ...]], places: Sequence[Place]) -> list[Side]:
-        """How gathered parameters lie."""
+        """Return how gathered parameters lie."""
         return [
             own_side(self._mesh, s) if p.line is None else side_of(p.line, s)[1]
             for s, p in zip(shapes, places, strict=True)
@@ -250,8 +250,9 @@ class Ranks:
 
 
 def _scattered(x: Any, axes: tuple[str, ...], n: int, dim: int, met: bool) -> Any:
-    """This process' part, of ``n`` along ``dim``, of the sum of all. XLA's reduce-scatter between
-    CPUs gives up where ranks arrive 30 s apart, which those that ``met`` in the program do not."""
+    """Return this process' part, of ``n`` along ``dim``, of the sum of all. XLA's reduce-scatter
+    between CPUs gives up where ranks arrive 30 s apart, which those that ``met`` in the program do
+    not."""
     if met or not targets.is_cpu():
         return lax.psum_scatter(x, axes, scatter_dimension=dim, tiled=True)
     parts = *x.shape[:dim], n, x.shape[dim] // n, *x.shape[dim + 1 :]
@@ -313,5 +314,5 @@ class _Gathered(Function):
 def gathered(
     ranks: Ranks, parameters: Sequence[Tensor], places: Sequence[Place], dtype: Any, reduced: Any
 ) -> tuple[Tensor, ...]:
-    """The parameters of a module as local tensors."""
+    """Gather the parameters of a module as local tensors, differentiably."""
     return _Gathered.apply(ranks, places, dtype, reduced, *parameters)

@@ -155,17 +155,19 @@ class FullyShardedDataParallel(Module):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Accepted: gradients accumulate in parts, as sums over all devices."""
+        """Do nothing in a ``with`` block: gradients accumulate in parts, as sums over all
+        devices."""
         yield
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
-        """``torch.nn.utils.clip_grad_norm_`` of all parameters; gives a plain tensor."""
+        """Do ``torch.nn.utils.clip_grad_norm_`` of all parameters, and return the norm as a plain
+        tensor."""
         total = clip_grad_norm_(self.parameters(), float(max_norm), float(norm_type))
         return total if where(total) is None else full_tensor(total)
 
     @staticmethod
     def fsdp_modules(module: Any, root_only: bool = False) -> list[Any]:
-        """The wrappers in a module; with ``root_only`` those in no other."""
+        """Return the wrappers in a module; with ``root_only`` those in no other."""
         found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
         if not root_only:
             return found
@@ -182,8 +184,8 @@ class FullyShardedDataParallel(Module):
         offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:
-        """Nothing: parameters have their whole size to the script at all times, and writes reach
-        the parts. NotImplementedError for ``writeback=False``."""
+        """Do nothing in a ``with`` block: parameters have their whole size to the script at all
+        times, and writes reach the parts. NotImplementedError for ``writeback=False``."""
         if not writeback:
             raise NotImplementedError(
                 "summon_full_params(writeback=False): take p.full_tensor() of the parameters"
@@ -195,8 +197,8 @@ class FullyShardedDataParallel(Module):
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """The wrapped module's, by its own names; whole tensors unless ``set_state_dict_type`` said
-        otherwise."""
+        """Return the wrapped module's state dict, by its own names; whole tensors unless
+        ``set_state_dict_type`` said otherwise."""
         found = super().state_dict(
             *args, destination=destination, prefix=prefix, keep_vars=keep_vars
         )
@@ -241,7 +243,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def get_state_dict_type(module: Any) -> StateDictSettings:
-        """What ``set_state_dict_type`` said last."""
+        """Return the settings that ``set_state_dict_type`` was given last."""
         found = FullyShardedDataParallel.fsdp_modules(module)
         return found[0]._settings if found else StateDictSettings(StateDictType.FULL_STATE_DICT)
 
@@ -253,7 +255,7 @@ class FullyShardedDataParallel(Module):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> Iterator[None]:
-        """``set_state_dict_type`` inside."""
+        """Have the settings of ``set_state_dict_type`` in a ``with`` block."""
         cls = FullyShardedDataParallel
         before = cls.set_state_dict_type(
             module, state_dict_type, state_dict_config, optim_state_dict_config
@@ -268,7 +270,7 @@ class FullyShardedDataParallel(Module):
     def optim_state_dict(
         model: Any, optim: Any, optim_state_dict: Any = None, group: Any = None
     ) -> dict[str, Any]:
-        """The optimizer's state by the names of parameters, of the kind that
+        """Return the optimizer's state by the names of parameters, of the kind that
         ``set_state_dict_type`` said. NotImplementedError for a state dict that is given."""
         if optim_state_dict is not None:
             raise NotImplementedError("optim_state_dict(optim_state_dict=…): give the optimizer")
@@ -289,8 +291,8 @@ class FullyShardedDataParallel(Module):
         load_directly: bool = False,
         group: Any = None,
     ) -> dict[str, Any]:
-        """What ``optim.load_state_dict`` takes for a state by names. With ``load_directly`` it is
-        loaded at once. Differs from PyTorch: it is loaded in both cases."""
+        """Load a state by names into the optimizer, and return what ``optim.load_state_dict`` takes
+        for it. Differs from PyTorch: it is loaded at once also without ``load_directly``."""
         set_optimizer_state_dict(model, optim, optim_state_dict)
         return optim.state_dict()
 

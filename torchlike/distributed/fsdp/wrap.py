@@ -64,7 +64,7 @@ class _Policy:
     """A policy as an object."""
 
     def wants(self, module: Any) -> bool | dict[str, Any]:
-        """Whether a module is to be wrapped, or with which arguments of its own."""
+        """Return whether a module is to be wrapped, or with which arguments of its own."""
         raise NotImplementedError
 
 
@@ -119,7 +119,7 @@ def _by_object(module: Any, policy: _Policy, wrapper: Any, ignored: set[int]) ->
 
 
 def _by_function(module: Any, policy: Any, wrapper: Any, ignored: set[int]) -> int:
-    """Gives how many parameters were wrapped."""
+    """Wrap the modules that a policy wants, and return how many parameters were wrapped."""
     wrapped = 0
     for name, child in list(module.named_children()):
         if id(child) in ignored:
@@ -137,7 +137,7 @@ def _by_function(module: Any, policy: Any, wrapper: Any, ignored: set[int]) -> i
 
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
-    """Inside, ``wrap(module)`` wraps with these arguments."""
+    """Have ``wrap(module)`` wrap with these arguments in a ``with`` block."""
     before = _active.settings
     _active.settings = wrapper_cls, wrapper_kwargs
     try:
@@ -147,7 +147,7 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
 
 
 def wrap(module: Any, **wrap_overrides: Any) -> Module:
-    """The module, wrapped inside ``enable_wrap``; itself elsewhere."""
+    """Wrap the module inside ``enable_wrap``; return it as it is elsewhere."""
     if _active.settings is None:
         return module
     wrapper, kwargs = _active.settings

@@ -20,7 +20,7 @@ def _copies(tensor: Tensor, n: int) -> list[Tensor]:
 
 
 def _only_at(tensor: Tensor, rank: int, group: ProcessGroup) -> Tensor:
-    """The tensor in one process, zeros in the others. A program is one for all of them."""
+    """Return the tensor in one process, zeros in the others. A program is one for all of them."""
     if modes.current.capture is None or group.size() < 2:
         here = group.ranks[group.rank()] == rank
         return tensor if here else tensor.new_zeros(tuple(tensor.shape))
@@ -171,46 +171,47 @@ class _AllToAllSingle(Function):
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
-    """The tensors of all processes. ValueError before ``init_process_group``."""
+    """Return the tensors of all processes. ValueError before ``init_process_group``."""
     return _AllGather.apply(tensor, group)
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
-    """The tensors of all processes, in one of them; zeros in the others."""
+    """Return the tensors of all processes, in one of them; zeros in the others."""
     return _Gather.apply(tensor, dst, group)
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum over all processes."""
+    """Return the sum over all processes."""
     return _AllReduce.apply(tensor, ReduceOp.SUM if op is None else op, group)
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum over all processes, in one of them; the own tensor in the others."""
+    """Return the sum over all processes, in one of them; the own tensor in the others."""
     return _Reduce.apply(tensor, dst, ReduceOp.SUM if op is None else op, group)
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """The tensor of one process."""
+    """Return the tensor of one process."""
     return _Broadcast.apply(tensor, src, group)
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """This process' of one process' list of tensors."""
+    """Return this process' tensor of one process' list of tensors."""
     return _Scatter.apply(src, group, *tensors)
 
 
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """This process' of the sums of all processes' lists."""
+    """Return this process' tensor of the sums of all processes' lists."""
     return _ReduceScatter.apply(op, group, *input_list)
 
 
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """What each process has in its list for this one. The outputs say the shapes."""
+    """Return the tensors that each process has in its list for this one. The outputs say the
+    shapes."""
     shapes = [t.shape for t in output_tensor_list]
     return _AllToAll.apply(group, shapes, *input_tensor_list)
 
@@ -222,12 +223,12 @@ def all_to_all_single(
     input_split_sizes: Any = None,
     group: Any = None,
 ) -> Tensor:
-    """``all_to_all`` of the parts of one tensor. The output says the shape."""
+    """Do ``all_to_all`` of the parts of one tensor. The output says the shape."""
     return _AllToAllSingle.apply(group, output.shape, output_split_sizes, input_split_sizes, input)
 
 
 def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
-    """``all_gather`` into one tensor."""
+    """Do ``all_gather`` into one tensor."""
     return _AllGatherBase.apply(output_tensor, input_tensor, group)
 
 

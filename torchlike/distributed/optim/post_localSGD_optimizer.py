@@ -31,7 +31,7 @@ class PostLocalSGDOptimizer(Optimizer):
         return repr(self.optim)
 
     def state_dict(self) -> dict[str, Any]:
-        """The optimizer's, with ``step``."""
+        """Return the optimizer's state dict, with ``step``."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -47,14 +47,14 @@ class PostLocalSGDOptimizer(Optimizer):
         self.averager.step = state_dict.get("step", 0)
 
     def step(self, closure: Any = None) -> None:
-        """The optimizer's step, and the averager's."""
+        """Do the optimizer's step, and the averager's."""
         self.optim.step(closure)
         self.averager.average_parameters(self.param_groups)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """The optimizer's."""
+        """Clear the gradients, as the optimizer does."""
         self.optim.zero_grad(set_to_none)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """The optimizer's."""
+        """Add a group to the optimizer's."""
         self.optim.add_param_group(param_group)

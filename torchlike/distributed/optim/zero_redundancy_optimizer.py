@@ -67,7 +67,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> object:
-        """Update this process' parameters, and get the others'. The closure's result."""
+        """Update this process' parameters, get the others', and return the closure's result."""
         work = Join.notify_join_context(self)
         if work is not None:
             work.wait()
@@ -77,7 +77,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return result
 
     def _pass_on_options(self) -> None:
-        """A scheduler writes learning rates here; the inner optimizer reads its own."""
+        """Copy the groups' options to the inner optimizer: a scheduler writes learning rates here;
+        the inner optimizer reads its own."""
         for own, inner in zip(self.param_groups, self.optim.param_groups, strict=True):
             for name, value in own.items():
                 if name != "params":
@@ -121,7 +122,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             self._collected = {i: s for part in every for i, s in part.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """The whole state, where it was collected."""
+        """Return the whole state, where it was collected."""
         if self._collected is None:
             raise RuntimeError(
                 "Optimizer state has not been consolidated on this rank. Please call "
@@ -161,7 +162,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # -- uneven inputs -----------------------------------------------------------------------------
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What a process without input does: its step goes on."""
+        """Return the hook of a process without input: its step goes on."""
         return _Shadow(self)
 
     @property
@@ -180,5 +181,5 @@ class _Shadow(JoinHook):
         self._zero = zero
 
     def main_hook(self) -> None:
-        """A step: the others need the parameters that are this process'."""
+        """Do a step: the others need the parameters that are this process'."""
         self._zero.step()

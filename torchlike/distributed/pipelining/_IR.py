@@ -45,14 +45,15 @@ class _Cutting(Tracer):
         self._spec = spec
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Modules of torch.nn are, but for those in which a cut lies."""
+        """Return whether a module is traced as one call: those of torch.nn are, but for those in
+        which a cut lies."""
         inside = f"{module_qualified_name}."
         return super().is_leaf_module(m, module_qualified_name) and not any(
             name.startswith(inside) for name in self._spec
         )
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """The call, with a mark before or behind it."""
+        """Record the call, with a mark before or behind it where a stage begins or ends."""
         point = self._spec.get(self.path_of_module(m))
         if point is SplitPoint.BEGINNING:
             self.mark()
@@ -66,7 +67,7 @@ class _Cutting(Tracer):
 
 
 def pipe_split() -> None:
-    """A stage ends here, in a ``forward`` that ``pipeline`` cuts; nothing elsewhere."""
+    """End a stage here, in a ``forward`` that ``pipeline`` cuts; do nothing elsewhere."""
     if _Cutting.active is not None:
         _Cutting.active.mark()
 
@@ -94,7 +95,7 @@ class _Stage(Module):
         self._makes, self._result = makes, result
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """This part."""
+        """Compute this part of the model."""
         held = {**dict(zip(self._takes, args, strict=False)), **kwargs}
         missing = [name for name in self._uses if name not in held]
         if missing:
@@ -109,7 +110,7 @@ class _Stage(Module):
 
 
 def _filled(result: Any, held: dict[str, Any]) -> Any:
-    """What the model gives, with values in the places of nodes."""
+    """Return the model's result, with values in the places of nodes."""
     if isinstance(result, Node):
         return held[result.name]
     if isinstance(result, dict):
@@ -131,26 +132,26 @@ class Pipe(Module):
             self.add_module(f"stage_{i}", stage)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The whole model's result."""
+        """Compute the whole model's result."""
         value = self.get_stage_module(0)(*args, **kwargs)
         for i in range(1, self.num_stages):
             value = self.get_stage_module(i)(*(value if isinstance(value, tuple) else (value,)))
         return value
 
     def get_stage_module(self, stage_idx: int) -> Module:
-        """A stage's part of the model. ValueError for an index that is none's."""
+        """Return a stage's part of the model. ValueError for an index that is none's."""
         if not 0 <= stage_idx < self.num_stages:
             raise ValueError(f"Invalid stage index {stage_idx}!")
         return getattr(self, f"stage_{stage_idx}")
 
     def info(self) -> PipeInfo:
-        """The graph of the stages, and how many there are."""
+        """Return the graph of the stages, and how many there are."""
         return PipeInfo(self.split_gm.graph, self.num_stages)
 
     def build_stage(
         self, stage_index: int, device: Any, group: ProcessGroup | None = None
     ) -> PipelineStage:
-        """A stage for a schedule."""
+        """Make a stage for a schedule."""
         module = self.get_stage_module(stage_index).to(device)
         return PipelineStage(module, stage_index, self.num_stages, device, group=group)
 
@@ -299,7 +300,8 @@ def _stages(split: GraphModule) -> list[Module]:
 
 
 def _made_by(split: GraphModule) -> dict[Node, list[Node]]:
-    """The values that each part gives: itself, or what is taken out of it by index, in order."""
+    """Return the values that each part gives: itself, or what is taken out of it by index, in
+    order."""
     made: dict[Node, list[Node]] = {}
     for node in split.graph.nodes:
         if node.op == "call_module":

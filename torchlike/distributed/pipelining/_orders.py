@@ -25,12 +25,13 @@ class Action(NamedTuple):
 
 
 def gpipe(stage: int, n: int) -> list[Action]:
-    """All forward, then all backward."""
+    """Order all forward steps first, then all backward."""
     return [Action(stage, kind, i) for kind in (FORWARD, BACKWARD) for i in range(n)]
 
 
 def one_forward_one_backward(stage: int, stages: int, n: int) -> list[Action]:
-    """As many microbatches ahead as there are stages behind, then one backward for each forward."""
+    """Order as many microbatches ahead as there are stages behind, then one backward for each
+    forward."""
     ahead = min(n, stages - stage)
     forward = [Action(stage, FORWARD, i) for i in range(n)]
     backward = [Action(stage, BACKWARD, i) for i in range(n)]
@@ -42,15 +43,16 @@ def one_forward_one_backward(stage: int, stages: int, n: int) -> list[Action]:
 
 
 def looped(stages: list[int], n: int) -> list[Action]:
-    """Breadth first: all microbatches of a stage, then the next one; backward the other way."""
+    """Order the steps breadth first: all microbatches of a stage, then the next one; backward the
+    other way."""
     return [Action(s, FORWARD, i) for s in stages for i in range(n)] + [
         Action(s, BACKWARD, i) for s in reversed(stages) for i in reversed(range(n))
     ]
 
 
 def microbatches_per_round(n: int, ranks: int, what: str) -> int:
-    """How many microbatches go through a stage before the rank's next one has its turn. ValueError
-    where the rounds do not divide the microbatches."""
+    """Return how many microbatches go through a stage before the rank's next one has its turn.
+    ValueError where the rounds do not divide the microbatches."""
     rounds = max(1, n // ranks)
     if n % rounds:
         raise ValueError(
@@ -63,7 +65,8 @@ def microbatches_per_round(n: int, ranks: int, what: str) -> int:
 def interleaved(
     rank: int, ranks: int, local: int, n: int, per_round: int, split: bool = False
 ) -> list[Action]:
-    """Depth first over the stages of a rank, one backward for each forward once it is warm.
+    """Order the steps depth first over the stages of a rank, one backward for each forward once it
+    is warm.
 
     With ``split``, gradients of weights come apart, ``rank`` backward steps later than those of
     inputs: they fill the time in which the rank would wait.
@@ -95,7 +98,8 @@ def interleaved(
 
 
 def v_shaped(ranks: int, n: int) -> list[list[Action]]:
-    """Of each rank: two stages, one on the way there and one on the way back.
+    """Return the order of each rank, which has two stages, one on the way there and one on the way
+    back.
 
     In each unit of time a rank takes what is ready: gradients of inputs first, then forward steps
     (the later stage first) while fewer than ``2 * ranks`` activations are kept, then gradients of

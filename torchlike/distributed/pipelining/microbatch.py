@@ -25,12 +25,12 @@ class TensorChunkSpec:
 
     @staticmethod
     def from_tuple(chunk_dims: tuple[int, ...]) -> Any:
-        """A spec for each positional argument."""
+        """Return a spec for each positional argument."""
         return tree_map(TensorChunkSpec, chunk_dims)
 
     @staticmethod
     def from_dict(chunk_dims: dict[str, int]) -> Any:
-        """A spec for each keyword argument."""
+        """Return a spec for each keyword argument."""
         return tree_map(TensorChunkSpec, chunk_dims)
 
 
@@ -46,7 +46,7 @@ class _CustomReducer:
 
 
 def split_tensor(tensor: Tensor, dim: int, chunks: int) -> list[Tensor]:
-    """A tensor in ``chunks`` parts along a dimension, the first ones larger where it does not
+    """Split a tensor in ``chunks`` parts along a dimension, the first ones larger where it does not
     divide. AssertionError where the dimension is smaller than that."""
     if tensor.size(dim) < chunks:
         raise AssertionError(f"Tensor size {tensor.size(dim)} is smaller than num_chunks")
@@ -68,8 +68,8 @@ def split_args_kwargs_into_chunks(
     args_chunk_spec: Any = None,
     kwargs_chunk_spec: Any = None,
 ) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]]]:
-    """The arguments of each microbatch. Tensors are cut along dimension 0 where nothing else is
-    said, other values are given to each; fewer microbatches where a tensor is too small.
+    """Return the arguments of each microbatch. Tensors are cut along dimension 0 where nothing else
+    is said, other values are given to each; fewer microbatches where a tensor is too small.
 
     Raises:
         AssertionError: the specs are not as many as the arguments.
@@ -106,8 +106,8 @@ def split_args_kwargs_into_chunks(
 
 
 def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
-    """Outputs of microbatches as one: tensors joined along the spec's dimension (0 where there is
-    no spec), others as they are. AssertionError where they do not agree."""
+    """Merge the outputs of microbatches into one: tensors joined along the spec's dimension (0
+    where there is no spec), others as they are. AssertionError where they do not agree."""
     columns = list(zip(*(tree_flatten(chunk)[0] for chunk in chunks), strict=True))
     if chunk_spec is None:
         structure = tree_flatten(chunks[0])[1]

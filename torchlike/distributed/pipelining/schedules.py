@@ -53,7 +53,7 @@ class _PipelineSchedule:
             )
 
     def _order(self, rank: int) -> list[Action]:
-        """The steps of a rank."""
+        """Return the steps of a rank; NotImplementedError, as a subclass has them."""
         raise NotImplementedError(
             f"{type(self).__name__} has no order of its own: use ScheduleGPipe, Schedule1F1B, "
             "ScheduleInterleaved1F1B or ScheduleLoopedBFS"
@@ -68,7 +68,7 @@ class _PipelineSchedule:
         loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """A batch, forward and backward: gradients are added to those of the parameters.
+        """Run a batch forward and backward: gradients are added to those of the parameters.
 
         Args:
             *args: The batch, on the rank of the first stage.
@@ -110,7 +110,7 @@ class _PipelineSchedule:
     def eval(
         self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any
     ) -> Any:
-        """``step`` without backward."""
+        """Do ``step`` without backward."""
         before, self._has_backward = self._has_backward, False
         try:
             return self.step(*args, target=target, losses=losses, **kwargs)
@@ -378,7 +378,7 @@ _BY_NAME: dict[str, Any] = {
 
 
 def get_schedule_class(schedule_name: str) -> Any:
-    """The schedule of a name, whatever its case. ValueError for none."""
+    """Return the schedule of a name, whatever its case. ValueError for none."""
     for name, schedule in _BY_NAME.items():
         if name.lower() == schedule_name.lower():
             return schedule

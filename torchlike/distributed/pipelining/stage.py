@@ -211,8 +211,8 @@ class PipelineStage:
         *,
         later_weights: bool = False,
     ) -> None:
-        """The gradients of a microbatch: into the parameters, and back to the stage before. With
-        ``later_weights`` those of the parameters wait for ``backward_weights``."""
+        """Compute the gradients of a microbatch: into the parameters, and back to the stage before.
+        With ``later_weights`` those of the parameters wait for ``backward_weights``."""
         (inputs, count), outputs = self._given.pop(microbatch), self._made.pop(microbatch)
         if self.is_last:
             ends, grads = [loss], [None]
@@ -240,7 +240,7 @@ class PipelineStage:
             self._let_go(outputs)
 
     def backward_weights(self, microbatch: int) -> None:
-        """The gradients of the parameters that ``backward`` left for later."""
+        """Compute the gradients of the parameters that ``backward`` left for later."""
         ends, grads, outputs = self._kept.pop(microbatch)
         wanted = [p for p in self.submod.parameters() if p.requires_grad]
         if ends and self.is_first:  # the batch itself may want gradients
@@ -251,7 +251,8 @@ class PipelineStage:
             self._let_go(outputs)
 
     def _let_go(self, outputs: list[Any]) -> None:
-        """Outputs that are kept for the caller no longer hold the graph."""
+        """Detach the outputs that are kept for the caller, so that they no longer hold the
+        graph."""
         for output in outputs:
             if not self.is_first and isinstance(output, Tensor) and not output._is_view():
                 output.detach_()
@@ -259,8 +260,8 @@ class PipelineStage:
     # -- gradients of a step -----------------------------------------------------------------------
 
     def end_of_step(self, grad_scale_factor: int) -> None:
-        """Once all microbatches are through: average over the replicas of a
-        DistributedDataParallel, and divide."""
+        """Average over the replicas of a DistributedDataParallel once all microbatches are through,
+        and divide."""
         if isinstance(self.submod, DistributedDataParallel):
             self.submod.average_gradients()
         self.scale_grads(grad_scale_factor)
@@ -310,5 +311,5 @@ def build_stage(
     device: Any,
     group: ProcessGroup | None = None,
 ) -> PipelineStage:
-    """A stage of a module that ``pipeline`` cut."""
+    """Make a stage of a module that ``pipeline`` cut."""
     return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group)

@@ -15,7 +15,7 @@ from torchlike.tensor import Tensor
 
 
 def alike(made: Tensor, model: Tensor) -> Tensor:
-    """``made`` where ``model`` lies, if that spans processes; replicated if of another size
+    """Move ``made`` to where ``model`` lies, if that spans processes; replicated if of another size
     and after a view."""
     found = None if made.is_meta or modes.current.capture is not None else where(model)
     if found is None or found[1].is_local:

@@ -33,8 +33,8 @@ Placements = Sequence[Placement] | None
 
 
 def where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
-    """The sharding of a tensor's array and its mesh; None for a tensor that is on no mesh, and for
-    a result inside a program that is being captured, which XLA has not placed yet."""
+    """Return the sharding of a tensor's array and its mesh; None for a tensor that is on no mesh,
+    and for a result inside a program that is being captured, which XLA has not placed yet."""
     found = _where(t)
     if modes.current.capture is not None:
         asked = None if found is None else found[0]
@@ -45,7 +45,7 @@ def where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
 
 
 def _of_memory(t: Tensor) -> NamedSharding | None:
-    """The sharding of a tensor's whole memory."""
+    """Return the sharding of a tensor's whole memory."""
     storage = t._storage
     found = None if storage.is_ordinary else getattr(storage.cell, "sharding", None)
     return found if isinstance(found, NamedSharding) else None
@@ -101,8 +101,8 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
         stride: Any = None,
         grad_placements: Placements = None,
     ) -> Tensor:
-        """The tensor of which ``local_tensor`` is what this process holds: all of it where all
-        devices of the mesh are this process'.
+        """Return the tensor of which ``local_tensor`` is what this process holds: all of it where
+        all devices of the mesh are this process'.
 
         RuntimeError for a DTensor, ValueError for a size that does not divide. Differs from
         PyTorch: `Partial` becomes `Replicate`, for the terms of one process are summed already.
@@ -138,7 +138,7 @@ class _OnMesh:
         return self._function.__get__(instance, owner)
 
     def _refuse(self, t: Tensor) -> None:
-        """AttributeError, as of an attribute that is not there."""
+        """Raise AttributeError, as of an attribute that is not there."""
         name = self._function.__name__
         if isinstance(t._storage.cell, core.Tracer):
             raise AttributeError(
@@ -150,7 +150,7 @@ class _OnMesh:
 
 
 def _mesh_to_be(t: Tensor) -> DeviceMesh | None:
-    """The mesh that a result inside a program that is being captured will lie on."""
+    """Return the mesh that a result inside a program that is being captured will lie on."""
     cell = t._storage.cell
     if modes.current.capture is None or t._storage.is_ordinary:
         return None
@@ -167,12 +167,12 @@ def _place(t: Tensor) -> tuple[NamedSharding, DeviceMesh]:
 
 
 def device_mesh(t: Tensor) -> DeviceMesh:
-    """The mesh that the tensor lies on."""
+    """Return the mesh that the tensor lies on."""
     return _place(t)[1]
 
 
 def placements(t: Tensor) -> tuple[Placement, ...]:
-    """How it lies along each dimension of its mesh."""
+    """Return the tensor's placement along each dimension of its mesh."""
     sharding, mesh = _place(t)
     return placements_of(sharding, mesh, t.dim())
 
@@ -186,7 +186,8 @@ def redistribute(
     forward_dtype: Any = None,
     backward_dtype: Any = None,
 ) -> Tensor:
-    """The same values in other places; the gradient comes back to where the operand lies.
+    """Return the same values with other placements; the gradient comes back to where the operand
+    lies.
 
     RuntimeError without placements or for `Partial`, ValueError for a size that does not divide.
     """
@@ -207,7 +208,7 @@ def place(
     forward_dtype: Any = None,
     backward_dtype: Any = None,
 ) -> Tensor:
-    """Any tensor, on a mesh or not, with these placements; differentiable."""
+    """Place any tensor, on a mesh or not, with these placements; differentiable."""
     wanted = checked(placements, mesh, t.dim())
     if any(isinstance(p, Partial) for p in wanted):
         raise RuntimeError(
@@ -225,15 +226,15 @@ def place(
 
 
 def keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh) -> Tensor:
-    """``t``, whose cell was just made, on a cell that keeps its place."""
+    """Give ``t``, whose cell was just made, a storage that keeps its place, and return it."""
     if not t._storage.is_placed and t._view is None:
         t._storage = PlacedStorage(t._storage.cell, sharding, mesh)
     return t
 
 
 def to_local(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
-    """What this process holds: with all devices its own, a tensor on the same memory; across
-    processes its part, whose gradient is that part of the whole's.
+    """Return the part that this process holds: with all devices its own, a tensor on the same
+    memory; across processes its part, whose gradient is that part of the whole's.
 
     ``grad_placements``: how the gradients of the processes' parts make up that of the whole, if not
     as the parts do; `Partial` where they are terms of it.
@@ -242,7 +243,7 @@ def to_local(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
 
 
 def full_tensor(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
-    """All values, as an ordinary tensor of this process; differentiable.
+    """Gather all values, as an ordinary tensor of this process; differentiable.
 
     The gradient of each process' tensor is taken for the whole's, as with `Replicate`, the default
     of ``grad_placements``; with `Partial` it is the sum over processes. NotImplementedError for
@@ -295,7 +296,7 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> Tensor:
-    """A leaf as a DTensor, with equal parts on the devices of the mesh.
+    """Distribute a leaf as a DTensor, with equal parts on the devices of the mesh.
 
     RuntimeError for a result of other ops, ValueError for a size that does not divide and for a
     tensor that lies on a mesh otherwise.
@@ -347,7 +348,7 @@ def _filled(
     mesh: DeviceMesh | None,
     given: Placements,
 ) -> Tensor:
-    """Full of a number, each part made where it lies."""
+    """Fill a tensor on a mesh with a number, each part made where it lies."""
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     at = mesh or current_mesh()
     to = sharding_for(checked(given, at, len(shape)), at, shape)
@@ -369,7 +370,7 @@ def zeros(
     device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
 ) -> Tensor:
-    """Zeros on a mesh (replicated where no placements are given)."""
+    """Return zeros on a mesh (replicated where no placements are given)."""
     return _filled(size, 0, dtype, requires_grad, device_mesh, placements)
 
 
@@ -384,7 +385,7 @@ def ones(
     device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
 ) -> Tensor:
-    """Ones on a mesh."""
+    """Return a tensor of ones on a mesh."""
     return _filled(size, 1, dtype, requires_grad, device_mesh, placements)
 
 
@@ -398,7 +399,7 @@ def full(
     device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
 ) -> Tensor:
-    """A number, on a mesh; its dtype is ``torch.full``'s."""
+    """Return a tensor full of a number, on a mesh; its dtype is ``torch.full``'s."""
     kind = plain_full((), fill_value, dtype=dtype).dtype
     return _filled((size,), fill_value, kind, requires_grad, device_mesh, placements)
 
@@ -411,7 +412,7 @@ def rand(
     device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
 ) -> Tensor:
-    """``torch.rand`` on a mesh: the numbers that it gives on one device."""
+    """Draw ``torch.rand`` on a mesh: the numbers that it gives on one device."""
     drawn = NAMESPACES[""]["rand"](*size, dtype=dtype, requires_grad=requires_grad)
     return distribute_tensor(drawn, device_mesh, placements)
 
@@ -424,11 +425,11 @@ def randn(
     device_mesh: DeviceMesh | None = None,
     placements: Placements = None,
 ) -> Tensor:
-    """``torch.randn`` on a mesh: the numbers that it gives on one device."""
+    """Draw ``torch.randn`` on a mesh: the numbers that it gives on one device."""
     drawn = NAMESPACES[""]["randn"](*size, dtype=dtype, requires_grad=requires_grad)
     return distribute_tensor(drawn, device_mesh, placements)
 
 
 def is_placed_meta(t: Tensor) -> bool:
-    """Whether a tensor has a place on a mesh and no values yet."""
+    """Return whether a tensor has a place on a mesh and no values yet."""
     return t._storage.is_placed and type(t._storage.cell) is MetaArray

@@ -31,7 +31,7 @@ class Way(NamedTuple):
 
 
 def as_it_is(x: Any, met: bool) -> tuple[Any, ...]:
-    """The part that a process has is what it gets."""
+    """Return the part that a process has: it is what the process gets."""
     return (x,)
 
 
@@ -64,9 +64,9 @@ class Crossed(Function):
 
 
 def whole(t: Tensor, sharding: NamedSharding | None, sums: Sums) -> Tensor | None:
-    """``full_tensor`` in a program over processes, each of which has one device: all values, each
-    process' own. Its gradient is each process' own, too, reduced by ``sums`` before, and cut as
-    ``sharding`` says where that is known. None where the program is no such."""
+    """Do ``full_tensor`` in a program over processes, each of which has one device: all values,
+    each process' own. Its gradient is each process' own, too, reduced by ``sums`` before, and cut
+    as ``sharding`` says where that is known. None where the program is no such."""
     found = shared(t)
     if (
         found is None
@@ -92,7 +92,7 @@ def whole(t: Tensor, sharding: NamedSharding | None, sums: Sums) -> Tensor | Non
 
 
 def _own_part(x: Any, spec: PartitionSpec, mesh: Mesh) -> Any:
-    """A process' part of what each has whole."""
+    """Cut a process' part out of what each has whole."""
     for d, entry in enumerate(spec):
         axes = (entry,) if isinstance(entry, str) else tuple(entry or ())
         n = math.prod(mesh.shape[a] for a in axes)
@@ -103,6 +103,6 @@ def _own_part(x: Any, spec: PartitionSpec, mesh: Mesh) -> Any:
 
 
 def _is_of_processes(mesh: Mesh) -> bool:
-    """Whether a mesh has one device of each of several processes of the world."""
+    """Return whether a mesh has one device of each of several processes of the world."""
     processes = {d.process_index for d in mesh.devices.flat}
     return is_initialized() and get_world_size() > 1 and len(processes) == mesh.size > 1

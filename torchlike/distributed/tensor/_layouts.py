@@ -38,8 +38,8 @@ _batch = _Batch()
 
 @contextlib.contextmanager
 def batch_along(axes: tuple[str, ...], is_own: bool = False) -> Iterator[None]:
-    """Inside, dimension 0 of activations is taken to be cut along these axes; with ``is_own`` each
-    process along them computes with a batch that the others do not see."""
+    """Take dimension 0 of activations to be cut along these axes in a ``with`` block; with
+    ``is_own`` each process along them computes with a batch that the others do not see."""
     before = _batch.axes, _batch.is_own
     _batch.axes, _batch.is_own = axes, is_own
     try:
@@ -49,7 +49,7 @@ def batch_along(axes: tuple[str, ...], is_own: bool = False) -> Iterator[None]:
 
 
 def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
-    """An activation with these placements; replicated where a dimension does not divide."""
+    """Give an activation these placements; replicated where a dimension does not divide."""
     mesh = _seen_by(t, mesh)
     wanted = checked(placements, mesh, t.dim())
     shape = tuple(t.shape)
@@ -66,8 +66,8 @@ def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Te
 
 
 def _seen_by(t: Tensor, mesh: DeviceMesh) -> DeviceMesh:
-    """The mesh that an activation lies on: for one of a process' own batch the process' own line of
-    a slice."""
+    """Return the mesh that an activation lies on: for one of a process' own batch the process' own
+    line of a slice."""
     if _batch.is_own and mesh.is_slice:
         place = where(t)
         if place is None or place[0].mesh != mesh.jax_mesh:
@@ -76,7 +76,7 @@ def _seen_by(t: Tensor, mesh: DeviceMesh) -> DeviceMesh:
 
 
 def _with_others(to: NamedSharding, t: Tensor, mesh: DeviceMesh) -> NamedSharding:
-    """``to``, cut along the axes that are not of this slice as ``t`` is."""
+    """Return ``to``, cut along the axes that are not of this slice as ``t`` is."""
     own = {a for axes in mesh.axes for a in axes}
     sizes = mesh.jax_mesh.shape
     if len(own) == len(sizes) or not t.dim():
@@ -98,10 +98,10 @@ def _with_others(to: NamedSharding, t: Tensor, mesh: DeviceMesh) -> NamedShardin
 
 
 def entering(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
-    """An input of a parallel module: a plain one is, where the mesh spans processes, what this
-    process holds of it under these placements. On a slice of such a mesh that is the batch of the
-    processes of one line, which is for a fully sharded module around to say (NotImplementedError
-    outside of one)."""
+    """Return an input of a parallel module: a plain one is, where the mesh spans processes, what
+    this process holds of it under these placements. On a slice of such a mesh that is the batch of
+    the processes of one line, which is for a fully sharded module around to say
+    (NotImplementedError outside of one)."""
     if mesh.is_local or where(t) is not None or _is_shared(t):
         return t
     if mesh.is_slice and not _batch.is_own:
@@ -114,8 +114,8 @@ def entering(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Te
 
 
 def leaving(t: Tensor, mesh: DeviceMesh, use_local_output: bool) -> Tensor:
-    """An output of a parallel module: this process' part where the mesh spans processes and the
-    style is to give that."""
+    """Return an output of a parallel module: this process' part where the mesh spans processes and
+    the style is to give that."""
     if not use_local_output:
         return t
     if mesh.is_local:
@@ -133,5 +133,5 @@ def leaving(t: Tensor, mesh: DeviceMesh, use_local_output: bool) -> Tensor:
 
 
 def _is_shared(t: Tensor) -> bool:
-    """Whether a result in a program that is being captured is a DTensor."""
+    """Return whether a result in a program that is being captured is a DTensor."""
     return modes.current.capture is not None and shared(t) is not None

@@ -44,7 +44,8 @@ class LocalPart(Alias):
 
 
 def is_local_part(t: Tensor) -> bool:
-    """Whether a tensor is what ``to_local`` gave on a DTensor's own memory, or a view of that."""
+    """Return whether ``to_local`` gave this tensor on a DTensor's own memory, or it is a view of
+    such a tensor."""
     return t._view is not None and step(LocalPart) in t._view.steps
 
 
@@ -86,7 +87,8 @@ class _FromLocal(Function):
 
 
 def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor:
-    """What this process holds of a tensor on a mesh; where that is everything, on its memory."""
+    """Return the part that this process holds of a tensor on a mesh; where that is everything, on
+    its memory."""
     array = t._storage.cell
     lying = _of_placed(t)
     if lying is not None and modes.current.capture is not None:
@@ -103,7 +105,8 @@ def to_local(t: Tensor, mesh: DeviceMesh, grad_placements: Any = None) -> Tensor
 def _back(
     t: Tensor, sharding: NamedSharding, mesh: DeviceMesh, grad_placements: Any
 ) -> tuple[NamedSharding, Sums]:
-    """Where the gradient of a DTensor that ``to_local`` cuts lies, and what is reduced before."""
+    """Return the sharding of the gradient of a DTensor that ``to_local`` cuts, and what is reduced
+    before."""
     if grad_placements is None:
         return sharding, ()
     wanted = checked(grad_placements, mesh, t.dim())
@@ -111,8 +114,8 @@ def _back(
 
 
 def _of_placed(t: Tensor) -> NamedSharding | None:
-    """The sharding of a tensor on a mesh that spans processes, also of a result in a program that
-    is being captured, where it was laid out."""
+    """Return the sharding of a tensor on a mesh that spans processes, also of a result in a program
+    that is being captured, where it was laid out."""
     found = None
     if t._view is None and isinstance(t._storage, PlacedStorage):
         found = t._storage.sharding
@@ -124,7 +127,7 @@ def _of_placed(t: Tensor) -> NamedSharding | None:
 def _captured_part(
     t: Tensor, sharding: NamedSharding, mesh: DeviceMesh, grad_placements: Any
 ) -> Tensor:
-    """``to_local`` in a program that is being captured."""
+    """Do ``to_local`` in a program that is being captured."""
     shape = tuple(t.shape)
     lying, sums = _back(t, sharding, mesh, grad_placements)
     if sums:
@@ -137,7 +140,7 @@ def _captured_part(
 
 
 def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding) -> Tensor:
-    """``from_local`` there."""
+    """Do ``from_local`` in a program that is being captured."""
     size = tuple(local.shape)
     shape = tuple(n * k for n, k in zip(size, pieces(sharding, len(size)), strict=True))
     mesh, made = side_of(sharding, shape)
@@ -148,8 +151,8 @@ def _captured_whole(local: Tensor, sharding: NamedSharding, back: NamedSharding)
 
 
 def _is_line_of_one(array: Any) -> bool:
-    """Whether an array lies on a mesh of one device among those of several processes: what is local
-    goes with the process' ordinary tensors there."""
+    """Return whether an array lies on a mesh of one device among those of several processes: what
+    is local goes with the process' ordinary tensors there."""
     sharding = getattr(array, "sharding", None)
     return (
         isinstance(sharding, NamedSharding) and sharding.mesh.size == 1 and jax.process_count() > 1
@@ -169,7 +172,7 @@ def from_local(
     shape: Any,
     grad_placements: Any = None,
 ) -> tuple[Tensor, NamedSharding]:
-    """(the tensor that the processes' parts make up, its sharding)."""
+    """Return (the tensor that the processes' parts make up, its sharding)."""
     if mesh.is_local:
         whole = tuple(local.shape)
         if shape is not None and tuple(shape) != whole:
@@ -214,7 +217,8 @@ def _of_parts(array: Any, sharding: NamedSharding, shape: Any) -> jax.Array:
 
 
 def _own_part(array: jax.Array) -> jax.Array:
-    """The rectangle that this process' devices hold. NotImplementedError where it is none."""
+    """Return the rectangle that this process' devices hold. NotImplementedError where it is
+    none."""
     shards: dict[tuple[tuple[int, int], ...], Any] = {}
     for s in array.addressable_shards:
         where = tuple(i.indices(n)[:2] for i, n in zip(s.index, array.shape, strict=True))

@@ -66,7 +66,8 @@ def distribute_module(
 
 
 def _with_module(function: Callable[..., Any], name: str, what: str) -> Callable[..., Any]:
-    """``function`` with the module as its first argument, which an older form lacks."""
+    """Wrap ``function`` so that it takes the module as its first argument, which an older form
+    lacks."""
     count = len(inspect.signature(function).parameters)
     if count == 3:
         return function

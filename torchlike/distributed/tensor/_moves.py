@@ -66,7 +66,7 @@ def moved(
     reduced: Any = None,
     barrier: bool = False,
 ) -> Tensor:
-    """``t`` under the sharding ``to``, and its gradient under ``back`` (None: wherever it comes).
+    """Move ``t`` to the sharding ``to``, and its gradient to ``back`` (None: wherever it comes).
 
     ``dtype``: what the values are cast to before they travel; ``reduced``: what the gradient is
     cast to before it does. ``barrier``: keep XLA from finding that the same was done before.

@@ -26,8 +26,9 @@ from torchlike.distributed.tensor.placement_types import (
 def checked(
     placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int
 ) -> tuple[Placement, ...]:
-    """The placements, one for each dimension of the mesh, with dimensions counted from the front;
-    all replicated where none are given. ValueError where their number does not fit."""
+    """Return the placements after a check, one for each dimension of the mesh, with dimensions
+    counted from the front; all replicated where none are given. ValueError where their number does
+    not fit."""
     if placements is None:
         return (Replicate(),) * mesh.ndim
     given = tuple(placements)
@@ -53,7 +54,7 @@ def _from_the_front(p: Placement, ndim: int) -> Placement:
 def sharding_for(
     placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int, ...]
 ) -> NamedSharding:
-    """JAX's sharding of checked placements. `Partial` counts as replicated: see ``_local``.
+    """Return JAX's sharding of checked placements. `Partial` counts as replicated: see ``_local``.
 
     ValueError where a dimension does not divide by the devices along it, naming both.
     """
@@ -69,7 +70,7 @@ def sharding_for(
 
 
 def divides(placements: Sequence[Placement], mesh: DeviceMesh, shape: tuple[int, ...]) -> bool:
-    """Whether every dimension divides by the devices along it."""
+    """Return whether every dimension divides by the devices along it."""
     parts = pieces(_sharding(tuple(placements), mesh, len(shape)), len(shape))
     return all(size % n == 0 for size, n in zip(shape, parts, strict=True))
 
@@ -95,19 +96,19 @@ def _sharding(placements: tuple[Placement, ...], mesh: DeviceMesh, ndim: int) ->
 
 
 def entries_of(sharding: NamedSharding, ndim: int) -> list[tuple[str, ...]]:
-    """The axes of JAX's mesh along which each dimension is cut."""
+    """Return the axes of JAX's mesh along which each dimension is cut."""
     given = [(e,) if isinstance(e, str) else tuple(e or ()) for e in sharding.spec]
     return given + [()] * (ndim - len(given))
 
 
 def pieces(sharding: NamedSharding, ndim: int) -> list[int]:
-    """Into how many parts each dimension is cut."""
+    """Return the number of parts in which each dimension is cut."""
     sizes = sharding.mesh.shape
     return [math.prod(sizes[a] for a in axes) for axes in entries_of(sharding, ndim)]
 
 
 def placements_of(sharding: NamedSharding, mesh: DeviceMesh, ndim: int) -> tuple[Placement, ...]:
-    """What a sharding means along the dimensions of a mesh or of a slice of it."""
+    """Return a sharding's placements along the dimensions of a mesh or of a slice of it."""
     return _placements(sharding.spec, mesh, ndim)
 
 

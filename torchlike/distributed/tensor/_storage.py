@@ -65,21 +65,21 @@ class OrdinaryStorage(Storage):
 
 
 def is_on_mesh(storage: Storage) -> bool:
-    """Whether a tensor on this storage is a DTensor, as far as is known: of a result inside a
-    program that is being captured it is not."""
+    """Return whether a tensor on this storage is a DTensor, as far as is known: of a result inside
+    a program that is being captured it is not."""
     if storage.is_placed or storage.is_ordinary:
         return storage.is_placed
     return isinstance(getattr(storage.cell, "sharding", None), NamedSharding)
 
 
 def replicated(array: jax.Array, sharding: NamedSharding) -> jax.Array:
-    """An array on a mesh, whole on each of its devices."""
+    """Put an array on a mesh, whole on each of its devices."""
     return put(array, NamedSharding(sharding.mesh, PartitionSpec()))
 
 
 def on_one_device(array: jax.Array) -> jax.Array:
-    """A replicated array as an ordinary one, in memory of its own: uncommitted, so that it goes
-    with any other."""
+    """Return a replicated array as an ordinary one, in memory of its own: uncommitted, so that it
+    goes with any other."""
     own = array.addressable_shards[0].data
     device = next(iter(own.sharding.device_set))
     if device.platform == "cpu":
@@ -91,7 +91,7 @@ def on_one_device(array: jax.Array) -> jax.Array:
 
 
 def in_own_memory(array: Any, sharding: NamedSharding) -> jax.Array:
-    """An array under a sharding, which shares no buffer with it: an update that is written into the
+    """Copy an array to a sharding, with no buffer in common: an update that is written into the
     memory of the one would delete the other."""
     if (
         sharding.is_fully_replicated
@@ -108,7 +108,8 @@ def _on_cpu(array: jax.Array) -> bool:
 
 
 def put(array: Any, sharding: NamedSharding) -> jax.Array:
-    """An array as it lies under a sharding: traced, it is told to; a meta array is anywhere."""
+    """Put an array under a sharding: a traced one gets a sharding constraint, a meta array stays as
+    it is."""
     kind = type(array)
     if kind is MetaArray:
         return array

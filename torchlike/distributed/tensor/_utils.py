@@ -14,7 +14,7 @@ from torchlike.distributed.tensor.placement_types import Placement
 def compute_local_shape_and_global_offset(
     global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(size, start) of the part that the first of this process' devices holds.
+    """Return (size, start) of the part that the first of this process' devices holds.
 
     ValueError for a size that does not divide, RuntimeError where no device is this process'.
     """

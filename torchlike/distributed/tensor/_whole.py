@@ -72,7 +72,7 @@ def _in_parts(array: Any, to: NamedSharding) -> jax.Array:
 
 
 def summed(t: Tensor, sums: Sums) -> Tensor:
-    """A tensor of this process reduced over groups, ``t`` itself where there is none."""
+    """Reduce a tensor of this process over groups, in a copy; ``t`` itself where there is none."""
     if sums:
         t = t.clone()
     for op, group in sums:
@@ -81,7 +81,7 @@ def summed(t: Tensor, sums: Sums) -> Tensor:
 
 
 def sums_of(placements: Sequence[Any], mesh: DeviceMesh) -> Sums:
-    """What the `Partial` among placements asks to be reduced: nothing where all is this
+    """Return the reductions that the `Partial` among placements ask for: none where all is this
     process'."""
     if mesh.is_local:
         return ()
@@ -93,7 +93,7 @@ def sums_of(placements: Sequence[Any], mesh: DeviceMesh) -> Sums:
 
 
 def _along_axes(given: Any, mesh: DeviceMesh, ndim: int) -> _crossed.Sums:
-    """The same as collectives along axes of JAX's mesh."""
+    """Return the same as collectives along axes of JAX's mesh."""
     if given is None:
         return ()
     placements = checked(given, mesh, ndim)
@@ -107,8 +107,8 @@ def _along_axes(given: Any, mesh: DeviceMesh, ndim: int) -> _crossed.Sums:
 def full_tensor(
     t: Tensor, sharding: NamedSharding | None, mesh: DeviceMesh, grad_placements: Any = None
 ) -> Tensor:
-    """All values of a tensor on a mesh, as ``DTensor.full_tensor`` has it. ``sharding``: None for a
-    result inside a program that is being captured.
+    """Gather all values of a tensor on a mesh, as ``DTensor.full_tensor`` has it. ``sharding``:
+    None for a result inside a program that is being captured.
 
     NotImplementedError for `Shard` among ``grad_placements``.
     """

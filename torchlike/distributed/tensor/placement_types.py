@@ -9,15 +9,15 @@ class Placement:
     """How a tensor lies along one dimension of a mesh."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether it is cut (along ``dim``)."""
+        """Return whether the tensor is cut (along ``dim``)."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether each process has all of it."""
+        """Return whether each process has all of the tensor."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether it is still to be reduced (by ``reduce_op``)."""
+        """Return whether the tensor is still to be reduced (by ``reduce_op``)."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
@@ -31,8 +31,8 @@ class Shard(Placement):
     def local_shard_size_and_offset(
         curr_local_size: int, num_chunks: int, rank: int
     ) -> tuple[int, int]:
-        """Length and first index of one of ``num_chunks`` parts of a dimension; the last are
-        shorter, or empty."""
+        """Return the length and first index of one of ``num_chunks`` parts of a dimension; the last
+        are shorter, or empty."""
         chunk = -(-curr_local_size // num_chunks)
         start = min(chunk * rank, curr_local_size)
         return min(chunk, curr_local_size - start), start

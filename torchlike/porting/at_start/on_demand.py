@@ -17,12 +17,14 @@ _PACKAGE = _PORTING.parent
 
 
 def spec(finder: Any) -> ModuleSpec:
-    """How torch is imported; ``finder`` has answered until then, and gives way."""
+    """Return the spec by which torch is imported; ``finder`` has answered until then, and gives
+    way."""
     return ModuleSpec("torch", _Loader(finder))
 
 
 def distributions(context: Any) -> Iterable[Any]:
-    """What ``importlib.metadata`` finds of torch, without importing torchlike."""
+    """Return the distributions that ``importlib.metadata`` finds of torch, without importing
+    torchlike."""
     metadata = _run("torchlike_metadata", _PORTING / "metadata.py")
     version = _run("torchlike_version", _PACKAGE / "version.py")
     return metadata.distributions("torch", lambda: version.__version__, context)
@@ -58,7 +60,7 @@ class _TorchlikeHere(MetaPathFinder):
 
 
 def _run(name: str, file: Path) -> ModuleType:
-    """The module that a file makes."""
+    """Execute a file as a new module, and return the module."""
     found = importlib.util.spec_from_file_location(name, file)
     assert found is not None
     assert found.loader is not None

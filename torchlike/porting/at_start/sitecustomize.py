@@ -14,7 +14,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def this_environment():
-    """The environment that this Python runs in: its version and its folder."""
+    """Return a text for the environment that this Python runs in: its version and its folder."""
     return ".".join(map(str, sys.version_info[:2])) + ":" + sys.prefix
 
 

@@ -127,8 +127,8 @@ def run(
 
 
 def _compiled(eager: dict[str, Any], steps: int, script: list[str], console: Console) -> _Way:
-    """The compiled run of a script: what it marks, or the function that is a whole step, or each
-    module that it calls."""
+    """Return the compiled run of a script: what it marks, or the function that is a whole step, or
+    each module that it calls."""
     step = eager["step_function"]
     by_modules = _Way(replace(MODULES, command=_COMMAND))
     ways = [by_modules]
@@ -189,7 +189,7 @@ def _tell(
 
 
 def rows(found: Divergence) -> list[tuple[str, str]]:
-    """What was found, each part with its name."""
+    """Return the parts of what was found, each with its name."""
     made = [("step", str(found.step))]
     if found.module is not None:
         name = found.module or "(the outermost)"

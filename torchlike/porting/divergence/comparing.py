@@ -50,7 +50,7 @@ class Divergence:
     trace: tuple[dict[str, Any], dict[str, Any]] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """All of it but what to trace."""
+        """Return the divergence as a dictionary, without what is to be traced."""
         internal = ("trace", "same_before")
         return {name: value for name, value in asdict(self).items() if name not in internal}
 
@@ -85,7 +85,7 @@ class Comparison:
         return min(sum(e["kind"] == "backward" for e in events) for events in runs)
 
     def first(self) -> Divergence | None:
-        """The first difference; None where there is none."""
+        """Return the first difference; None where there is none."""
         events = zip(self._a["events"], self._b["events"], strict=False)
         for i, (a, b) in enumerate(events):
             found = self._event(a, b, i)
@@ -136,7 +136,8 @@ class Comparison:
     # --- forward
 
     def _call(self, a: dict[str, Any], b: dict[str, Any]) -> Divergence | None:
-        """The first difference within a module's call; None where it comes from outside."""
+        """Compare a module's call, and note it: return the first difference within it; None where
+        it comes from outside."""
         if a["step"] == 1 or not self._called or self._called[-1]["step"] != a["step"]:
             self._called = [one for one in self._called if one["step"] == a["step"]]
         if self._evaluates_noise(a):
@@ -160,7 +161,8 @@ class Comparison:
         return found
 
     def _evaluates_noise(self, call: dict[str, Any]) -> bool:
-        """Does it use running statistics, behind which such parameters have moved on?"""
+        """Return whether a call uses running statistics, behind which such parameters have moved
+        on."""
         return not call["training"] and any(
             root == call["root"]
             and f"{name}.".startswith(f"{call['name']}." if call["name"] else "")
@@ -168,7 +170,7 @@ class Comparison:
         )
 
     def _state(self, a: dict[str, Any], b: dict[str, Any]) -> Divergence | None:
-        """A difference of a module's own parameters and buffers."""
+        """Return a difference of a module's own parameters and buffers."""
         if (a["root"], a["name"]) in self._given_noise:
             return None
         if a["state"].keys() != b["state"].keys():
@@ -259,7 +261,8 @@ class Comparison:
         return None
 
     def _states(self, a: dict[str, Any], b: dict[str, Any]) -> str | None:
-        """What differs first of what an optimizer keeps for parameters that are judged."""
+        """Describe the first difference in the state that an optimizer keeps for parameters that
+        are judged."""
         for name, one in a.items():
             other = b.get(name)
             of = name.partition(" of ")[2]
@@ -271,7 +274,8 @@ class Comparison:
         return None
 
     def _gradients(self, a: dict[str, Any], b: dict[str, Any]) -> tuple[str, str] | None:
-        """The parameter, and what is different, of the gradient that backward comes to first."""
+        """Compare gradients, and note those that are noise: return the parameter, and what is
+        different, of the gradient that backward comes to first."""
         both = [one for one in (*a.values(), *b.values()) if one is not None]
         floor = NOISE * norm(both)
         wrong = {}
@@ -344,7 +348,7 @@ class Comparison:
 
 
 def _where(call: dict[str, Any]) -> dict[str, Any]:
-    """What a ``Tracer`` is told of a module's call."""
+    """Return the arguments that tell a ``Tracer`` of a module's call."""
     return {"call": call["number"], "within": call.get("within")}
 
 
@@ -355,12 +359,12 @@ def _title(event: dict[str, Any]) -> str:
 
 
 def _prefix(call: dict[str, Any]) -> str:
-    """What stands before the names of a module's own parameters."""
+    """Return the text before the names of a module's own parameters."""
     return f"{call['root']}:{call['name']}." if call["name"] else f"{call['root']}:"
 
 
 def _owner(parameter: str) -> str:
-    """``root:module`` of ``root:module.weight``."""
+    """Return ``root:module`` of ``root:module.weight``."""
     root, _, name = parameter.partition(":")
     return f"{root}:{name.rpartition('.')[0]}"
 

@@ -25,7 +25,8 @@ _DEEPEST = 8
 
 
 def digest(values: np.ndarray) -> Digest:
-    """The norm, the mean of the absolute values, and projections, in float64; NaN and inf apart.
+    """Return the norm, the mean of the absolute values, and projections, in float64; NaN and inf
+    apart.
 
     The projections of two arrays tell the norm of their difference, so that arrays of one norm are
     told apart, and an order of elements from another.
@@ -59,7 +60,7 @@ def _directions(rows: int) -> np.ndarray:
 
 
 def digests(value: Any, tensor: type, array: Callable[[Any], Any]) -> list[Digest]:
-    """A digest of each tensor in ``value``, and of each plain Python value, in order.
+    """Return a digest of each tensor in ``value``, and of each plain Python value, in order.
 
     Args:
         value: anything; tuples, lists, mappings and dataclasses are looked into.
@@ -96,7 +97,7 @@ def _gather(
 
 
 def of_tensor(value: Any, array: Callable[[Any], Any]) -> Digest:
-    """The digest of one tensor: its shape, its dtype, and what stands for its values.
+    """Return the digest of one tensor: its shape, its dtype, and what stands for its values.
 
     ``array`` gives its values, None, or (as a dictionary) what stands for them already.
     """
@@ -108,7 +109,8 @@ def of_tensor(value: Any, array: Callable[[Any], Any]) -> Digest:
 
 
 def apart(a: Digest, b: Digest, floor: float = 0.0) -> float:
-    """How far values are apart, relative to the larger norm, or to ``floor`` where that is more.
+    """Return how far values are apart, relative to the larger norm, or to ``floor`` where that is
+    more.
 
     ``inf`` where shapes, dtypes, plain values or the places of NaN and infinities differ.
     """
@@ -125,19 +127,19 @@ def apart(a: Digest, b: Digest, floor: float = 0.0) -> float:
 
 
 def all_apart(a: list[Digest], b: list[Digest], floor: float = 0.0) -> float:
-    """The largest of ``apart`` over two lists; ``inf`` where one has more."""
+    """Return the largest of ``apart`` over two lists; ``inf`` where one has more."""
     if len(a) != len(b):
         return math.inf
     return max((apart(x, y, floor) for x, y in zip(a, b, strict=True)), default=0.0)
 
 
 def norm(many: list[Digest]) -> float:
-    """The largest norm."""
+    """Return the largest norm."""
     return max((one.get("norm", 0.0) for one in many), default=0.0)
 
 
 def describe(a: list[Digest], b: list[Digest]) -> str:
-    """What differs between two lists, in words: the first pair that is furthest apart."""
+    """Describe in words what differs between two lists: the first pair that is furthest apart."""
     if len(a) != len(b):
         return f"{len(a)} and {len(b)} values"
     pair = max(zip(a, b, strict=True), key=lambda two: apart(*two), default=None)

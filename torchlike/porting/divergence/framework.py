@@ -46,7 +46,7 @@ class Framework:
 
 
 def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any]) -> Framework:
-    """The framework that ``torch`` is.
+    """Describe the framework that ``torch`` is.
 
     Args:
         optimizer: its ``torch.optim.optimizer``.
@@ -80,7 +80,7 @@ def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any])
 
 
 def of_torch(torch: Any, optimizer: Any, overrides: Any) -> Framework:
-    """Real PyTorch."""
+    """Describe real PyTorch as a framework."""
     kept_by_numpy = {getattr(torch, name) for name in _NUMPYS}
 
     def values(tensor: Any) -> np.ndarray:
@@ -107,7 +107,8 @@ _NUMPYS = (
 
 
 def of_torchlike(torchlike: Any, optimizer: Any, overrides: Any, programs: Any) -> Framework:
-    """torchlike. Its arrays are JAX's: to read one leaves the tensor's memory to it alone.
+    """Describe torchlike as a framework. Its arrays are JAX's: to read one leaves the tensor's
+    memory to it alone.
 
     Args:
         programs: ``torchlike.porting.divergence.programs``.

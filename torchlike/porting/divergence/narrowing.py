@@ -16,8 +16,8 @@ NOISE = 1e-5
 
 
 def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str, Any] | None:
-    """The first operation that is given the same and gives another; without one, the first that one
-    run alone makes: what follows from that is given something else.
+    """Return the first operation that is given the same and gives another result; without one, the
+    first that one run alone makes: what follows from that is given something else.
 
     Returns:
         ``name``, ``line`` and ``says``; None where each operation agrees to the tolerance.
@@ -60,7 +60,7 @@ def _pair(one: dict[str, Any], other: dict[str, Any], tolerance: float) -> dict[
 
 
 def first_backward(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> dict[str, Any] | None:
-    """The operation whose backward differs, the first that a backward pass comes to.
+    """Return the operation whose backward differs, the first that a backward pass comes to.
 
     Args:
         a: what a ``Tracer`` gives: operations of the forward, and the gradients of what they are
@@ -113,7 +113,8 @@ def first_backward(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> di
 
 
 def _matched(a: Operations, b: Operations) -> tuple[list[tuple[Any, Any]], list[tuple[Any, bool]]]:
-    """Operations of both runs, in order, and those of one of them: with whether of the first."""
+    """Return the operations of both runs, in pairs and in order, and those of one run alone: with
+    whether it is the first."""
     names = [[one["name"] for one in operations] for operations in (a, b)]
     matcher = difflib.SequenceMatcher(None, names[0], names[1], autojunk=False)
     pairs: list[tuple[Any, Any]] = []
@@ -137,8 +138,8 @@ def _told(one: dict[str, Any], says: str) -> dict[str, Any]:
 def of_update(
     a: Operations, b: Operations, optimizer: str, line: str, tolerance: float
 ) -> dict[str, Any]:
-    """The operation of an update that differs: one of the user's own where the optimizer, or a hook
-    of it, is; else the update itself, which is one operation."""
+    """Return the operation of an update that differs: one of the user's own where the optimizer, or
+    a hook of it, is; else the update itself, which is one operation."""
     found = first_different(list(_direct(a)), list(_direct(b)), tolerance)
     return found or {
         "name": f"{optimizer}.step",

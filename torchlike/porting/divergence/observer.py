@@ -48,7 +48,7 @@ class Observer(Watch):
         self._structure: dict[str, list[dict[str, str]]] = {}
 
     def result(self) -> dict[str, Any]:
-        """All that was noted: numbers and words fit for JSON."""
+        """Return everything that was noted: numbers and words fit for JSON."""
         for event in self.scope.noted:
             for name in ("was", "is"):  # of an update that has not ended
                 event.pop(name, None)
@@ -175,7 +175,7 @@ class Observer(Watch):
                 self._place(child)
 
     def _values(self, parameters: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Copies of the values and of the gradients of the parameters that have both."""
+        """Copy the values and the gradients of the parameters that have both."""
         found = {}
         for key, p in parameters.items():
             if p.grad is not None:
@@ -185,7 +185,7 @@ class Observer(Watch):
         return found
 
     def _states(self, optimizer: Any, parameters: dict[str, Any]) -> dict[str, Digest]:
-        """Digests of what an optimizer keeps of each parameter."""
+        """Return digests of what an optimizer keeps of each parameter."""
         return {
             f"{name} of {key}": self._digest(value)
             for key, p in parameters.items()
@@ -222,7 +222,8 @@ class Observer(Watch):
                 )
 
     def _parameters(self) -> dict[str, Any]:
-        """Parameters of the modules seen, by the label of the outermost and their name in it."""
+        """Return parameters of the modules seen, by the label of the outermost and their name in
+        it."""
         seen: set[int] = set()
         found = {}
         for label, root in self._roots.items():
@@ -290,7 +291,7 @@ def _norm(values: np.ndarray) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """An option's value in a form that two processes can compare."""
+    """Convert an option's value to a form that two processes can compare."""
     if isinstance(value, (tuple, list)):
         return [_plain(part) for part in value]
     if value is None or isinstance(value, (bool, str)):

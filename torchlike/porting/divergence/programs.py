@@ -31,19 +31,19 @@ class Seen(NamedTuple):
 
 
 def capture() -> Any:
-    """What captures a program, or a part of one, now."""
+    """Return the capture that captures a program, or a part of one, now; None without one."""
     return modes.current.capture
 
 
 def values(tensor: Tensor) -> np.ndarray:
-    """A tensor's values; RuntimeError under a transformation, as in PyTorch."""
+    """Return a tensor's values; RuntimeError under a transformation, as in PyTorch."""
     if modes.current.levels:
         raise RuntimeError("a tensor of a transformation has no values")
     return np.asarray(tensor.jax())
 
 
 def snapshot(tensor: Tensor) -> Tensor | None:
-    """A tensor of the program's with the same value; None under a transformation."""
+    """Copy a tensor, as one of the program's with the same value; None under a transformation."""
     if modes.current.levels or tensor.is_meta or tensor.layout != torchlike.strided:
         return None
     with torchlike.no_grad():
@@ -55,7 +55,8 @@ def see(watch: Watch) -> Callable[[], None]:
     scopes: list[Scope] = []
 
     def opened(given: Any) -> Any:
-        """The result of a call: its program's, or the function's own where it ran eagerly."""
+        """Return the result of a call, telling the watch where a program ran: the program's, or the
+        function's own where it ran eagerly."""
         if type(given) is not Seen:
             return given
         watch.ran(scopes[given.number], list(given.kept))
@@ -101,7 +102,7 @@ def see(watch: Watch) -> Callable[[], None]:
 
 
 def watch_marks() -> Callable[[], bool]:
-    """From now on, notice what is given to a compiler; what is given back says whether any was."""
+    """Watch from now on what is given to a compiler; what is returned says whether any was."""
     marked = False
 
     def noticed(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -47,14 +47,14 @@ class Scope:
     remove: list[Callable[[], None]] = field(default_factory=list)
 
     def keep(self, tensor: Any) -> dict[str, int]:
-        """What stands for the values of a tensor of the program's."""
+        """Keep a tensor of the program's, and return what stands for its values."""
         self.kept.append(tensor)
         return {KEPT: len(self.kept) - 1}
 
 
 def resolved(note: Any, arrays: list[np.ndarray | None]) -> Any:
-    """A copy of ``note`` in which the values of tensors that were kept have been put in place: a
-    digest of them, or where nothing else is said of the tensor, themselves."""
+    """Return a copy of ``note`` in which the values of tensors that were kept have been put in
+    place: a digest of them, or where nothing else is said of the tensor, themselves."""
     if isinstance(note, list):
         return [resolved(one, arrays) for one in note]
     if isinstance(note, tuple):

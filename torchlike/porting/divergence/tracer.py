@@ -65,7 +65,7 @@ class Tracer(Watch):
         return self.scope.operations
 
     def result(self) -> dict[str, Any]:
-        """All that was noted: numbers and words fit for JSON."""
+        """Return everything that was noted: numbers and words fit for JSON."""
         return {"operations": self.scope.operations, "gradients": self.scope.gradients}
 
     def __enter__(self) -> Tracer:
@@ -79,8 +79,8 @@ class Tracer(Watch):
     # --- which operations
 
     def _is_wanted(self) -> bool:
-        """Whether an operation would be noted now. In a program, the number of the event that it
-        belongs to is looked at where the program has run."""
+        """Return whether an operation would be noted now. In a program, the number of the event
+        that it belongs to is looked at where the program has run."""
         scope = self.scope
         if self._call is not None:
             return self._depth is not None and len(scope.stack) == self._depth
@@ -96,7 +96,8 @@ class Tracer(Watch):
         return is_forward and (anywhere or self._since + 1 <= events <= self._backward)
 
     def _is_over(self) -> bool:
-        """Whether all of it has happened. (Exceptions only arise outside of programs.)"""
+        """Return whether all that is traced has happened. (Exceptions only arise outside of
+        programs.)"""
         last = next(
             (n for n in (self._before, self._update, self._backward) if n is not None), None
         )
@@ -241,7 +242,7 @@ class Tracer(Watch):
         return self._noted(name, (args, kwargs), lambda: func(*args, **kwargs), own)
 
     def _noted(self, name: str, given: Any, proceed: Callable[[], Any], own: str = "") -> Any:
-        """The result of an operation, which is noted."""
+        """Execute an operation and note it; return its result."""
         entry = self._entered(name, given, own)
         try:
             result = proceed()
@@ -252,7 +253,8 @@ class Tracer(Watch):
         return result
 
     def _entered(self, name: str, given: Any, own: str = "") -> dict[str, Any]:
-        """A note of an operation that is about to be executed. ``own``: the function's own name."""
+        """Enter a note of an operation that is about to be executed, and return it. ``own``: the
+        function's own name."""
         scope = self.scope
         found = self._digests(given)
         entry = {
@@ -282,7 +284,8 @@ class Tracer(Watch):
         del operations[next(i for i, one in enumerate(operations) if one is entry)]
 
     def _is_users_doing(self, own: str) -> bool:
-        """Whether the user's code calls an operation itself, and no function of the framework's."""
+        """Return whether the user's code calls an operation itself, and no function of the
+        framework's."""
         frame = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
@@ -299,7 +302,8 @@ class Tracer(Watch):
     # --- gradients
 
     def _places(self, value: Any, *, anew: bool = False) -> list[int | None]:
-        """For each tensor in ``value`` where its gradient will be; None where it wants none.
+        """Return, for each tensor in ``value``, where its gradient will be; None where it wants
+        none.
 
         ``anew``: an operation gave it, perhaps by a write in place.
         """

@@ -46,34 +46,35 @@ class Watch:
     # --- what a subclass may do
 
     def call(self, module: Any, number: int, proceed: Callable[[], Any], given: Any) -> Any:
-        """A module is called; ``proceed()`` calls it and gives its result."""
+        """Run at a module's call, which ``proceed()`` makes; return its result."""
         return proceed()
 
     def backward(self, loss: Any, proceed: Callable[[], None]) -> None:
-        """A backward pass is started."""
+        """Run as a backward pass is started; ``proceed()`` makes it."""
         proceed()
 
     def update_begins(self, optimizer: Any) -> None:
-        """An optimizer is about to make a step."""
+        """Run as an optimizer is about to make a step."""
 
     def update_ends(self, optimizer: Any) -> None:
-        """An optimizer has made a step; the scope's ``updates`` counts it."""
+        """Run after an optimizer has made a step; the scope's ``updates`` counts it."""
 
     def unseen(self) -> None:
-        """A module is called where nothing can be noted: in a loop that is part of a program."""
+        """Run as a module is called where nothing can be noted: in a loop that is part of a
+        program."""
 
     def program_begins(self) -> None:
-        """A program is about to be captured; the scope is its own."""
+        """Run as a program is about to be captured; the scope is its own."""
 
     def program_ends(self) -> None:
-        """The program's function has ended, and with it what can be noted."""
+        """Run as the program's function has ended, and with it what can be noted."""
 
     def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
-        """A program has run, and given the arrays of the tensors that were kept."""
+        """Run after a program has run, and given the arrays of the tensors that were kept."""
 
     @contextlib.contextmanager
     def around_compiled(self) -> Iterator[None]:
-        """A compiled function is called."""
+        """Surround the call of a compiled function, in a ``with`` block."""
         yield
 
     # --- hooks
@@ -115,7 +116,7 @@ class Watch:
         self._undo.append(lambda: setattr(owner, name, original))
 
     def quietly(self, work: Callable[[], Any]) -> Any:
-        """The result of work of our own, which is no event."""
+        """Do work of our own, which is no event, and return its result."""
         before, self._busy = self._busy, True
         try:
             return work()
@@ -123,14 +124,15 @@ class Watch:
             self._busy = before
 
     def array(self, tensor: Any) -> Any:
-        """A tensor's values, or what stands for them in a program; None where it has none."""
+        """Return a tensor's values, or what stands for them in a program; None where it has
+        none."""
         if self.scope.capture is None:
             return self.framework.array(tensor)
         snapshot = self.framework.snapshot(tensor) if self.is_in_sight() else None
         return None if snapshot is None else self.scope.keep(snapshot)
 
     def is_in_sight(self) -> bool:
-        """Whether what is computed now can be noted in the scope."""
+        """Return whether what is computed now can be noted in the scope."""
         return self.framework.capture() is self.scope.capture
 
     def _watched_call(self, original: Any, module: Any, args: Any, kwargs: Any) -> Any:
@@ -198,7 +200,7 @@ class Watch:
 
     @contextlib.contextmanager
     def within(self, capture: Any) -> Iterator[Scope]:
-        """The scope of a program whose function is run to capture it."""
+        """Make the scope of a program whose function is run to capture it, in a ``with`` block."""
         outer = self.scope
         self.scope = made = Scope(capture, list(outer.stack), outer.inside)
         try:
@@ -209,7 +211,7 @@ class Watch:
             self.scope = outer
 
     def ran(self, program: Scope, kept: list[Any]) -> None:
-        """A program has run; what happened in it happened now."""
+        """Note that a program has run; what happened in it happened now."""
         if not self.is_watching:
             return
         arrays = self.quietly(lambda: [self.framework.array(one) for one in kept])
@@ -222,10 +224,10 @@ class Watch:
         self.after_program()
 
     def after_program(self) -> None:
-        """As ``program_ran``; what happened in the program is counted now."""
+        """Run after ``program_ran``; what happened in the program is counted now."""
 
     def line(self) -> str:
-        """The innermost line of the user's that is being executed, as ``file:number``."""
+        """Return the innermost line of the user's that is being executed, as ``file:number``."""
         frame = sys._getframe(1)
         while frame is not None:
             if not frame.f_code.co_filename.startswith(self._not_the_users):

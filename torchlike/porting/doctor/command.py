@@ -32,7 +32,7 @@ def run(*, as_json: bool = False, console: Console | None = None) -> int:
 
 
 def report(facts: dict[str, Any], wrong: list[str], worth: list[str]) -> str:
-    """The facts as plain text, a line each."""
+    """Return the facts as plain text, a line each."""
     installed = dict(facts["versions"]["installed"])
     system, devices, threads = facts["system"], facts["devices"], facts["threads"]
     caches, torch = facts["caches"], facts["torch"]

@@ -58,7 +58,7 @@ _SHARED_MEMORY = "/dev/shm"
 
 
 def collect() -> dict[str, Any]:
-    """All facts, by subject; numbers, text, lists and dictionaries only."""
+    """Collect all facts, by subject; numbers, text, lists and dictionaries only."""
     return {
         "versions": _versions(),
         "system": _system(),
@@ -73,8 +73,8 @@ def collect() -> dict[str, Any]:
 
 
 def _ahead() -> dict[str, Any]:
-    """By platform the package that compiling for it ahead of time lacks, or None; and where the
-    TPU's compiler is not the one that goes with JAX, which is."""
+    """Return, by platform, the package that compiling for it ahead of time lacks, or None; and
+    where the TPU's compiler is not the one that goes with JAX, which is."""
     found: dict[str, Any] = {platform: missing(platform) for platform in ("tpu", "cuda")}
     pattern = r"libtpu==([\d.]+)\.\*; extra == \"tpu\""
     wanted = [m[1] for line in requires("jax") or () if (m := re.match(pattern, line))]
@@ -101,7 +101,7 @@ def _versions() -> dict[str, Any]:
 
 
 def _required() -> list[str]:
-    """What torchlike requires, without its extras."""
+    """Return torchlike's requirements, without its extras."""
     try:
         said = distribution("torchlike").requires or []
     except PackageNotFoundError:
@@ -185,7 +185,7 @@ def _torch() -> dict[str, Any]:
 
 
 def _torchlikes() -> dict[str, Any]:
-    """Each torchlike that Python would find, and the one that runs."""
+    """Return each torchlike that Python would find, and the one that runs."""
     folders = [
         str(Path(os.path.realpath(folder)) / "torchlike")
         for folder in sys.path

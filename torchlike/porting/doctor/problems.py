@@ -19,7 +19,8 @@ _CACHE = 100 * _MIB
 
 
 def problems(facts: dict[str, Any]) -> list[str]:
-    """What is wrong, and what to do about it; a sentence or two each."""
+    """Return the problems that the facts show, and what to do about each; a sentence or two
+    each."""
     return [
         *_torches(facts),
         *_torchlikes(facts),
@@ -30,7 +31,7 @@ def problems(facts: dict[str, Any]) -> list[str]:
 
 
 def notes(facts: dict[str, Any]) -> list[str]:
-    """What is no error, and worth knowing when something is slow or missing."""
+    """Return remarks on what is no error, and worth knowing when something is slow or missing."""
     found = []
     installed, environment = facts["versions"]["installed"], facts["environment"]
     jaxlib = installed.get("jaxlib", "")
@@ -172,6 +173,6 @@ def _resources(facts: dict[str, Any]) -> list[str]:
 
 
 def without_home(text: str) -> str:
-    """A text that names no user: ``~`` for the home folder."""
+    """Replace the home folder by ``~``, so that the text names no user."""
     home = os.path.expanduser("~")
     return text.replace(home, "~") if len(home) > 1 else text

@@ -18,8 +18,8 @@ from torchlike.utils.checkpoint import checkpoint
 
 
 def tried(step: Callable[..., Any], batch: Sequence[Any], options: dict[str, Any]) -> list[Plan]:
-    """The plan of ``step(*batch)`` as it is, then of each change by itself, then of those that
-    take less memory together. A change that cannot be made is left out.
+    """Plan ``step(*batch)`` as it is, then each change by itself, then those that take less memory
+    together. A change that cannot be made is left out.
 
     - *FSDP over* an axis: parameters and their state sharded over the axis of the batch.
     - *rematerialisation*: each layer of a list of equal modules computes its activations again in
@@ -59,8 +59,8 @@ def _half(x: object) -> object:
 
 @contextlib.contextmanager
 def rematerialising() -> Iterator[int]:
-    """A region in which layers of lists of at least two modules of one class are checkpointed;
-    gives how many there are."""
+    """Have the layers of lists of at least two modules of one class checkpointed in a ``with``
+    block; yield how many there are."""
     layers = {
         id(child): child
         for x in gc.get_objects()

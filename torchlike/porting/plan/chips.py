@@ -45,7 +45,8 @@ _NVIDIA = "https://www.nvidia.com/en-us/data-center"
 def _tpu(
     name: str, title: str, memory: float, bandwidth: float, bf16: float, links: float, page: str
 ) -> Chip:
-    """A TPU: terabytes and teraflops as its page says; ``links`` in Gbit/s, both directions.
+    """Describe a TPU: terabytes and teraflops as its page says; ``links`` in Gbit/s, both
+    directions.
 
     A TPU multiplies bfloat16; float32 of all bits is six such products, of 22 bits three.
     """
@@ -72,7 +73,7 @@ def _gpu(
     links: float,
     page: str,
 ) -> Chip:
-    """An NVIDIA GPU; ``links`` in GB/s, both directions."""
+    """Describe an NVIDIA GPU; ``links`` in GB/s, both directions."""
     return Chip(
         name,
         title,

@@ -88,7 +88,7 @@ def run(
 
 
 def _explain(error: BaseException) -> None:
-    """A note for a script that asked for a value before its first step."""
+    """Add a note to the error of a script that asked for a value before its first step."""
     if any(words in str(error) for words in ABSENT_VALUES):
         error.add_note(
             "A plan makes tensors without values, but for batches. With --values the script has "
@@ -97,7 +97,7 @@ def _explain(error: BaseException) -> None:
 
 
 def _explained(told: Callable[..., None]) -> Callable[..., None]:
-    """``told``, whose errors end the script in words instead of a traceback."""
+    """Wrap ``told`` so that its errors end the script in words instead of a traceback."""
 
     def explained(step: Any, *batch: Any) -> None:
         try:
@@ -110,7 +110,7 @@ def _explained(told: Callable[..., None]) -> Callable[..., None]:
 
 
 def parse_mesh(text: str | None) -> dict[str, int] | None:
-    """``data=16,model=16`` as a dictionary. ValueError for what is no mesh."""
+    """Parse ``data=16,model=16`` to a dictionary. ValueError for what is no mesh."""
     if not text:
         return None
     axes: dict[str, int] = {}

@@ -34,7 +34,7 @@ _OF = {
 
 
 def target_config(chip: Chip) -> str:
-    """The text for a chip."""
+    """Return the target configuration of a chip, as XLA reads it."""
     of = _OF[chip.name]
     major, minor = of.capability
     return f"""

@@ -19,8 +19,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def begin_mapping(with_values: bool) -> None:
-    """Models and batches are made on the meta device, whatever device a script names; with values,
-    on the CPU."""
+    """Have models and batches made on the meta device from now on, whatever device a script names;
+    with values, on the CPU."""
     if with_values:
         devices.map_types(dict.fromkeys(_NAMED[1:], "cpu"))
     else:
@@ -29,8 +29,8 @@ def begin_mapping(with_values: bool) -> None:
 
 
 def fetched(with_values: bool, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that fetches a batch: no part of a step, and run with values on the CPU, so that
-    it may read some. A plan on the meta device keeps the shapes of what it gives."""
+    """Wrap a function that fetches a batch: no part of a step, and run with values on the CPU, so
+    that it may read some. A plan on the meta device keeps the shapes of what it gives."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -55,8 +55,8 @@ def fetched(with_values: bool, function: Callable[..., Any]) -> Callable[..., An
 
 @contextlib.contextmanager
 def loaders(decorated: Decorator) -> Iterator[None]:
-    """A region in which a ``DataLoader`` is iterated, and its batches are made, as ``decorated``
-    runs functions."""
+    """Have a ``DataLoader`` iterated, and its batches made, as ``decorated`` runs functions, in a
+    ``with`` block."""
     original = DataLoader.__iter__
 
     def __iter__(loader: Any) -> Iterator[Any]:

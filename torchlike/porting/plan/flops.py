@@ -14,9 +14,9 @@ _UNITS = {lax.Precision.HIGHEST: "f32", lax.Precision.HIGH: "tf32", lax.Precisio
 
 
 def flops_of(jaxpr: Any, platform: str) -> Counter[str]:
-    """Multiplications and additions of products and convolutions by the unit that computes them
-    ("bf16", "tf32", "f32"); loops as often as they run (a ``while`` of unknown length once), the
-    dearest branch of a condition."""
+    """Count the multiplications and additions of products and convolutions by the unit that
+    computes them ("bf16", "tf32", "f32"); loops as often as they run (a ``while`` of unknown length
+    once), the dearest branch of a condition."""
     total: Counter[str] = Counter()
     for eqn in jaxpr.eqns:
         name = eqn.primitive.name
@@ -57,7 +57,8 @@ def _of_product(eqn: Any) -> int:
 
 
 def _of_convolution(eqn: Any) -> int:
-    """Without the zeros that dilation puts between elements of the input."""
+    """Count the operations of a convolution, without the zeros that dilation puts between elements
+    of the input."""
     numbers = eqn.params["dimension_numbers"]
     kernel = eqn.invars[1].aval.shape
     taps = math.prod(kernel[d] for d in numbers.rhs_spec[2:]) * kernel[numbers.rhs_spec[1]]

@@ -78,7 +78,7 @@ class Collective:
 
 
 def collectives(text: str, devices: int) -> list[Collective]:
-    """The collectives of an optimised program, in loops as often as their bodies run."""
+    """Return the collectives of an optimised program, in loops as often as their bodies run."""
     computations = _computations(text)
     times = _times(computations)
     found: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
@@ -111,7 +111,7 @@ def collectives(text: str, devices: int) -> list[Collective]:
 
 
 def opcodes(text: str) -> dict[str, int]:
-    """How many instructions of each opcode a program has."""
+    """Return how many instructions of each opcode a program has."""
     found: dict[str, int] = defaultdict(int)
     for lines in _computations(text).values():
         for _, opcode, _ in lines:
@@ -120,7 +120,8 @@ def opcodes(text: str) -> dict[str, int]:
 
 
 def _computations(text: str) -> dict[str, list[tuple[str, str, str]]]:
-    """By name of a computation its instructions: (result, opcode, the rest). The entry is ""."""
+    """Return the instructions of each computation by its name: (result, opcode, the rest). The
+    entry is ""."""
     found: dict[str, list[tuple[str, str, str]]] = {}
     lines: list[tuple[str, str, str]] = []
     for line in text.splitlines():
@@ -137,7 +138,7 @@ def _computations(text: str) -> dict[str, list[tuple[str, str, str]]]:
 
 
 def _times(computations: dict[str, list[tuple[str, str, str]]]) -> dict[str, int]:
-    """How often each computation runs in a step; loops of unknown length count once."""
+    """Return how often each computation runs in a step; loops of unknown length count once."""
     times: dict[str, int] = defaultdict(int)
 
     def visit(name: str, factor: int) -> None:
@@ -171,8 +172,8 @@ def _group(rest: str, devices: int) -> int:
 
 
 def _bytes(result: str, opcode: str) -> int:
-    """Bytes of a result. That of a start is operands and results: the results are the latter half,
-    without counters."""
+    """Return the bytes of a result. That of a start is operands and results: the results are the
+    latter half, without counters."""
     sizes = [
         math.prod(map(int, filter(None, dims.split(",")))) * _BITS.get(kind, 8) // 8
         for kind, dims in _SHAPE.findall(result)

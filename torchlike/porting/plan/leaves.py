@@ -71,7 +71,7 @@ class Names:
 
     @classmethod
     def found(cls) -> Names:
-        """From all modules and optimizers that are alive."""
+        """Find the names from all modules and optimizers that are alive."""
         names = cls()
         alive = gc.get_objects()
         # By their types: to ask objects for their class is to run code of theirs.
@@ -114,7 +114,7 @@ class Names:
 
 
 def leaves_of(program: Any, names: Names) -> list[Leaf]:
-    """The inputs of a captured program, in its order."""
+    """Return the inputs of a captured program, in its order."""
     found = []
     for aval, (source, what) in zip(program.inputs.avals, program.inputs.sources, strict=True):
         storage = None
@@ -140,8 +140,9 @@ def leaves_of(program: Any, names: Names) -> list[Leaf]:
 
 
 def _storage_in(slot: Any) -> Any:
-    """The cell of the tensor that an attribute holds; None where it holds none. Modules that gather
-    their parameters (``fully_shard``) have put them back by now; a gradient is the capture's."""
+    """Return the cell of the tensor that an attribute holds; None where it holds none. Modules that
+    gather their parameters (``fully_shard``) have put them back by now; a gradient is the
+    capture's."""
     held = slot.initial
     if held is None and not slot.of_tensor and slot.argument < 0:
         held = slot.value(())
@@ -151,7 +152,7 @@ def _storage_in(slot: Any) -> Any:
 def default_rule(
     mesh: Mesh, *, batch: str | None = "data", fsdp: str | None = None, model: str | None = "model"
 ) -> Rule:
-    """How a plan shards where it is not told.
+    """Return the rule by which a plan shards where it is not told.
 
     - Batch arguments, and random numbers of their first size, over the axis ``batch`` in
       dimension 0.
@@ -216,7 +217,7 @@ def _model_dimension(leaf: Leaf) -> int | None:
 def shardings(
     leaves: list[Leaf], mesh: Mesh, rule: Rule | Mapping[str, PartitionSpec]
 ) -> list[NamedSharding]:
-    """A sharding for each input. KeyError for names in a mapping that no input has."""
+    """Return a sharding for each input. KeyError for names in a mapping that no input has."""
     if isinstance(rule, Mapping):
         unknown = set(rule) - {leaf.name for leaf in leaves}
         if unknown:
@@ -227,7 +228,8 @@ def shardings(
         given = rule
 
         def by_name(leaf: Leaf) -> PartitionSpec | None:
-            """Its own, or that of the parameter that it belongs to and is shaped like."""
+            """Return the input's own spec, or that of the parameter that it belongs to and is
+            shaped like."""
             spec = given.get(leaf.name, given.get(leaf.of))
             return spec if spec is None or len(spec) <= len(leaf.shape) else None
 
@@ -239,6 +241,6 @@ def shardings(
 
 
 def shard_bytes(leaves: list[Leaf], placed: list[NamedSharding]) -> Iterator[tuple[Leaf, int]]:
-    """Each input, and its bytes on one device."""
+    """Yield each input, and its bytes on one device."""
     for leaf, sharding in zip(leaves, placed, strict=True):
         yield leaf, math.prod(sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize

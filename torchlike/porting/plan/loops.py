@@ -37,7 +37,7 @@ _TELLS = {"print", "log", "info", "save", "add_scalar", "add_scalars", "master_p
 def planning_loops(
     told: Callable[..., None], fetching: Callable[[Any], Any] = lambda function: function
 ) -> Callable[[CodeType, ModuleType], CodeType]:
-    """Prepares a script for ``script.run``, and a module of its own: ``told(step, *batch)`` is
+    """Prepare a script for ``script.run``, and a module of its own: ``told(step, *batch)`` is
     called where a training loop begins a step. Code without such a loop stays as it is. Functions
     that fetch batches are decorated by ``fetching``."""
 
@@ -118,7 +118,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _parts(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """What of a loop's body runs before the step, and the step."""
+        """Divide a loop's body into what runs before the step, and the step."""
         does = [self._reach.of(x) for x in body]
         last = max(i for i, done in enumerate(does) if done)
         kept = [x for i, x in enumerate(body[: last + 1]) if does[i] or not _only_tells(x, body)]
@@ -129,7 +129,8 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _only_tells(statement: ast.stmt, body: list[ast.stmt]) -> bool:
-    """Whether it is an ``if`` that prints, and binds no name that other statements read."""
+    """Return whether a statement is an ``if`` that prints, and binds no name that other statements
+    read."""
     if not isinstance(statement, ast.If):
         return False
     calls = (x for x in ast.walk(statement) if isinstance(x, ast.Call))
@@ -140,7 +141,7 @@ def _only_tells(statement: ast.stmt, body: list[ast.stmt]) -> bool:
 
 
 def _fetches(node: ast.AST) -> bool:
-    """Whether a batch is fetched somewhere in a statement."""
+    """Return whether a batch is fetched somewhere in a statement."""
     for x in ast.walk(node):
         if isinstance(x, ast.Call):
             name = last_name(x.func)
@@ -150,7 +151,7 @@ def _fetches(node: ast.AST) -> bool:
 
 
 def _fed_names(scope: ast.AST | None, body: list[ast.stmt]) -> list[str]:
-    """The names that hold what was fetched, of those that a step reads."""
+    """Return the names that hold what was fetched, of those that a step reads."""
     read = {n for x in body for n in _ids(x, ast.Load)}
     found = [
         name
@@ -191,8 +192,8 @@ def _declared(function: ast.AST | None, kind: type[ast.Global | ast.Nonlocal]) -
 
 
 def _outer_names(body: list[ast.stmt], given: list[str], function: ast.AST | None) -> list[str]:
-    """Names that a step binds and that count beyond it: those it adds to, and those that other
-    lines of the function read or bind."""
+    """Return the names that a step binds and that count beyond it: those it adds to, and those that
+    other lines of the function read or bind."""
     nodes = [x for part in body for x in ast.walk(part)]
     stored = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
     added = {

@@ -13,8 +13,8 @@ from torchlike.porting.plan.topologies import topology as topology_of
 
 
 def device_mesh(topology: str, axes: Mapping[str, int]) -> DeviceMesh:
-    """The devices of a topology as a mesh for ``fully_shard``, ``parallelize_module`` and kin, with
-    names and sizes of its dimensions; the size -1 stands for the devices that are left.
+    """Return the devices of a topology as a mesh for ``fully_shard``, ``parallelize_module`` and
+    kin, with names and sizes of its dimensions; the size -1 stands for the devices that are left.
 
     What is put onto it has to be on the meta device. ValueError where the topology is unknown or
     the sizes do not fit it, ImportError where what compiles for it is not installed.
@@ -28,8 +28,8 @@ def device_mesh(topology: str, axes: Mapping[str, int]) -> DeviceMesh:
 
 
 def as_placed(mesh: DeviceMesh) -> Rule:
-    """Each parameter and its state as the script has put it onto the mesh, batches cut along the
-    mesh's first dimension, everything else replicated.
+    """Return the rule that leaves each parameter and its state as the script has put it onto the
+    mesh, batches cut along the mesh's first dimension, everything else replicated.
 
     ValueError where that does not divide a batch.
     """

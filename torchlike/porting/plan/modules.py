@@ -15,8 +15,8 @@ Prepare = Callable[[CodeType, ModuleType], CodeType]
 
 @contextlib.contextmanager
 def prepared(prepare: Prepare) -> Iterator[None]:
-    """A region in which modules that are neither Python's nor installed run the code that
-    ``prepare(code, module)`` gives for theirs."""
+    """Have modules that are neither Python's nor installed run the code that ``prepare(code,
+    module)`` gives for theirs, in a ``with`` block."""
     finder = _Finder(prepare)
     sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
     try:
@@ -32,7 +32,8 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What Python finds, where that is the user's source."""
+        """Return the spec that Python finds, where that is the user's source, with a loader that
+        prepares the code."""
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or type(spec.loader) is not SourceFileLoader or not is_users(spec.origin):
             return None

@@ -22,7 +22,7 @@ _COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#a463f2", "#
 
 
 def html(plans: Sequence[Plan]) -> str:
-    """The page of the first plan, and of what changes to it give."""
+    """Return the page of the first plan, and of what changes to it give."""
     plan = plans[0]
     title = f"{plan.step} on {plan.topology}"
     mesh = ", ".join(f"{k}={v}" for k, v in plan.mesh.items())
@@ -43,7 +43,7 @@ def html(plans: Sequence[Plan]) -> str:
 
 
 def _bar(plan: Plan) -> str:
-    """What fills a device's memory, each kind as wide as it is large."""
+    """Draw what fills a device's memory, each kind as wide as it is large."""
     whole = max(plan.capacity, plan.needed)
     kinds = [*plan.inputs.items(), ("activations and temporaries", plan.temporary)]
     cells = [

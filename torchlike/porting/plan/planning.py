@@ -97,7 +97,7 @@ class Plan:
         return max(self.compute_seconds, self.memory_seconds, self.interconnect_seconds)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the program's text, as plain values."""
+        """Return everything but the program's text, as plain values."""
         found = {k: v for k, v in asdict(self).items() if k != "text"}
         return found | {
             "needed": self.needed,
@@ -107,7 +107,7 @@ class Plan:
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """`as_dict` as JSON, also written to ``path``."""
+        """Return `as_dict` as JSON, also written to ``path``."""
         text = json.dumps(self.as_dict(), indent=2)
         if path is not None:
             whole_files.write_text(path, text + "\n")
@@ -124,8 +124,8 @@ def plan(
     compiler_options: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> Plan:
-    """What ``step(*args, **kwargs)`` needs on a machine that is not here: memory, operations,
-    exchange, and bounds on its time.
+    """Compute what ``step(*args, **kwargs)`` needs on a machine that is not here: memory,
+    operations, exchange, and bounds on its time.
 
     Build the model, the optimizer and the example batch within ``torch.device("meta")``: then
     nothing is computed and no memory taken, whatever their size. (With values, the step runs once.)
@@ -164,7 +164,7 @@ def plan(
 
 
 def plan_of(step: CompiledStep) -> Plan:
-    """The plan of a compiled step."""
+    """Return the plan of a compiled step."""
     chip, captured_step = step.topology.chip, step.captured
     memory = step.executable.memory_analysis()
     cost = step.executable.cost_analysis() or {}

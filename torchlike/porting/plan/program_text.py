@@ -14,7 +14,7 @@ _LAST = "*.after_codegen.txt"
 
 @contextlib.contextmanager
 def kept(platform: str) -> Iterator[tuple[dict[str, Any], Callable[[Any], str]]]:
-    """Options for the compiler, and a function of the executable which gives its text.
+    """Yield options for the compiler, and a function of the executable which gives its text.
 
     libtpu writes the text itself. Where it has an embedding's rows fetched by a SparseCore (v5p),
     the program has an ``async-update`` of several operands, which jaxlib 0.10.2 cannot read:

@@ -50,7 +50,7 @@ class Reach:
                     self._others[name] |= given
 
     def of(self, *nodes: ast.AST) -> frozenset[str]:
-        """What is done by these statements and expressions."""
+        """Return the names of what these statements and expressions do."""
         found: set[str] = set()
         for node in nodes:
             for x in _here(node):
@@ -61,7 +61,8 @@ class Reach:
         return frozenset(found)
 
     def steps_within(self, *nodes: ast.AST) -> bool:
-        """Whether a loop of these statements, or of functions that they call, makes steps."""
+        """Return whether a loop of these statements, or of functions that they call, makes
+        steps."""
         seen: set[int] = set()
         left = list(nodes)
         while left:
@@ -87,7 +88,7 @@ class Reach:
 
 
 def _here(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those in it, but for the bodies of functions and classes defined there."""
+    """Yield a node and those in it, but for the bodies of functions and classes defined there."""
     stack = [node]
     while stack:
         x = stack.pop()
@@ -113,7 +114,7 @@ def _reads_gradient(node: ast.AST) -> bool:
 
 
 def last_name(node: ast.AST) -> str:
-    """``c`` of ``a.b.c``, of ``c`` and of a call of either; "" of anything else."""
+    """Return ``c`` of ``a.b.c``, of ``c`` and of a call of either; "" of anything else."""
     if isinstance(node, ast.Call):
         node = node.func
     if isinstance(node, ast.Attribute):
@@ -131,7 +132,7 @@ _NOT_THEIRS = tuple(
 
 
 def is_users(file: str | None) -> bool:
-    """Whether a file of Python source is neither Python's nor installed."""
+    """Return whether a file of Python source is neither Python's nor installed."""
     if not file or not file.endswith(".py"):
         return False
     path = Path(file).resolve()
@@ -141,13 +142,13 @@ def is_users(file: str | None) -> bool:
 
 
 def parsed(file: str) -> ast.Module:
-    """A file's syntax tree. SyntaxError where it is none."""
+    """Parse a file to its syntax tree. SyntaxError where it is none."""
     with tokenize.open(file) as source:
         return ast.parse(source.read(), file)
 
 
 def _imported(tree: ast.AST, file: str) -> Iterable[ast.AST]:
-    """The trees of the user's modules that a script imports, and those that they import."""
+    """Yield the trees of the user's modules that a script imports, and those that they import."""
     seen, left = {file}, [(tree, file)]
     while left:
         importing, place = left.pop()
@@ -175,7 +176,7 @@ def _modules_named(tree: ast.AST) -> Iterator[str]:
 
 
 def _file_of(name: str, beside: str) -> str | None:
-    """The user's file of a module, found without importing anything."""
+    """Find the user's file of a module, without importing anything."""
     places: list[str] | None = None
     spec = None
     for i, part in enumerate(name.split(".")):

@@ -168,7 +168,7 @@ def compiled(
 
 
 def _input_of(program: Program, where: tuple[str, Any]) -> int | None:
-    """The input that an output replaces."""
+    """Return the input that an output replaces."""
     for i, (kind, what) in enumerate(program.inputs.sources):
         if kind == where[0] and (what is where[1] or (kind == "argument" and what == where[1])):
             return i
@@ -176,7 +176,7 @@ def _input_of(program: Program, where: tuple[str, Any]) -> int | None:
 
 
 def _place(error: BaseException) -> str:
-    """The line of the user's that an error went through last."""
+    """Return the line of the user's that an error went through last."""
     found, tb = "", error.__traceback__
     while tb is not None:
         name = tb.tb_frame.f_code.co_filename
@@ -187,5 +187,5 @@ def _place(error: BaseException) -> str:
 
 
 def argument_tensors(args: Any, kwargs: Any) -> list[Tensor]:
-    """The tensors among the arguments."""
+    """Return the tensors among the arguments."""
     return [x for x in flatten_arguments(args, kwargs)[0] if isinstance(x, Tensor)]

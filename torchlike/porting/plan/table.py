@@ -31,7 +31,7 @@ def show(plan: Plan, console: Console | None = None) -> None:
 
 
 def verdict(plan: Plan) -> str:
-    """Whether it fits, and what bounds it, in a sentence."""
+    """Say whether it fits, and what bounds it, in a sentence."""
     left = plan.capacity - plan.needed
     fits = f"It fits, with {size(left)} to spare" if plan.fits else f"It lacks {size(-left)}"
     return (
@@ -41,7 +41,7 @@ def verdict(plan: Plan) -> str:
 
 
 def sections(plan: Plan) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """Titles, and rows of (what, figure, remark)."""
+    """Return the titles, and rows of (what, figure, remark)."""
     memory = [(kind, size(n), "") for kind, n in plan.inputs.items()]
     made = plan.results - plan.aliased
     memory += [
@@ -105,7 +105,7 @@ def advice_row(plan: Plan) -> tuple[str, ...]:
 
 
 def size(n: float) -> str:
-    """Bytes, in decimal units."""
+    """Write a number of bytes, in decimal units."""
     for unit in ("B", "kB", "MB", "GB"):
         if abs(n) < 1000:
             return f"{n:.3g} {unit}" if unit != "B" else f"{n:.0f} B"
@@ -114,7 +114,7 @@ def size(n: float) -> str:
 
 
 def count(n: float) -> str:
-    """Operations, in decimal units."""
+    """Write a number of operations, in decimal units."""
     for unit in ("", "k", "M", "G", "T"):
         if abs(n) < 1000:
             return f"{n:.4g} {unit}".rstrip()
@@ -123,7 +123,7 @@ def count(n: float) -> str:
 
 
 def seconds(n: float) -> str:
-    """A time."""
+    """Write a time."""
     if n >= 1:
         return f"{n:.3g} s"
     return f"{n * 1e3:.3g} ms" if n >= 1e-3 else f"{n * 1e6:.3g} us"

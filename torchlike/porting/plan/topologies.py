@@ -53,7 +53,8 @@ class Topology:
         return self.chip.platform
 
     def mesh(self, axes: dict[str, int] | None = None) -> Mesh:
-        """The devices as a mesh of named axes; one axis ``data`` over all of them unless given.
+        """Return the devices as a mesh of named axes; one axis ``data`` over all of them unless
+        given.
 
         ValueError where the axes' product is not the number of devices.
         """
@@ -76,7 +77,7 @@ class Topology:
 
 
 def known() -> str:
-    """Names of topologies, for messages."""
+    """Return names of topologies, for messages."""
     tpus = [name for name, chip in CHIPS.items() if chip.platform == "tpu"]
     gpus = [name for name, chip in CHIPS.items() if chip.platform == "cuda"]
     return (
@@ -87,7 +88,7 @@ def known() -> str:
 
 @functools.cache
 def topology(name: str) -> Topology:
-    """The machine called ``name``.
+    """Return the machine called ``name``. ValueError for an unknown one.
 
     Raises:
       ValueError: no such topology.
@@ -107,7 +108,7 @@ def topology(name: str) -> Topology:
 
 
 def missing(platform: str) -> str | None:
-    """The package that compiling for ``platform`` lacks here, or None."""
+    """Return the package that compiling for ``platform`` lacks here, or None."""
     module, package = _COMPILERS[platform]
     try:
         return None if importlib.util.find_spec(module) else package
@@ -116,7 +117,7 @@ def missing(platform: str) -> str | None:
 
 
 def require(platform: str) -> None:
-    """ImportError where what compiles for ``platform`` is not installed."""
+    """Raise ImportError where what compiles for ``platform`` is not installed."""
     package = missing(platform)
     if package is not None:
         raise ImportError(
@@ -160,7 +161,8 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _environment(wanted: dict[str, str]) -> Iterator[None]:
-    """What variables say where the environment does not say it itself."""
+    """Set environment variables in a ``with`` block, where the environment does not say them
+    itself."""
     added = [name for name in wanted if name not in os.environ]
     os.environ.update({name: wanted[name] for name in added})
     try:
@@ -172,8 +174,9 @@ def _environment(wanted: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silent_start() -> Iterator[None]:
-    """Plugins that start without a device say so at length on standard error; an error is raised
-    anyway. The CPU's backend starts before, by the flags that are set for it."""
+    """Keep standard error silent in a ``with`` block: plugins that start without a device say so
+    there at length; an error is raised anyway. The CPU's backend starts before, by the flags that
+    are set for it."""
     jax.devices("cpu")
     kept = os.dup(2)
     try:

@@ -48,7 +48,7 @@ _region = _Region()
 
 
 def array(shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """An array of its own, of this shape and dtype, that takes no memory."""
+    """Make an array of its own, of this shape and dtype, that takes no memory."""
     device = jax.devices("cpu")[0]
     sharding = jax.sharding.SingleDeviceSharding(device)
     aval = core.ShapedArray(shape, np.dtype(dtype))
@@ -57,7 +57,7 @@ def array(shape: tuple[int, ...], dtype: Any) -> jax.Array:
 
 @contextlib.contextmanager
 def cells() -> Iterator[None]:
-    """A region in which each cell of the meta device holds such an array, and has its own back
+    """Have each cell of the meta device hold such an array in a ``with`` block, and its own again
     afterwards."""
     given: list[tuple[Storage, Any]] = []
     for x in gc.get_objects():

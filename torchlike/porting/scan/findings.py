@@ -40,7 +40,7 @@ class FileReport:
     notes: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Finding]:
-        """The findings of a kind; what is guarded is never missing."""
+        """Return the findings of a kind; what is guarded is never missing."""
         return [f for f in self.findings if f.kind == kind and not f.guarded]
 
 
@@ -62,7 +62,7 @@ class Report:
         return [file for file in self.files if file.skipped]
 
     def as_json(self) -> dict[str, Any]:
-        """All that was found, for other programs."""
+        """Return everything that was found, for other programs."""
         return {
             "version": 1,
             "files_read": len(self.files) - len(self.skipped),

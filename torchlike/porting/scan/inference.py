@@ -54,7 +54,7 @@ class Inference:
     _attributes: dict[int, dict[str, list[ast.expr | None]]] = field(default_factory=dict)
 
     def of(self, node: ast.expr | None, scope: Scope) -> Name | Instance | None:
-        """What ``node`` is, seen from ``scope``."""
+        """Infer what ``node`` is, seen from ``scope``."""
         match node:
             case ast.Name():
                 return self._of_name(node.id, scope)
@@ -81,12 +81,12 @@ class Inference:
         return None
 
     def is_tensor(self, node: ast.expr | None, scope: Scope) -> bool:
-        """Is it certainly a tensor?"""
+        """Return whether it is certainly a tensor."""
         found = self.of(node, scope)
         return isinstance(found, Instance) and found.of in _TENSOR_CLASSES
 
     def bases(self, class_: ast.ClassDef, scope: Scope) -> list[str]:
-        """The dotted names that a class comes from, through classes of the same file."""
+        """Return the dotted names that a class comes from, through classes of the same file."""
         made: list[str] = []
         for base in class_.bases:
             found = self.of(base, scope)
@@ -99,11 +99,11 @@ class Inference:
         return made
 
     def is_module(self, class_: ast.ClassDef, scope: Scope) -> bool:
-        """Does a class come from ``nn.Module``?"""
+        """Return whether a class comes from ``nn.Module``."""
         return any(name.endswith("nn.Module") for name in self.bases(class_, scope))
 
     def named_attribute(self, node: ast.Call, scope: Scope) -> Name | None:
-        """What ``getattr(torch.a, "b")`` gives."""
+        """Return the name that ``getattr(torch.a, "b")`` stands for."""
         if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) < 2:
             return None
         name = getattr(node.args[1], "value", None)
@@ -245,7 +245,8 @@ def _assigned_to_self(class_: ast.AST) -> dict[str, list[ast.expr | None]]:
 
 
 def _is_closed(node: ast.expr | None) -> bool:
-    """Is it a call whose function is a chain of names, so that arguments do not decide?"""
+    """Return whether it is a call whose function is a chain of names, so that arguments do not
+    decide."""
     if not isinstance(node, ast.Call):
         return False
     function: ast.expr = node.func

@@ -32,7 +32,7 @@ class _File:
     public: frozenset[str] | None = None
 
     def gives(self, name: str) -> bool:
-        """Whether ``import *`` gives a name, if there is such a name."""
+        """Return whether ``import *`` gives a name, if there is such a name."""
         return not name.startswith("_") if self.public is None else name in self.public
 
     def names(self) -> set[str]:
@@ -75,7 +75,8 @@ class Neighbours:
         return binding if of is None else Imported(of)
 
     def _meaning(self, folder: Path, module: str, name: str) -> str | None:
-        """What a name of a module, seen from a file in ``folder``, means of PyTorch's."""
+        """Return the name of PyTorch's that a name of a module means, seen from a file in
+        ``folder``; None for none."""
         file = _file_of(folder, module)
         if file is None:
             return None
@@ -84,7 +85,8 @@ class Neighbours:
         return self._meanings[file, name]
 
     def _follow(self, file: Path, name: str, seen: set[tuple[Path, str]]) -> str | None:
-        """``seen``: names that are being followed, which files may import from one another."""
+        """Follow a name through the files that it comes from, to what it means of PyTorch's.
+        ``seen``: names that are being followed, which files may import from one another."""
         read = self._read(file)
         if (file, name) in seen or name in read.bound:
             return None
@@ -104,7 +106,7 @@ class Neighbours:
         return None
 
     def _given(self, folder: Path, module: str, seen: set[Path]) -> set[str]:
-        """The names that ``import *`` of a module may give."""
+        """Return the names that ``import *`` of a module may give."""
         file = _file_of(folder, module)
         if file is None or file in seen:
             return set()
@@ -156,7 +158,7 @@ def _read(tree: ast.Module, folder: Path) -> _File:
 
 @functools.lru_cache(maxsize=8192)
 def _file_of(folder: Path, module: str) -> Path | None:
-    """The file of a module; None where it is none of the program's."""
+    """Return the file of a module; None where it is none of the program's."""
     name = module.lstrip(".")
     level = len(module) - len(name)
     parts = [part for part in name.split(".") if part]
@@ -176,7 +178,7 @@ def _file_of(folder: Path, module: str) -> Path | None:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module that run as it is imported, in order."""
+    """Yield the statements of a module that run as it is imported, in order."""
     for node in body:
         if isinstance(node, (ast.If, ast.Try, ast.With)):
             yield from _statements(node.body)
@@ -189,7 +191,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _words(value: ast.expr) -> frozenset[str] | None:
-    """The strings of a list; None for what is computed."""
+    """Return the strings of a list; None for what is computed."""
     try:
         found = ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError):

@@ -26,7 +26,7 @@ class Notebook:
 
 
 def read(text: str) -> Notebook:
-    """The code cells in order. Magics become ``pass``; cells in other languages are left out.
+    """Read the code cells in order. Magics become ``pass``; cells in other languages are left out.
 
     Raises:
         UnreadableError: it is no notebook.

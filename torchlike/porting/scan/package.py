@@ -35,7 +35,7 @@ class Fact:
 
 @functools.cache
 def look_up(name: str) -> Fact | None:
-    """The fact about ``torch.a.b``; None where it cannot be told before a program runs."""
+    """Look up the fact about ``torch.a.b``; None where it cannot be told before a program runs."""
     if _OPERATORS.match(name) or _PYTHONS.fullmatch(name.rpartition(".")[2]):
         return None
     found: Any = torchlike
@@ -82,7 +82,8 @@ def _child(found: Any, part: str, before: list[str]) -> Any:
 
 @functools.cache
 def _assigned(cls: type) -> frozenset[str]:
-    """Attributes that a class of ours gives its instances: ``self.name = ...`` in its source."""
+    """Return the attributes that a class of ours gives its instances: ``self.name = ...`` in its
+    source."""
     if not cls.__module__.startswith("torchlike"):
         return frozenset()
     try:
@@ -113,7 +114,8 @@ def _judged(found: Any) -> Fact:
 
 
 def _only_raises(found: Any) -> str | None:
-    """The words of a function that does nothing but raise NotImplementedError."""
+    """Return the message of a function that does nothing but raise NotImplementedError; None for
+    others."""
     if not isinstance(found, FunctionType) or "NotImplementedError" not in found.__code__.co_names:
         return None
     try:
@@ -137,8 +139,8 @@ def _is_text(node: ast.stmt) -> bool:
 
 @functools.cache
 def keywords(name: str) -> frozenset[str] | None:
-    """The keyword arguments that a function or class takes; None where it takes any, or where its
-    signature does not say."""
+    """Return the keyword arguments that a function or class takes; None where it takes any, or
+    where its signature does not say."""
     fact = look_up(name)
     if fact is None or fact.kind == "missing" or not callable(fact.found):
         return None

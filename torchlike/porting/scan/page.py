@@ -31,7 +31,7 @@ code { font: .9em ui-monospace, monospace; }
 
 
 def html(report: Report) -> str:
-    """The page: sums, a bar, and a row for each finding that asks for attention."""
+    """Return the page: sums, a bar, and a row for each finding that asks for attention."""
     whole = max(1, sum(report.count(kind) for kind in KINDS))
     bar = "".join(
         f'<div class="{kind}" style="width:{100 * report.count(kind) / whole:.2f}%" '
@@ -54,10 +54,10 @@ def html(report: Report) -> str:
 
 
 def _breakable(path: str) -> str:
-    """A path that is broken between its parts, where there is no room for it."""
+    """Return a path as HTML that may be broken between its parts, where there is no room for it."""
     return escape(path).replace("/", "/<wbr>").replace(":", "<wbr>:")
 
 
 def _with_code(text: str) -> str:
-    """Words that a docstring sets between backticks, as code."""
+    """Mark words that a docstring sets between backticks as code."""
     return re.sub(r"(``?)(.+?)\1", r"<code>\2</code>", escape(text))

@@ -63,7 +63,7 @@ _EXCUSED = (
 
 
 def read(tree: ast.Module, path: Path, neighbours: Neighbours) -> list[Finding]:
-    """The findings of a program, by line. ``neighbours``: the program's other files."""
+    """Read the findings of a program, by line. ``neighbours``: the program's other files."""
     root = build(tree)
     neighbours.resolve(root, path)
     reader = _Reader(Inference(root))
@@ -170,7 +170,7 @@ class _Reader:
                 self._add(node, "other", root, OTHERS[root])
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> bool:
-        """Tell of a chain of attributes as a whole; whether that was all of the node."""
+        """Tell of a chain of attributes as a whole, and return whether that was all of the node."""
         found = self.infer.of(node, scope)
         if isinstance(found, Name):
             self._use(found.name, node)
@@ -234,6 +234,6 @@ class _Reader:
 
 
 def _asks_whether(test: ast.expr) -> bool:
-    """Does a test ask for a name or for a version?"""
+    """Return whether a test asks for a name or for a version."""
     text = ast.unparse(test)
     return "hasattr(" in text or "version" in text.lower()

@@ -56,7 +56,7 @@ SAYS = {
 def of_call(
     node: ast.Call, scope: Scope, infer: Inference, in_loop: bool
 ) -> Iterator[tuple[str, str]]:
-    """The risks of a call: what it is, and the words in the program."""
+    """Yield the risks of a call: what it is, and the words in the program."""
     function = node.func
     called = infer.of(function, scope)
     bare = not node.args and not node.keywords and not isinstance(called, Name)
@@ -89,7 +89,7 @@ def _devices(node: ast.Call, called: object) -> Iterator[tuple[str, str]]:
 
 
 def of_assignment(node: ast.Assign, scope: Scope, infer: Inference) -> Iterator[tuple[str, str]]:
-    """``x = torch.cat([x, ...])``."""
+    """Yield the risk of ``x = torch.cat([x, ...])``."""
     if len(node.targets) != 1 or not isinstance(node.value, ast.Call) or not node.value.args:
         return
     called = infer.of(node.value.func, scope)
@@ -102,7 +102,7 @@ def of_assignment(node: ast.Assign, scope: Scope, infer: Inference) -> Iterator[
 
 
 def of_test(test: ast.expr, scope: Scope, infer: Inference) -> Iterator[tuple[str, str]]:
-    """The test of an ``if`` or ``while`` in code that may be compiled."""
+    """Yield the risk of the test of an ``if`` or ``while`` in code that may be compiled."""
     is_read = (
         isinstance(test, ast.Call)
         and isinstance(test.func, ast.Attribute)

@@ -14,7 +14,8 @@ from torchlike.porting.scan.neighbours import Neighbours
 
 
 def scan(paths: Sequence[Path], told: Callable[[int, int], None] = lambda done, of: None) -> Report:
-    """The report of all programs at and below ``paths``; ``told`` hears of the progress."""
+    """Scan all programs at and below ``paths`` and return the report; ``told`` hears of the
+    progress."""
     failed: list[FileReport] = []
     found = list(
         sources.files(
@@ -31,7 +32,7 @@ def scan(paths: Sequence[Path], told: Callable[[int, int], None] = lambda done, 
 
 
 def scan_file(path: Path, neighbours: Neighbours | None = None) -> FileReport:
-    """The report of one program; what cannot be read is skipped with the reason.
+    """Scan one program and return its report; what cannot be read is skipped with the reason.
 
     ``neighbours`` has read other files of the program already.
     """

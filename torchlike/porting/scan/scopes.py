@@ -51,7 +51,7 @@ class Scope:
         scope.bindings.setdefault(name, []).append(to)
 
     def find(self, name: str) -> tuple[Scope, list[Any]] | None:
-        """The scope that binds ``name``, seen from here, and its bindings there."""
+        """Return the scope that binds ``name``, seen from here, and its bindings there."""
         scope: Scope | None = self
         while scope is not None:
             seen = scope is self or not isinstance(scope.node, ast.ClassDef)
@@ -70,7 +70,7 @@ class Scope:
 
 
 def build(tree: ast.Module) -> Scope:
-    """The scopes of a module."""
+    """Build the scopes of a module."""
     root = Scope(tree, None)
     for node in tree.body:
         _read(node, root)
@@ -148,7 +148,7 @@ def _assign(target: ast.expr, value: Any, scope: Scope) -> None:
 
 
 def imported_by_call(value: Any) -> Imported | None:
-    """What a call gives that imports by name: ``pytest.importorskip("torch")``."""
+    """Return the module that a call imports by name: ``pytest.importorskip("torch")``."""
     if not isinstance(value, ast.Call) or not value.args:
         return None
     name = getattr(value.args[0], "value", None)

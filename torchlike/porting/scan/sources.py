@@ -37,7 +37,7 @@ class UnreadableError(Exception):
 
 
 def files(paths: Sequence[Path], failed: Callable[[Path, str], None]) -> Iterator[Path]:
-    """The programs at and below ``paths``, each once, folders in alphabetical order.
+    """Yield the programs at and below ``paths``, each once, folders in alphabetical order.
 
     A link to a folder that was visited already, also by another name, is not followed. What cannot
     be listed or does not exist is told to ``failed``.
@@ -81,7 +81,7 @@ def _below(
 
 
 def text(path: Path) -> str:
-    """The file's text, decoded as Python decodes it.
+    """Read the file's text, decoded as Python decodes it.
 
     Raises:
         UnreadableError: it is no text, too large, or cannot be opened.
@@ -99,7 +99,7 @@ def text(path: Path) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """Bytes as text: by the byte order mark or the ``coding:`` line, and UTF-8 without either.
+    """Decode bytes: by the byte order mark or the ``coding:`` line, and as UTF-8 without either.
 
     Raises:
         UnreadableError: they are no text in that encoding.
@@ -119,7 +119,7 @@ def decoded(data: bytes) -> str:
 
 
 def shown(path: Path) -> str:
-    """The path as it is told: from the working folder where it is below."""
+    """Return the path as it is told: from the working folder where it is below."""
     try:
         return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
     except (OSError, ValueError):

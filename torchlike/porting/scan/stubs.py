@@ -24,8 +24,9 @@ TENSORS = "tensors"
 
 @functools.cache
 def returns() -> dict[str, str]:
-    """``torch.nn.functional.relu`` -> ``torch.Tensor``; to ``TENSORS`` where it gives several. A
-    function whose result depends on its arguments is not among them."""
+    """Return the class that each function returns by its name: ``torch.nn.functional.relu`` ->
+    ``torch.Tensor``; to ``TENSORS`` where it gives several. A function whose result depends on its
+    arguments is not among them."""
     found: dict[str, str] = {}
     for file, space in _STUBS.items():
         tree = ast.parse((_ROOT / file).read_text("utf-8"))

@@ -19,7 +19,7 @@ COLOURS = {
 
 
 def lines(report: Report, *, everything: bool) -> Iterator[tuple[FileReport, Finding]]:
-    """The findings that are shown: not what is supported, unless everything is."""
+    """Yield the findings that are shown: not what is supported, unless everything is."""
     for file in report.files:
         for finding in file.findings:
             if everything or finding.kind != "supported":
@@ -27,14 +27,14 @@ def lines(report: Report, *, everything: bool) -> Iterator[tuple[FileReport, Fin
 
 
 def place(file: FileReport, finding: Finding) -> str:
-    """Where a finding is, as editors and people read it."""
+    """Write where a finding is, as editors and people read it."""
     if finding.cell is not None:
         return f"{file.path} cell {finding.cell}:{finding.line}"
     return f"{file.path}:{finding.line}"
 
 
 def table(report: Report, *, everything: bool = False) -> Table:
-    """One row a finding."""
+    """Return a table with one row a finding."""
     made = Table(title="What is used of PyTorch", title_justify="left")
     for heading in ("where", "kind", "name", "what to do"):
         made.add_column(heading, overflow="fold")
@@ -48,7 +48,7 @@ def table(report: Report, *, everything: bool = False) -> Table:
 
 
 def summary(report: Report) -> list[str]:
-    """The sums, and what was left out."""
+    """Return the sums, and what was left out."""
     read = len(report.files) - len(report.skipped)
     counts = ", ".join(f"{report.count(k)} {k}" for k in COLOURS)
     said = [f"{read} files, {report.lines} lines: {counts}"]

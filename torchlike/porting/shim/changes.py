@@ -118,7 +118,7 @@ def _remove_script(environment: Environment) -> Path | None:
 
 
 def is_whole(environment: Environment) -> bool:
-    """Is the shim of this torchlike there, with every file as it should be?"""
+    """Return whether the shim of this torchlike is there, with every file as it should be."""
     packages, placed = environment.packages, environment.placed()
     try:
         if placed is not None and (packages / placed[0]).read_text(encoding="utf-8") != placed[1]:
@@ -162,8 +162,9 @@ def remove(environment: Environment) -> list[Path]:
 
 
 def leftovers(environment: Environment) -> list[Path]:
-    """What processes have left that were killed while they installed or removed the shim: folders
-    in which its files were made, and folders of its own that hold nothing but compiled files."""
+    """Return what processes have left that were killed while they installed or removed the shim:
+    folders in which its files were made, and folders of its own that hold nothing but compiled
+    files."""
     found = []
     for path in environment.packages.glob(f"{_BESIDE}*"):
         process = path.name.removeprefix(_BESIDE).partition("-")[0]
@@ -199,7 +200,8 @@ def _is_ours(info: Path) -> bool:
 
 
 def _recorded(info: Path) -> list[Path]:
-    """The files of a distribution; what RECORD lists, INSTALLER last: by it the rest is known."""
+    """Return the files of a distribution; what RECORD lists, INSTALLER last: by it the rest is
+    known."""
     try:
         with open(info / "RECORD", newline="", encoding="utf-8") as file:
             paths = [info.parent / row[0] for row in csv.reader(file) if row]
@@ -218,7 +220,7 @@ def _remove_file(path: Path) -> None:
 
 
 def read_brought(packages: Path) -> list[str]:
-    """The distributions that came with the shim."""
+    """Return the distributions that came with the shim."""
     try:
         text = (packages / contents.DIST_INFO / contents.BROUGHT).read_text(encoding="utf-8")
     except OSError:

@@ -75,7 +75,7 @@ def remove(environment: Environment, names: Iterable[str]) -> dict[str, list[str
 
 
 def _askers(environment: Environment, going: set[str]) -> dict[str, list[str]]:
-    """For each package, the ones that require it and are not going themselves."""
+    """Return, for each package, the ones that require it and are not going themselves."""
     askers: dict[str, list[str]] = {}
     for name, distribution in _named(environment):
         if name in going:
@@ -92,7 +92,7 @@ def _names(environment: Environment) -> set[str]:
 
 
 def _named(environment: Environment) -> Iterator[tuple[str, Distribution]]:
-    """The distributions by name. Half of one, which a killed process left, has none."""
+    """Yield the distributions by name. Half of one, which a killed process left, has none."""
     for distribution in distributions(path=[str(environment.packages)]):
         name = distribution.metadata["Name"]
         if name is not None:
@@ -109,7 +109,7 @@ def _uninstall(names: set[str]) -> None:
 
 
 def _run_installer(command: str, words: list[str]) -> None:
-    """pip, or uv where the environment has no pip."""
+    """Run pip, or uv where the environment has no pip."""
     agree = ["-y"] if command == "uninstall" else []
     if importlib.util.find_spec("pip") is not None:
         start = [sys.executable, "-m", "pip", command, *agree]

@@ -71,7 +71,8 @@ _ENTRY_POINTS = f"""\
 
 
 def script(python: str) -> str:
-    """The console script for an interpreter; the shell finds it where its path is no first line."""
+    """Return the console script for an interpreter; the shell finds it where its path is no first
+    line."""
     first = f"#!{python}\n"
     if len(python) > 120 or " " in python:
         first = f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\n"
@@ -85,8 +86,8 @@ sys.exit(torchrun())
 
 
 def files(placed: tuple[str, str] | None = None) -> dict[str, str]:
-    """Each file by its path below the environment's packages; ``RECORD`` lists them all, and the
-    console script (its path from there, and its text) if it was placed."""
+    """Return each file by its path below the environment's packages; ``RECORD`` lists them all, and
+    the console script (its path from there, and its text) if it was placed."""
     texts = {
         f"{PACKAGE}/__init__.py": _IMPORT,
         f"{DIST_INFO}/METADATA": _METADATA,
@@ -114,7 +115,7 @@ def _digest(text: str) -> str:
 
 
 def is_our_script(path: Path) -> bool:
-    """Is a console script the shim's?"""
+    """Return whether a console script is the shim's."""
     try:
         return SCRIPT_LINE in path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -122,7 +123,7 @@ def is_our_script(path: Path) -> bool:
 
 
 def is_ours(package: Path) -> bool:
-    """Is a folder ``torch`` the shim's?"""
+    """Return whether a folder ``torch`` is the shim's."""
     try:
         with open(package / "__init__.py", encoding="utf-8", errors="replace") as file:
             return file.read(len(FIRST_LINE)) == FIRST_LINE

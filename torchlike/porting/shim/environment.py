@@ -38,14 +38,14 @@ class Environment:
         return path if contents.is_our_script(path) or not os.path.lexists(path) else None
 
     def placed(self) -> tuple[str, str] | None:
-        """The console script's path as seen from the packages, and its text."""
+        """Return the console script's path as seen from the packages, and its text."""
         if self.torchrun is None:
             return None
         relative = Path(os.path.relpath(self.torchrun, self.packages)).as_posix()
         return relative, contents.script(self.python)
 
     def torches(self) -> list[Found]:
-        """Each torch that Python or pip would find, in the order in which they would."""
+        """Return each torch that Python or pip would find, in the order in which they would."""
         found: dict[Path, Found] = {}
         for distribution in self.distributions("torch"):
             package = Path(str(distribution.locate_file(contents.PACKAGE)))
@@ -62,7 +62,7 @@ class Environment:
         )
 
     def distributions(self, name: str) -> list[Distribution]:
-        """The distributions of that name on the path."""
+        """Return the distributions of that name on the path."""
         return list(distributions(name=name, path=list(self.path)))
 
 
@@ -86,7 +86,7 @@ def _is_package(package: Path) -> bool:
 
 
 def here() -> Environment:
-    """The environment of this Python."""
+    """Return the environment of this Python."""
     said = os.environ.get("VIRTUAL_ENV")
     return Environment(
         prefix=sys.prefix,
@@ -99,13 +99,13 @@ def here() -> Environment:
 
 
 def has_pytorch() -> bool:
-    """Is the torch that a process of this Python imports real PyTorch?"""
+    """Return whether the torch that a process of this Python imports is real PyTorch."""
     found = here().torches()
     return bool(found) and not found[0].is_shim
 
 
 def _path() -> tuple[str, ...]:
-    """Python's path without the folder that it was started in."""
+    """Return Python's path without the folder that it was started in."""
     return tuple(
         folder
         for folder in sys.path

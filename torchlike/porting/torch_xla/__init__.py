@@ -29,42 +29,43 @@ __getattr__ = absent("torch_xla")
 
 
 def device(index: int | None = None) -> devices.device:
-    """The accelerator: "xla" on a TPU, else the CPU."""
+    """Return the accelerator: "xla" on a TPU, else the CPU."""
     if devices.available("xla"):
         return devices.device("xla", index or 0)
     return devices.device("cuda", index or 0) if devices.available("cuda") else devices.CPU
 
 
 def device_count() -> int:
-    """How many accelerators this process has; 1 where there is the CPU alone."""
+    """Return how many accelerators this process has; 1 where there is the CPU alone."""
     return max(len(devices.available("xla")), len(devices.available("cuda")), 1)
 
 
 def real_devices() -> list[str]:
-    """Their names in XLA's words: "TPU:0", "CPU:0"."""
+    """Return the devices' names in XLA's words: "TPU:0", "CPU:0"."""
     kind = device().type.replace("xla", "TPU").upper()
     return [f"{kind}:{i}" for i in range(device_count())]
 
 
 def sync(wait: bool = False, reset_scope: bool = True) -> None:
-    """Nothing: operations have been given to the device as they came. ``wait`` is for their end."""
+    """Wait for the end of operations with ``wait``; do nothing otherwise: they have been given to
+    the device as they came."""
     if wait:
         pending.wait()
 
 
 @contextlib.contextmanager
 def step() -> Iterator[None]:
-    """A region of one step."""
+    """Mark a step by a ``with`` block, which does nothing."""
     yield
 
 
 def compile(f: Callable[..., Any] | None = None, full_graph: bool = False, **_: Any) -> object:
-    """``torch.compile`` of a function; without one, a region as ``step``."""
+    """Compile a function by ``torch.compile``; without one, return a region as ``step``."""
     return step() if f is None else compile_function(f, fullgraph=full_graph)
 
 
 def manual_seed(seed: int, device: Any = None) -> None:
-    """``torch.manual_seed``."""
+    """Seed by ``torch.manual_seed``."""
     torchlike.manual_seed(seed)
 
 
@@ -74,5 +75,5 @@ def launch(
     start_method: str = "spawn",
     debug_single_process: bool = False,
 ) -> None:
-    """``xla_multiprocessing.spawn``."""
+    """Start processes by ``xla_multiprocessing.spawn``."""
     xla_multiprocessing.spawn(fn, args=args, start_method=start_method)

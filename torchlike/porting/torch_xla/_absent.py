@@ -9,8 +9,8 @@ from typing import NoReturn
 
 
 def absent(module: str) -> Callable[[str], NoReturn]:
-    """``__getattr__`` for a module: AttributeError for private names, which Python and libraries
-    ask for, and NotImplementedError for the rest."""
+    """Return ``__getattr__`` for a module: AttributeError for private names, which Python and
+    libraries ask for, and NotImplementedError for the rest."""
 
     def missing(name: str) -> NoReturn:
         own = f"torchlike.porting.{module}"

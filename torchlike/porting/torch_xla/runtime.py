@@ -11,12 +11,12 @@ _spmd = False
 
 
 def world_size() -> int:
-    """How many processes ``torch.distributed`` has; 1 where it was not initialised."""
+    """Return how many processes ``torch.distributed`` has; 1 where it was not initialised."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
 def global_ordinal() -> int:
-    """This process's rank."""
+    """Return this process's rank."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
@@ -24,12 +24,12 @@ local_ordinal = global_ordinal
 
 
 def device_type() -> str:
-    """ "TPU", "CUDA" or "CPU"."""
+    """Return "TPU", "CUDA" or "CPU"."""
     return torch_xla.device().type.replace("xla", "TPU").upper()
 
 
 def global_runtime_device_count() -> int:
-    """How many devices one program may be partitioned over."""
+    """Return how many devices one program may be partitioned over."""
     return torch_xla.device_count()
 
 
@@ -37,15 +37,15 @@ addressable_runtime_device_count = global_device_count = global_runtime_device_c
 
 
 def use_spmd(auto: bool = False) -> None:
-    """One process with all devices, which is what torchlike is anyway."""
+    """Note that one process has all devices, which is how torchlike works anyway."""
     global _spmd
     _spmd = True
 
 
 def is_spmd() -> bool:
-    """Whether ``use_spmd`` was called."""
+    """Return whether ``use_spmd`` was called."""
     return _spmd
 
 
 def initialize_cache(path: str, readonly: bool = False) -> None:
-    """Nothing: compiled programs are kept already (TORCHLIKE_CACHE_DIR)."""
+    """Do nothing: compiled programs are kept already (TORCHLIKE_CACHE_DIR)."""

@@ -19,8 +19,8 @@ DTYPES: dict[str, tuple[_dtypes.dtype, ...]] = {
 
 
 def dtypes(*kinds: str, device: Any = "cpu") -> Any:
-    """Dtypes of these kinds ("float", "integer", "bool", "complex"), or of all, which the device
-    has. ValueError for another kind."""
+    """Return a strategy for dtypes of these kinds ("float", "integer", "bool", "complex"), or of
+    all, which the device has. ValueError for another kind."""
     for kind in kinds:
         if kind not in DTYPES:
             raise ValueError(f"unknown kind of dtypes {kind!r}: one of {', '.join(DTYPES)}")
@@ -29,7 +29,8 @@ def dtypes(*kinds: str, device: Any = "cpu") -> Any:
 
 
 def checked(dtype: Any, device: Any) -> _dtypes.dtype:
-    """The dtype. TypeError for what is none, ValueError for one that the device lacks."""
+    """Return the dtype after a check. TypeError for what is none, ValueError for one that the
+    device lacks."""
     if not isinstance(dtype, _dtypes.dtype):
         raise TypeError(
             f"dtype must be a torch.dtype or a strategy for some, not {type(dtype).__name__}"
@@ -41,8 +42,8 @@ def checked(dtype: Any, device: Any) -> _dtypes.dtype:
 
 @functools.cache
 def lacking(dtype: _dtypes.dtype, device: str) -> str:
-    """Why a device has no tensors of a dtype; "" where it has. RuntimeError for a device that is
-    not here."""
+    """Return the reason for which a device has no tensors of a dtype; "" where it has. RuntimeError
+    for a device that is not here."""
     functions.zeros((1,), device=device)
     try:
         functions.zeros((1,), dtype=dtype, device=device)

@@ -14,7 +14,8 @@ from torchlike.testing.strategies.hypothesis_package import st
 
 
 def indices(shape: Sequence[int], *, advanced: bool = True, masks: bool = False) -> Any:
-    """Indices that a tensor of this shape takes: numbers, slices, None, ``...``, in a tuple.
+    """Return a strategy for indices that a tensor of this shape takes: numbers, slices, None,
+    ``...``, in a tuple.
 
     Args:
       shape: of the tensor.
@@ -60,8 +61,8 @@ _NEW_DIMENSIONS = st.sampled_from((0, 0, 0, 1, 2))
 
 @functools.cache
 def _parts(way: str, n: int, length: int) -> Any:
-    """A strategy for what stands for a dimension of this size. Few draws each: they are most of
-    what an example costs."""
+    """Return a strategy for what stands for a dimension of this size. Few draws each: they are most
+    of what an example costs."""
     if way == "number":
         return st.integers(-n, n - 1)
     if way in ("tensor", "list"):

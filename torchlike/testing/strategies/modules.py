@@ -61,7 +61,8 @@ _CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Any]]] = {
 
 
 def modules(*names: str, training: bool | None = None) -> Any:
-    """Modules with inputs, as `ModuleCase`: layers and small networks, batches of 2 and 3.
+    """Return a strategy for modules with inputs, as `ModuleCase`: layers and small networks,
+    batches of 2 and 3.
 
     Args:
       names: which of "linear", "mlp", "dropout", "layer norm", "batch norm", "convolution",

@@ -36,7 +36,7 @@ class Program:
 
 
 def programs(shape: Sequence[int] = (3, 4), *, most: int = 6) -> Any:
-    """Programs for a tensor of this shape, of at most so many statements.
+    """Return a strategy for programs for a tensor of this shape, of at most so many statements.
 
     Views are by numbers, slices, transposition, diagonals and new dimensions; writes by ``add_``,
     ``mul_``, ``neg_``, ``fill_``, ``copy_``, ``sub_`` and assignment. Nothing written is needed for
@@ -65,7 +65,7 @@ def programs(shape: Sequence[int] = (3, 4), *, most: int = 6) -> Any:
 
 
 def _views(name: str, size: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
-    """Expressions that look at a tensor's memory, or a copy of it, with their shapes."""
+    """Return expressions that look at a tensor's memory, or a copy of it, with their shapes."""
     found = [(f"{name}.unsqueeze(0)", (1, *size)), (f"{name} * 2", size)]
     if size and size[0]:
         found += [
@@ -86,7 +86,7 @@ def _views(name: str, size: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]
 
 
 def _writes(name: str, known: dict[str, tuple[int, ...]], number: float) -> list[str]:
-    """Statements that write into a tensor."""
+    """Return statements that write into a tensor."""
     found = [
         f"{name}.add_({number})",
         f"{name}.mul_({number})",

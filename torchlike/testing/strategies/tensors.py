@@ -36,7 +36,8 @@ LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded")
 
 
 def shapes(dims: Sequence[int] = (0, 1, 2, 3), zero: bool = True) -> Any:
-    """Shapes of the pool with so many dimensions, with sizes of zero or without."""
+    """Return a strategy for shapes of the pool with so many dimensions, with sizes of zero or
+    without."""
     found = [s for s in SHAPES if len(s) in dims and (zero or 0 not in s)]
     if not found:
         raise ValueError(f"no shape of the pool has {tuple(dims)} dimensions: give 0 to 3")
@@ -54,7 +55,8 @@ def tensors(
     requires_grad: Any = False,
     device: Any = "cpu",
 ) -> Any:
-    """Tensors, also non-contiguous ones, expanded ones and views into larger tensors.
+    """Return a strategy for tensors, also non-contiguous ones, expanded ones and views into larger
+    tensors.
 
     Args:
       dtype: one, or a strategy; float32 by default. ``strategies.dtypes()`` draws from all.
@@ -122,7 +124,7 @@ class _Fill:
         return functions.from_numpy(values)
 
     def _put_special(self, flat: np.ndarray) -> None:
-        """Puts special values into a third of the places, one at least."""
+        """Put special values into a third of the places, one at least."""
         kind = self.dtype
         if kind.category < 2:
             facts: Any = _dtypes.iinfo(kind)

@@ -20,27 +20,27 @@ __name__ = "torchlike.cpu"  # where PyTorch has it, and what is printed
 
 
 def is_available() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 def is_initialized() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 def device_count() -> int:
-    """1."""
+    """Return 1."""
     return 1
 
 
 def current_device() -> str:
-    """ "cpu"."""
+    """Return "cpu"."""
     return "cpu"
 
 
 def set_device(device: Any) -> None:
-    """Nothing to do: there is one."""
+    """Do nothing: there is one."""
 
 
 def synchronize(device: Any = None) -> None:
@@ -56,7 +56,7 @@ _current = Stream("cpu")
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream of the host, or that of the innermost ``StreamContext``."""
+    """Return the stream of the host, or that of the innermost ``StreamContext``."""
     return _current
 
 
@@ -79,7 +79,7 @@ class StreamContext(contextlib.AbstractContextManager[None]):
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """``StreamContext(stream)``."""
+    """Return ``StreamContext(stream)``."""
     return StreamContext(stream)
 
 
@@ -159,7 +159,8 @@ _ARM = {
 
 @functools.cache
 def get_capabilities() -> Mapping[str, Any]:
-    """Which instruction sets the host has (``"avx2": True``), its architecture and its cores.
+    """Return which instruction sets the host has (``"avx2": True``), its architecture and its
+    cores.
 
     Differs from PyTorch: what Linux says in /proc/cpuinfo; elsewhere only the architecture and the
     number of cores.

@@ -57,7 +57,7 @@ for _schema in _SCHEMAS.strip().splitlines():
 
 
 def _kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The function computes operators of these names."""
+    """Decorate a function that computes the operators of these names."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
@@ -105,7 +105,7 @@ def _check_float32(x: Tensor) -> None:
 
 
 def _scalar(value: Any, what: str) -> Any:
-    """A number, or a tensor of one element without dimensions."""
+    """Return a number as it is, and a tensor of one element without dimensions."""
     if not isinstance(value, Tensor):
         return value
     if value.numel() != 1:
@@ -121,7 +121,7 @@ def _check_dtype(x: Tensor, dtype: Any) -> None:
 
 
 def _along(x: Tensor, axis: int, values: Tensor) -> Tensor:
-    """One value for each index of an axis, in a shape that broadcasts."""
+    """Reshape one value for each index of an axis, so that it broadcasts."""
     if axis >= x.dim():
         raise AssertionError(f"Expecting axis to be < {x.dim()}")
     shape = [1] * x.dim()
@@ -130,7 +130,7 @@ def _along(x: Tensor, axis: int, values: Tensor) -> Tensor:
 
 
 def _per_token_quant_qparam_dim_check(input: Tensor, scales: Tensor, zero_points: Tensor) -> None:
-    """AssertionError unless there is a scale and a zero point for each token."""
+    """Raise AssertionError unless there is a scale and a zero point for each token."""
     tokens = math.prod(input.shape[:-1])
     for name, given in (("scales", scales), ("zero_points", zero_points)):
         if tokens != given.numel():
@@ -138,7 +138,7 @@ def _per_token_quant_qparam_dim_check(input: Tensor, scales: Tensor, zero_points
 
 
 def _group(x: Tensor, scales: Tensor, group_size: int, what: str) -> int:
-    """The size of the groups of a matrix's rows: a whole row where one scale is for it."""
+    """Return the size of the groups of a matrix's rows: a whole row where one scale is for it."""
     if group_size <= 1:
         raise AssertionError("group_size must be > 1")
     columns = x.shape[-1]
@@ -158,7 +158,8 @@ def _group(x: Tensor, scales: Tensor, group_size: int, what: str) -> int:
 def quantize_per_tensor(
     input: Tensor, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: Any
 ) -> Tensor:
-    """``round(input / scale) + zero_point``, within ``quant_min`` and ``quant_max``, as ``dtype``.
+    """Return ``round(input / scale) + zero_point``, within ``quant_min`` and ``quant_max``, as
+    ``dtype``.
 
     AssertionError for another input than of float32 or 16 bits, for limits that ``dtype`` does not
     hold, and for a scale or zero point of several elements.
@@ -181,7 +182,7 @@ def dequantize_per_tensor(
     *,
     out_dtype: Any = None,
 ) -> Tensor:
-    """``(input - zero_point) * scale`` as ``out_dtype``, by default float32.
+    """Return ``(input - zero_point) * scale`` as ``out_dtype``, by default float32.
 
     AssertionError for an input that is not of ``dtype``; ValueError for a dtype of other kind.
     """
@@ -221,7 +222,8 @@ def _chosen(
 def choose_qparams_tensor(
     input: Tensor, qmin: int, qmax: int, eps: float, dtype: Any
 ) -> tuple[Tensor, Tensor]:
-    """The scale (float64) and zero point (int64), each (1,), with which the levels cover the input.
+    """Return the scale (float64) and zero point (int64), each (1,), with which the levels cover the
+    input.
 
     AssertionError for an input or target of another dtype, and for levels without 0.
     """
@@ -232,7 +234,7 @@ def choose_qparams_tensor(
 def choose_qparams_symmetric_tensor(
     input: Tensor, qmin: int, qmax: int, eps: float, dtype: Any
 ) -> tuple[Tensor, Tensor]:
-    """``choose_qparams_tensor``, with 0 in the middle."""
+    """Do ``choose_qparams_tensor`` with 0 in the middle."""
     return _chosen(input, qmin, qmax, eps, dtype, qschemes.per_tensor_symmetric)
 
 
@@ -249,7 +251,7 @@ def quantize_per_channel(
     quant_max: int,
     dtype: Any,
 ) -> Tensor:
-    """``quantize_per_tensor`` with a scale and a zero point for each index along ``axis``."""
+    """Do ``quantize_per_tensor`` with a scale and a zero point for each index along ``axis``."""
     input = _float32(input)
     scales, zero_points = _along(input, axis, scales), _along(input, axis, zero_points)
     _check_levels(quant_min, quant_max, dtype)
@@ -269,7 +271,7 @@ def dequantize_per_channel(
     *,
     out_dtype: Any = None,
 ) -> Tensor:
-    """``dequantize_per_tensor`` with a scale and a zero point for each index along ``axis``."""
+    """Do ``dequantize_per_tensor`` with a scale and a zero point for each index along ``axis``."""
     if input.dtype is not dtype:
         raise AssertionError(
             f"Expecting input to have dtype: {dtype}, but got dtype: {input.dtype}"
@@ -286,7 +288,8 @@ def dequantize_per_channel(
 
 @_kernel("choose_qparams_per_token")
 def choose_qparams_per_token(input: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
-    """Scales and zero points (all 0) of each token, (…, 1), with 0 in the middle of int8's levels.
+    """Return the scales and zero points (all 0) of each token, (…, 1), with 0 in the middle of
+    int8's levels.
 
     NotImplementedError for another dtype.
     """
@@ -301,8 +304,8 @@ def choose_qparams_per_token(input: Tensor, dtype: Any) -> tuple[Tensor, Tensor]
 
 @_kernel("choose_qparams_per_token_asymmetric", "_choose_qparams_per_token_asymmetric_impl")
 def choose_qparams_per_token_asymmetric(input: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
-    """Scales (float64) and zero points (int64) of each token, (…, 1), with which the levels of int8
-    cover it and 0. Whatever ``dtype`` is, as in PyTorch."""
+    """Return the scales (float64) and zero points (int64) of each token, (…, 1), with which the
+    levels of int8 cover it and 0. Whatever ``dtype`` is, as in PyTorch."""
     least, most = -128, 127
     low = input.amin(dim=-1, keepdim=True).clamp(max=0)
     high = input.amax(dim=-1, keepdim=True).clamp(min=0)
@@ -321,7 +324,7 @@ _choose_qparams_per_token_asymmetric_impl = choose_qparams_per_token_asymmetric
 def quantize_per_token(
     input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Any
 ) -> Tensor:
-    """``quantize_per_tensor`` with a scale and a zero point for each token, (…, 1)."""
+    """Do ``quantize_per_tensor`` with a scale and a zero point for each token, (…, 1)."""
     _check_levels(quant_min, quant_max, dtype)
     _per_token_quant_qparam_dim_check(input, scales, zero_points)
     rounded = input.mul(1.0 / scales).add(zero_points).round()
@@ -338,7 +341,7 @@ def dequantize_per_token(
     dtype: Any,
     output_dtype: Any = dtypes.float32,
 ) -> Tensor:
-    """``dequantize_per_tensor`` with a scale and a zero point for each token, (…, 1)."""
+    """Do ``dequantize_per_tensor`` with a scale and a zero point for each token, (…, 1)."""
     return ((input - zero_points) * scales).to(output_dtype)
 
 
@@ -355,7 +358,7 @@ def quantize_per_channel_group(
     dtype: Any,
     group_size: int = 128,
 ) -> Tensor:
-    """``quantize_per_tensor`` of a matrix with a scale and a zero point for every ``group_size``
+    """Do ``quantize_per_tensor`` of a matrix with a scale and a zero point for every ``group_size``
     neighbours of a row, (rows, groups).
 
     AssertionError for other shapes, and for NaN (of which a compiled function cannot tell).
@@ -380,8 +383,8 @@ def dequantize_per_channel_group(
     group_size: int = 128,
     output_dtype: Any = dtypes.float32,
 ) -> Tensor:
-    """``dequantize_per_tensor`` of a matrix with a scale and a zero point for every ``group_size``
-    neighbours of a row. AssertionError for other shapes."""
+    """Do ``dequantize_per_tensor`` of a matrix with a scale and a zero point for every
+    ``group_size`` neighbours of a row. AssertionError for other shapes."""
     group_size = _group(w_int8, scales, group_size, "w_int8")
     grouped = w_int8.reshape(-1, group_size)
     if zero_points is not None:
@@ -421,7 +424,7 @@ class FakeQuantPerChannel(Function):
 def fake_quant_per_channel(
     input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Tensor:
-    """``dequantize_per_channel(quantize_per_channel(input))``, with a gradient."""
+    """Compute ``dequantize_per_channel(quantize_per_channel(input))``, with a gradient."""
     return FakeQuantPerChannel.apply(input, scales, zero_points, axis, quant_min, quant_max)
 
 
@@ -430,5 +433,5 @@ _kernel("fake_quant_per_channel")(fake_quant_per_channel)
 
 @_kernel("convert_element_type.no_fuse")
 def convert_element_type(input: Tensor, dtype: Any) -> Tensor:
-    """The input as another dtype."""
+    """Convert the input to another dtype."""
     return input.to(dtype)

@@ -9,5 +9,5 @@ from torchlike.futures import Future
 
 
 def noop_hook(_: Any, bucket: Any) -> Future[Any]:
-    """The bucket as it is: gradients are those of this process."""
+    """Return the bucket as it is: the gradients stay those of this process."""
     return done(bucket.buffer())

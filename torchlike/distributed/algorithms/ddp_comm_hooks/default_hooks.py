@@ -13,21 +13,21 @@ from torchlike.tensor import Tensor
 
 
 def averaged(group: Any, tensor: Tensor) -> Future[Any]:
-    """The mean of a tensor over a group's processes."""
+    """Average a tensor over a group's processes, and return a future that has the mean."""
     tensor = tensor / member(group).size()
     collectives.all_reduce(tensor, group=group)
     return done(tensor)
 
 
 def done(tensor: Tensor) -> Future[Any]:
-    """A future that has its result."""
+    """Return a future that has its result already."""
     future: Future[Any] = Future()
     future.set_result(tensor)
     return future
 
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Future[Any]:
-    """The mean over the processes, as without a hook."""
+    """Average the bucket over the processes, as without a hook."""
     return averaged(process_group, bucket.buffer())
 
 
@@ -37,12 +37,12 @@ def _compressed(group: Any, bucket: Any, dtype: Any) -> Future[Any]:
 
 
 def fp16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
-    """The mean, computed in float16."""
+    """Average the bucket over the processes, computed in float16."""
     return _compressed(process_group, bucket, dtypes.float16)
 
 
 def bf16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
-    """The mean, computed in bfloat16."""
+    """Average the bucket over the processes, computed in bfloat16."""
     return _compressed(process_group, bucket, dtypes.bfloat16)
 
 
@@ -63,10 +63,10 @@ def _first(value: Any) -> Tensor:
 
 
 def fp16_compress_wrapper(hook: Hook) -> Hook:
-    """A hook on the bucket in float16."""
+    """Wrap a hook so that it gets the bucket in float16."""
     return _wrapper(hook, dtypes.float16)
 
 
 def bf16_compress_wrapper(hook: Hook) -> Hook:
-    """A hook on the bucket in bfloat16."""
+    """Wrap a hook so that it gets the bucket in bfloat16."""
     return _wrapper(hook, dtypes.bfloat16)

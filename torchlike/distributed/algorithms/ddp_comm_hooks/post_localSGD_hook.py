@@ -37,8 +37,8 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Future[Tensor]:
-    """The mean of a bucket over all processes, later over the subgroup. Parameters are averaged by
-    a ``PeriodicModelAverager`` after the optimizer's step.
+    """Average a bucket over all processes, and over the subgroup alone in later steps. Parameters
+    are averaged by a ``PeriodicModelAverager`` after the optimizer's step.
 
     JitCaptureError in a compiled step: the hook counts the steps.
     """

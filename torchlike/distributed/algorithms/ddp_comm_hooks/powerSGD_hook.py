@@ -92,14 +92,14 @@ class PowerSGDState:
         self.iter += bucket.is_last()
 
     def compression_stats(self) -> tuple[float, int, int]:
-        """(how many times fewer, elements before compression, elements after it)."""
+        """Return (how many times fewer, elements before compression, elements after it)."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return (before / after if after else 0), before, after
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
-    """The mean of a bucket's gradients, its matrices by products of a small rank; vectors, and
-    matrices that would not become smaller, as they are.
+    """Average a bucket's gradients, its matrices by products of a small rank; vectors, and matrices
+    that would not become smaller, as they are.
 
     JitCaptureError in a compiled step: the hook counts the steps.
     """
@@ -126,7 +126,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
-    """The mean of a bucket, compressed as one square matrix with zeros behind it: faster than
+    """Average a bucket, compressed as one square matrix with zeros behind it: faster than
     ``powerSGD_hook`` and less accurate.
 
     JitCaptureError in a compiled step: the hook counts the steps.
@@ -204,7 +204,7 @@ def _compress(state: PowerSGDState, index: int, batches: Sequence[Sequence[Tenso
 def _first_qs(
     state: PowerSGDState, index: int, like: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]
 ) -> list[Tensor]:
-    """Those of the step before, or random ones."""
+    """Return the matrices Q of the step before, or random ones."""
     kept = state.q_memory_dict.get(index)
     if kept is not None:
         return _in_shapes(kept, shapes)
@@ -225,15 +225,15 @@ def _in_shapes(flat: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
 
 
 def _summed(state: PowerSGDState, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Each summed over the processes, by one collective."""
+    """Sum each tensor over the processes, by one collective."""
     flat = _flat(tensors)
     collectives.all_reduce(flat, group=state.process_group)
     return _in_shapes(flat, [tuple(t.shape) for t in tensors])
 
 
 def _orthogonal(batch: Tensor, epsilon: float) -> Tensor:
-    """Matrices with orthogonal columns of length 1, by Gram-Schmidt; by QR where there are more
-    than two columns in a dtype that LAPACK knows."""
+    """Return the matrices with their columns made orthogonal and of length 1, by Gram-Schmidt; by
+    QR where there are more than two columns in a dtype that LAPACK knows."""
     if batch.shape[2] > 2 and batch.itemsize > 2:
         return qr(batch)[0]
     columns = list(batch.split(1, 2))

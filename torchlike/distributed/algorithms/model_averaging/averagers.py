@@ -50,7 +50,8 @@ class PeriodicModelAverager(ModelAverager):
         self.period, self.warmup_steps = period, warmup_steps
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Parameters, or an optimizer's groups; those without a gradient stay as they are."""
+        """Average parameters, or those of an optimizer's groups, where it is time to; those without
+        a gradient stay as they are."""
         since = self.step - self.warmup_steps
         if since >= 0 and since % self.period == 0:
             utils.average_parameters_or_parameter_groups(params, self.process_group)

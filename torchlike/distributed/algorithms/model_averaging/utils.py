@@ -34,8 +34,8 @@ def average_parameters(params: Iterable[Tensor], process_group: ProcessGroup | N
 
 
 def get_params_to_average(params: Iterable[Any]) -> list[Tensor]:
-    """Those that have gradients, of parameters or an optimizer's groups. NotImplementedError for
-    anything else."""
+    """Return the parameters that have gradients, of parameters or an optimizer's groups.
+    NotImplementedError for anything else."""
     return [p for p in _parameters(params) if p.grad is not None]
 
 
@@ -52,5 +52,5 @@ def _parameters(params: Iterable[Any]) -> Iterator[Tensor]:
 def average_parameters_or_parameter_groups(
     params: Iterable[Any], process_group: ProcessGroup | None
 ) -> None:
-    """``average_parameters`` of ``get_params_to_average``."""
+    """Average the parameters that ``get_params_to_average`` finds."""
     average_parameters(get_params_to_average(params), process_group)

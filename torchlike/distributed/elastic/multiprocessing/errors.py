@@ -14,8 +14,9 @@ from torchlike._runtime import whole_files
 
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
-    """The function; an exception that leaves it is also written to the file that the environment's
-    TORCHELASTIC_ERROR_FILE names, as JSON, or given to ``error_handler.record_exception``."""
+    """Decorate a function: an exception that leaves it is also written to the file that the
+    environment's TORCHELASTIC_ERROR_FILE names, as JSON, or given to
+    ``error_handler.record_exception``."""
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

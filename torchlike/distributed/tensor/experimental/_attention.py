@@ -57,7 +57,8 @@ _cp_options = _ContextParallelOptions()
 
 
 def set_rotate_method(rotate_method: str) -> None:
-    """Accepted: "allgather" or "alltoall", and gathers. NotImplementedError for another name."""
+    """Accept "allgather" or "alltoall", and gather either way. NotImplementedError for another
+    name."""
     if rotate_method not in ("allgather", "alltoall"):
         raise NotImplementedError(
             f"Context Parallel does not support using {rotate_method} for kv shards rotation"
@@ -70,8 +71,8 @@ def set_rotate_method(rotate_method: str) -> None:
 
 
 def _order(length: int, n: int) -> np.ndarray:
-    """Which positions each of ``n`` processes holds of a sequence: a row for each. AssertionError
-    where the length does not divide."""
+    """Return the positions that each of ``n`` processes holds of a sequence: a row for each.
+    AssertionError where the length does not divide."""
     pieces = 2 * n if _cp_options.enable_load_balance else n
     if length % pieces:
         raise AssertionError(
@@ -97,7 +98,8 @@ def context_parallel(
     buffer_seq_dims: list[int] | None = None,
     no_restore_buffers: set[Tensor] | None = None,
 ) -> Iterator[None]:
-    """Inside, ``scaled_dot_product_attention`` is of sequences cut along a mesh of one dimension.
+    """Have ``scaled_dot_product_attention`` work on sequences cut along a mesh of one dimension, in
+    a ``with`` block.
 
     ``buffers`` are cut in place, each in its dimension of ``buffer_seq_dims``, and become what they
     were at the end, but for ``no_restore_buffers``. Queries, keys and values are (…, sequence,
@@ -204,8 +206,8 @@ class _Attention:
         return attention(query, k, v, mask, 0.0, False, scale=scale, enable_gqa=enable_gqa)
 
     def _seen(self, query: Tensor, key: Tensor) -> Tensor:
-        """Which keys, in the order in which they are gathered, a query of this process may see.
-        NotImplementedError for sequences of two lengths."""
+        """Return the mask of the keys, in the order in which they are gathered, that a query of
+        this process may see. NotImplementedError for sequences of two lengths."""
         length = query.shape[_SEQUENCE]
         if key.shape[_SEQUENCE] != length:
             raise NotImplementedError(
@@ -230,7 +232,7 @@ class _Attention:
 def context_parallel_unshard(
     mesh: DeviceMesh, buffers: list[Tensor], seq_dims: Sequence[int], load_balancer: Any = None
 ) -> list[Tensor]:
-    """Whole tensors, in the sequence's order, of the parts that processes hold of results.
+    """Gather whole tensors, in the sequence's order, of the parts that processes hold of results.
     NotImplementedError for a load balancer of one's own."""
     if load_balancer is not None:
         raise NotImplementedError(

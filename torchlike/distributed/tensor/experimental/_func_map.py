@@ -35,8 +35,9 @@ def local_map(
     *,
     redistribute_inputs: bool = False,
 ) -> Callable[..., Any]:
-    """``func`` of DTensors: it gets what this process holds of each, its results become DTensors of
-    ``out_placements`` (a tuple of them for several results, None for what is no tensor).
+    """Wrap ``func`` for DTensors: it gets what this process holds of each, its results become
+    DTensors of ``out_placements`` (a tuple of them for several results, None for what is no
+    tensor).
 
     A decorator without ``func``. ``in_placements`` says for each argument how it has to lie, None
     for what is no DTensor; ``in_grad_placements``, how the gradient lies that its part gets.
@@ -95,7 +96,7 @@ def _said(arg: Any, placements: Placements, what: str) -> tuple[Any, ...]:
 
 
 def _placed(arg: Tensor, placements: Placements, moves: bool) -> Tensor:
-    """A DTensor as it is to lie."""
+    """Return a DTensor with the wanted placements."""
     wanted = _said(arg, placements, "placements")
     own = placements_of(arg)
     if own == wanted:
@@ -110,7 +111,7 @@ def _placed(arg: Tensor, placements: Placements, moves: bool) -> Tensor:
 
 
 def on_mesh(out: Any, mesh: DeviceMesh, placements: Any) -> Any:
-    """Local results as DTensors, with the placements of each."""
+    """Return local results as DTensors, with the placements of each."""
     flat, tree = trees.flatten(out)
     each = placements if isinstance(placements, tuple) else (placements,)
     if len(flat) != len(each):
@@ -129,7 +130,7 @@ def on_mesh(out: Any, mesh: DeviceMesh, placements: Any) -> Any:
 
 
 def _whole_of(local: Tensor, mesh: DeviceMesh, placements: Placements) -> Tensor:
-    """The DTensor of which this is what the process holds."""
+    """Return the DTensor of which ``local`` is what the process holds."""
     if not mesh.is_local:
         if isinstance(local, DTensor):
             raise AssertionError(f"torch.Tensor output expected but received {DTensor}: {local}")

@@ -58,7 +58,7 @@ class TensorSpec:
 
 
 def register_sharding(op: OpOverload | list[OpOverload]) -> Callable[[_Rule], _Rule]:
-    """Decorator: the function is asked how an operator's DTensors may lie.
+    """Decorate a function that is asked how an operator's DTensors may lie.
 
     It gets the operator's arguments, with a description (``shape``, ``ndim``, ``placements``,
     ``mesh``) in the place of each tensor, and gives pairs ``(of the results, of the arguments)``:
@@ -106,7 +106,7 @@ def register_sharding(op: OpOverload | list[OpOverload]) -> Callable[[_Rule], _R
 
 @functools.cache
 def _class_of(kind: type) -> type:
-    """The class of an operator of class ``kind`` that asks its rule."""
+    """Make the class of an operator of class ``kind`` that asks its rule."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _run(self, functools.partial(kind.__call__, self), args, kwargs)
@@ -141,7 +141,7 @@ def _run(operator: Any, function: Callable[..., Any], args: Any, kwargs: Any) ->
 def _chosen(
     name: str, rows: Sequence[Any], tensors: Sequence[Tensor], mesh: DeviceMesh
 ) -> tuple[list[tuple[Placement, ...]], tuple[Any, ...]]:
-    """(placements of the tensors, of the results): those that move the fewest bytes."""
+    """Choose (placements of the tensors, of the results): those that move the fewest bytes."""
     fitting = []
     for row in itertools.product(rows, repeat=mesh.ndim):
         given = [[p for p in of_arguments if p is not None] for _, of_arguments in row]
@@ -180,8 +180,8 @@ def _from_the_front(wanted: Sequence[Placement], ndim: int) -> tuple[Placement, 
 
 
 def _bytes_moved(t: Tensor, wanted: Sequence[Placement], mesh: DeviceMesh) -> int:
-    """What a device receives until a tensor lies so: gathering brings it all that it lacks, cutting
-    nothing, and cutting otherwise a part of its part."""
+    """Return how many bytes a device receives until a tensor lies so: gathering brings it all that
+    it lacks, cutting nothing, and cutting otherwise a part of its part."""
     pieces = math.prod(
         n for p, n in zip(placements_of(t), mesh.shape, strict=True) if not isinstance(p, Replicate)
     )
@@ -203,8 +203,8 @@ def _bytes_moved(t: Tensor, wanted: Sequence[Placement], mesh: DeviceMesh) -> in
 def _of_gradient(
     name: str, wanted: Sequence[Placement], outputs: Sequence[Any]
 ) -> tuple[Placement, ...]:
-    """How the gradients lie that the processes' operands get: where all have the whole operand and
-    results of their own, as terms of a sum."""
+    """Return the placements of the gradients that the processes' operands get: where all have the
+    whole operand and results of their own, as terms of a sum."""
     found: list[Placement] = []
     for i, own in enumerate(wanted):
         kinds = {isinstance(of[i], Replicate) for of in outputs if of is not None}

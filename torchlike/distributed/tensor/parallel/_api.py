@@ -69,6 +69,6 @@ def parallelize_module(
 
 @contextlib.contextmanager
 def loss_parallel() -> Iterator[None]:
-    """Inside, ``cross_entropy`` takes logits that are cut in their classes; so it does outside: XLA
-    takes the maximum and the sum over devices, and gathers no logits."""
+    """Have ``cross_entropy`` take logits that are cut in their classes, in a ``with`` block; so it
+    does outside: XLA takes the maximum and the sum over devices, and gathers no logits."""
     yield

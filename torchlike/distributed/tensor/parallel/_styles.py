@@ -44,7 +44,8 @@ def _with_first(
     given: Sequence[Placement],
     layouts: Sequence[Placement],
 ) -> Inputs:
-    """The inputs of a call with the first, which is ``given`` so, laid out."""
+    """Return the inputs of a call with the first one, which has the placements ``given``, laid
+    out."""
     if not inputs or not isinstance(inputs[0], Tensor):
         return inputs
     return (laid_out(entering(inputs[0], mesh, given), mesh, layouts), *inputs[1:])
@@ -178,8 +179,8 @@ def _each(
     what: str,
     use_local: bool,
 ) -> object:
-    """Values, each ``given`` in a layout and put into another (None: as it is). ValueError where
-    their numbers differ."""
+    """Put values, each ``given`` in a layout, into another (None: as it is). ValueError where their
+    numbers differ."""
     single = not isinstance(values, tuple)
     given = (values,) if single else values
     if len(given) != len(layouts):

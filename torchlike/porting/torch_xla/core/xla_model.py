@@ -26,40 +26,40 @@ class RateTracker:
         self._count = self._before = 0.0
 
     def add(self, count: float) -> None:
-        """So many more."""
+        """Count so many more."""
         self._count += count
 
     def rate(self) -> float:
-        """A second, since it was asked last."""
+        """Return the rate a second, since it was asked last."""
         now = time.perf_counter()
         found = (self._count - self._before) / max(now - self._last, 1e-9)
         self._last, self._before = now, self._count
         return found
 
     def global_rate(self) -> float:
-        """A second, since the beginning."""
+        """Return the rate a second, since the beginning."""
         return self._count / max(time.perf_counter() - self._began, 1e-9)
 
 
 def xla_device(n: int | None = None, devkind: str | None = None) -> devices.device:
-    """``torch_xla.device``."""
+    """Return the device of ``torch_xla.device``."""
     return torch_xla.device(n)
 
 
 def xla_device_hw(device: Any) -> str:
-    """ "TPU", "CUDA" or "CPU"."""
+    """Return "TPU", "CUDA" or "CPU"."""
     return devices.device(device).type.replace("xla", "TPU").upper()
 
 
 def get_xla_supported_devices(
     devkind: str | None = None, max_devices: int | None = None
 ) -> list[str]:
-    """Names of the devices: "xla:0", "cpu"."""
+    """Return the names of the devices: "xla:0", "cpu"."""
     return [str(torch_xla.device(i)) for i in range(torch_xla.device_count())][:max_devices]
 
 
 def mark_step(wait: bool = False, reset_scope: bool = True) -> None:
-    """``torch_xla.sync``."""
+    """Do ``torch_xla.sync``."""
     torch_xla.sync(wait)
 
 
@@ -80,14 +80,14 @@ def optimizer_step(
 
 
 def reduce_gradients(optimizer: Any, groups: Any = None, pin_layout: bool = True) -> None:
-    """Nothing: there is one process."""
+    """Do nothing: there is one process."""
     _alone()
 
 
 def all_reduce(
     reduce_type: str, inputs: Any, scale: float = 1.0, groups: Any = None, pin_layout: bool = True
 ) -> object:
-    """What one process has, times ``scale``."""
+    """Multiply what the one process has by ``scale``: a tensor into a new one, a list in place."""
     _alone()
     if isinstance(inputs, torchlike.Tensor):
         return inputs * scale
@@ -97,13 +97,13 @@ def all_reduce(
 
 
 def mesh_reduce(tag: str, data: Any, reduce_fn: Callable[[list[Any]], Any]) -> object:
-    """``reduce_fn`` of what each process has."""
+    """Return ``reduce_fn`` of what each process has."""
     _alone()
     return reduce_fn([data])
 
 
 def rendezvous(tag: str, payload: bytes = b"", replicas: Any = None) -> list[bytes]:
-    """What each process brought."""
+    """Return the payload of each process."""
     _alone()
     return [payload]
 
@@ -116,7 +116,7 @@ def _alone() -> None:
 
 
 def get_ordinal(defval: int = 0) -> int:
-    """The process's rank."""
+    """Return the process's rank."""
     return runtime.global_ordinal()
 
 
@@ -124,17 +124,17 @@ get_local_ordinal = get_ordinal
 
 
 def xrt_world_size(defval: int = 1) -> int:
-    """How many processes there are."""
+    """Return how many processes there are."""
     return runtime.world_size()
 
 
 def is_master_ordinal(local: bool = True) -> bool:
-    """Whether this is the first process."""
+    """Return whether this is the first process."""
     return get_ordinal() == 0
 
 
 def master_print(*args: Any, fd: Any = None, local: bool = False, flush: bool = False) -> None:
-    """``print`` in the first process."""
+    """Do ``print`` in the first process."""
     if is_master_ordinal(local):
         print(*args, file=fd, flush=flush)
 
@@ -149,16 +149,16 @@ def add_step_closure(
 def save(
     data: Any, file_or_path: Any, master_only: bool = True, global_master: bool = False
 ) -> None:
-    """``torch.save`` by the first process."""
+    """Do ``torch.save`` in the first process."""
     if is_master_ordinal() or not master_only:
         torchlike.save(data, file_or_path)
 
 
 def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None) -> object:
-    """Each of ``datas`` on a device."""
+    """Move each of ``datas`` to a device."""
     return [t.to(device) for t in datas]
 
 
 def set_rng_state(seed: int, device: Any = None) -> None:
-    """``torch.manual_seed``."""
+    """Seed by ``torch.manual_seed``."""
     torchlike.manual_seed(seed)

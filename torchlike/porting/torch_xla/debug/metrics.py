@@ -8,14 +8,14 @@ __getattr__ = absent("torch_xla.debug.metrics")
 
 
 def metrics_report() -> str:
-    """Where torchlike tells of compilations."""
+    """Return a text that says where torchlike tells of compilations."""
     return "torchlike keeps no counters of torch_xla's: TORCHLIKE_LOGS=recompiles,first_calls\n"
 
 
 def short_metrics_report() -> str:
-    """`metrics_report`."""
+    """Return `metrics_report`."""
     return metrics_report()
 
 
 def clear_all() -> None:
-    """Nothing is counted."""
+    """Do nothing: nothing is counted."""

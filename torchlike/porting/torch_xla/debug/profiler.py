@@ -17,7 +17,7 @@ _ended = threading.Event()
 
 
 def start_server(port: int, only_on_master: bool = True) -> object:
-    """A server that TensorBoard's profiler asks; it lives as long as what is returned."""
+    """Start a server that TensorBoard's profiler asks; it lives as long as what is returned."""
     return jax.profiler.start_server(port)
 
 
@@ -37,7 +37,7 @@ def trace(
 
 
 def trace_detached(*args: Any, **kwargs: Any) -> None:
-    """`trace` while the script goes on; it ends with the script at the latest."""
+    """Do `trace` in a thread while the script goes on; it ends with the script at the latest."""
     thread = threading.Thread(target=trace, args=args, kwargs=kwargs, daemon=True)
     thread.start()
     atexit.register(_end, thread)

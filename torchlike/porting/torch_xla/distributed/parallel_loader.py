@@ -59,5 +59,5 @@ class ParallelLoader:
         self._loader = loader
 
     def per_device_loader(self, device: Any) -> MpDeviceLoader:
-        """The batches of a device."""
+        """Return the batches of a device."""
         return MpDeviceLoader(self._loader, device)

@@ -38,7 +38,7 @@ class MpModelWrapper:
         self._model = model
 
     def to(self, device: Any) -> object:
-        """The model on a device."""
+        """Move the model to a device, and return it."""
         return self._model.to(device)
 
 
@@ -46,5 +46,5 @@ class MpSerialExecutor:
     """Runs functions of processes one after another: there is one."""
 
     def run(self, fn: Callable[[], object]) -> object:
-        """``fn()``."""
+        """Call ``fn()`` and return its result."""
         return fn()

@@ -12,19 +12,20 @@ _eager = False
 
 
 def eager_mode(enable: bool) -> None:
-    """Remembered: operations run at once in any case, and ``torch_xla.compile`` compiles."""
+    """Remember the choice, which changes nothing: operations run at once in any case, and
+    ``torch_xla.compile`` compiles."""
     global _eager
     _eager = enable
 
 
 def is_eager_mode() -> bool:
-    """What ``eager_mode`` was told."""
+    """Return the value that ``eager_mode`` was told."""
     return _eager
 
 
 @contextlib.contextmanager
 def eager_mode_context(enable: bool) -> Iterator[None]:
-    """``eager_mode`` for a region."""
+    """Set ``eager_mode`` in a ``with`` block."""
     before = _eager
     eager_mode(enable)
     try:

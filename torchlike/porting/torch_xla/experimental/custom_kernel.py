@@ -23,9 +23,9 @@ def flash_attention(
     partition_spec: Any = None,
     mesh: Any = None,
 ) -> Any:
-    """``scaled_dot_product_attention`` of query, key and value (B, H, L or S, E), not scaled unless
-    ``sm_scale`` says so. ``ab`` (B, H, L, S) is added to the scores; places of another segment
-    (``q_segment_ids`` (B, L), ``kv_segment_ids`` (B, S)) are hidden.
+    """Compute ``scaled_dot_product_attention`` of query, key and value (B, H, L or S, E), not
+    scaled unless ``sm_scale`` says so. ``ab`` (B, H, L, S) is added to the scores; places of
+    another segment (``q_segment_ids`` (B, L), ``kv_segment_ids`` (B, S)) are hidden.
 
     ValueError where segments of one of the two are given. ``partition_spec`` and ``mesh`` are
     XLA's own choice.

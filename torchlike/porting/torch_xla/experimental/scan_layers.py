@@ -16,7 +16,7 @@ def scan_layers(
     partition_fn: Any = None,
     is_layer_pure: bool = False,
 ) -> Any:
-    """Each of ``layers`` in turn, from ``input_data``.
+    """Apply each of ``layers`` in turn, from ``input_data``.
 
     Differs from torch_xla: a program has every layer, and takes longer to compile than of one.
     """

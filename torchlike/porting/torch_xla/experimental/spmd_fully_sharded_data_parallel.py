@@ -71,7 +71,7 @@ class SpmdFullyShardedDataParallel(Module):
         return self._orig_module
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives."""
+        """Call the module, and shard its output where that was asked for."""
         output = self._orig_module(*args, **kwargs)
         if self._shard_output is not None:
             self._shard_output(output, self._mesh)

@@ -43,7 +43,7 @@ class Linear(Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Linear:
-        """The layer of a ``nn.Linear`` whose ``qconfig.weight`` makes an observer."""
+        """Make the layer of a ``nn.Linear`` whose ``qconfig.weight`` makes an observer."""
         made = cls(mod.in_features, mod.out_features, mod.bias is not None)
         made.weight_int8, made.weight_scale = quantized(mod.weight.detach(), mod.qconfig.weight())
         if made.weight_scale.dim():

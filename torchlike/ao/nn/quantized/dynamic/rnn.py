@@ -114,5 +114,6 @@ class LSTM(Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> LSTM:
-        """The layer of a ``nn.LSTM`` whose ``qconfig.weight`` makes the observers of weights."""
+        """Make the layer of a ``nn.LSTM`` whose ``qconfig.weight`` makes the observers of
+        weights."""
         return cls(mod)

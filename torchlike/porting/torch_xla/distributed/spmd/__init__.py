@@ -33,15 +33,15 @@ class Mesh:
         self.device_ids, self.mesh_shape, self.axis_names = ids, tuple(mesh_shape), names
 
     def shape(self) -> dict[str, int]:
-        """Sizes by axis."""
+        """Return the sizes by axis."""
         return dict(zip(self.axis_names, self.mesh_shape, strict=True))
 
     def size(self) -> int:
-        """How many devices there are."""
+        """Return how many devices there are."""
         return len(self.device_ids)
 
     def to_jax(self) -> jax.sharding.Mesh:
-        """JAX's mesh."""
+        """Return the mesh as JAX's."""
         devices = np.array(jax.devices())[self.device_ids].reshape(self.mesh_shape)
         kinds = (AxisType.Auto,) * len(self.axis_names)
         return jax.sharding.Mesh(devices, self.axis_names, axis_types=kinds)
@@ -59,11 +59,11 @@ class ShardingSpec:
     minibatch: bool = False
 
     def can_apply(self, t: Tensor) -> bool:
-        """Whether a tensor has these dimensions."""
+        """Return whether a tensor has these dimensions."""
         return t.dim() == len(self.partition_spec)
 
     def apply(self, t: Tensor) -> None:
-        """``mark_sharding`` of a tensor."""
+        """Do ``mark_sharding`` of a tensor."""
         mark_sharding(t, self.mesh, self.partition_spec)
 
 
@@ -71,12 +71,12 @@ _meshes: list[Mesh] = []
 
 
 def set_global_mesh(mesh: Mesh) -> None:
-    """The mesh of code that names none."""
+    """Set the mesh of code that names none."""
     _meshes[:] = [mesh]
 
 
 def get_global_mesh() -> Mesh | None:
-    """What ``set_global_mesh`` was given."""
+    """Return the mesh that ``set_global_mesh`` was given; None before."""
     return _meshes[0] if _meshes else None
 
 
