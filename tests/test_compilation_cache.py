@@ -175,6 +175,49 @@ def test_modes_that_do_not(mode, tmp_path):
     tmp_path.chmod(0o700)
 
 
+@posix
+@pytest.mark.parametrize(
+    ("mode", "after"), [(0o755, 0o700), (0o750, 0o700), (0o700, 0o700), (0o777, 0o777)]
+)
+def test_what_an_earlier_version_made_is_left_to_its_user_alone(mode, after, tmp_path):
+    """Others may read it, no more. Where they may write it is refused, and stays as it is."""
+    tmp_path.chmod(mode)
+    trust.made_tighter(tmp_path)
+    assert tmp_path.stat().st_mode & 0o777 == after
+
+
+@posix
+def test_what_a_link_leads_to_is_not_tightened(tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o755)
+    (tmp_path / "link").symlink_to("shared")
+    trust.made_tighter(tmp_path / "link")
+    assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o755
+
+
+@as_root
+def test_a_folder_of_another_user_is_not_touched(tmp_path):
+    tmp_path.chmod(0o755)
+    os.chown(tmp_path, STRANGER, -1)
+    trust.made_tighter(tmp_path)
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.exhaustive
+@posix
+def test_only_the_folder_that_nobody_named_is_tightened(tmp_path):
+    cache, named = tmp_path / "torchlike", tmp_path / "named"
+    for folder in (cache, named):
+        folder.mkdir()
+        folder.chmod(0o755)
+    by_default = "import os; os.environ.pop('TORCHLIKE_CACHE_DIR');"
+    output, told = enabled_in(named, by_default, XDG_CACHE_HOME=str(tmp_path))
+    assert (output, told) == (f"[2.0, 2.0, 2.0] {cache}", "")
+    output, told = enabled_in(named)
+    assert (output, told) == (f"[2.0, 2.0, 2.0] {named}", "")
+    assert [f.stat().st_mode & 0o777 for f in (cache, named)] == [0o700, 0o755]
+
+
 @as_root
 def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch, caplog):
     os.chown(tmp_path, STRANGER, -1)

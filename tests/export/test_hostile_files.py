@@ -16,6 +16,7 @@ import torchlike as torch
 from tests.export.archives import changed, exported, scripted, with_program
 from tests.serialization.mutants import mutants, outcomes
 from torchlike._stablehlo import safety
+from torchlike.serialization.damage import reading
 
 RUN = []
 CODE = "__import__('tests.export.test_hostile_files').export.test_hostile_files.RUN.append(1)"
@@ -307,7 +308,6 @@ def is_clear(error):
     return isinstance(error, (RuntimeError, pickle.UnpicklingError, NotImplementedError))
 
 
-COUNTS = [20, pytest.param(500, marks=pytest.mark.exhaustive)]
 WHAT = [
     ("export", None),
     ("export", "format.json"),
@@ -317,10 +317,14 @@ WHAT = [
     ("jit", "programs.json"),
     ("jit", "weights.pt"),
 ]
+#: A process is started for each module of StableHLO; `tests/stablehlo/test_apart.py` has three.
+LONG = [
+    *(pytest.param(*what, 500, marks=pytest.mark.exhaustive) for what in WHAT),
+    pytest.param("jit", "program_0.forward", 500, marks=pytest.mark.full),
+]
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize(("kind", "record"), WHAT)
+@pytest.mark.parametrize(("kind", "record", "count"), [*((*what, 20) for what in WHAT), *LONG])
 def test_damaged_files_say_so(kind, record, count, tmp_path):
     """The whole file, or one record of it with right checksums."""
     whole = exported() if kind == "export" else scripted()
@@ -350,3 +354,12 @@ def test_a_damaged_file_is_named(tmp_path):
     path.write_bytes(changed(scripted(), "weights.pt", lambda content: content[:90]))
     with pytest.raises(RuntimeError, match=r"model\.pt2, weights\.pt is damaged|central directory"):
         torch.jit.load(path)
+
+
+def test_what_a_reader_ends_in_is_damage():
+    """JAX ends in StopIteration where a program's tree has fewer leaves than it says."""
+    with (
+        pytest.raises(RuntimeError, match=r"^model\.pt2 is damaged: StopIteration"),
+        reading("model.pt2"),
+    ):
+        next(iter(()))

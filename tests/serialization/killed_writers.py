@@ -15,7 +15,9 @@ import shutil
 import signal
 import sys
 import time
+import types
 import warnings
+from unittest import mock
 
 SIZE = 1 << 20  # elements
 
@@ -44,6 +46,14 @@ class Writers:
             n: self.loaded(t.jit.trace(Holder(self.values[n]), example)) for n in (0, 1)
         }
         self.programs = {n: t.export.export(Holder(self.values[n]), example) for n in (0, 1)}
+        if self.ours:
+            # Their constants are no single number: the module would be as small as one.
+            self.counting = {
+                n: self.loaded(t.jit.trace(Holder(t.arange(SIZE) + float(n)), example))
+                for n in (0, 1)
+            }
+            self.lowered = {}
+            self.onnx = {n: self.model_for_onnx(Holder(self.values[n]), example) for n in (0, 1)}
 
     def loaded(self, script):
         """A script from a file."""
@@ -51,6 +61,49 @@ class Writers:
         self.t.jit.save(script, file)
         file.seek(0)
         return self.t.jit.load(file)
+
+    def model_for_onnx(self, module, example):
+        """What torch.onnx.export gives. Its converter is a stand-in: of the weights, as bytes."""
+
+        def converted(function, inputs, **options):
+            weights = next(module.buffers()).numpy().tobytes()
+            return types.SimpleNamespace(SerializeToString=lambda: weights)
+
+        sys.modules["jax2onnx"] = types.SimpleNamespace(to_onnx=converted)
+        try:
+            return importlib.import_module("torchlike.onnx").export(module, example)
+        finally:
+            del sys.modules["jax2onnx"]
+
+    def save_stablehlo(self, path, n):
+        """Lowers a program once: MLIR's threads are not there in a forked process."""
+        writer = importlib.import_module("torchlike.export.stablehlo")
+        lower = writer._exported
+
+        def lowered(*arguments):
+            if n not in self.lowered:
+                self.lowered[n] = lower(*arguments)
+            return self.lowered[n]
+
+        with mock.patch.object(writer, "_exported", lowered):
+            writer.save_stablehlo(self.counting[n], path)
+
+    def weights_of_onnx(self, path):
+        with open(path, "rb") as file:
+            return _one(self.t.frombuffer(bytearray(file.read()), dtype=self.t.float32))
+
+    def weights_of_stablehlo(self, path):
+        """The number that the first of the constants is; those behind it count on from there."""
+        ir = importlib.import_module("jaxlib.mlir.ir")
+        dialect = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
+        with open(path, "rb") as file, ir.Context() as context:
+            module = dialect.deserialize_portable_artifact(context, file.read())
+        constants = []
+        module.operation.walk(lambda op: constants.append(op) or ir.WalkResult.ADVANCE)
+        held = next(op for op in constants if op.name == "stablehlo.constant")
+        values = ir.DenseFPElementsAttr(held.attributes["value"])
+        assert (len(values), values[SIZE - 1] - values[0]) == (SIZE, SIZE - 1)
+        return int(values[0])
 
     def pairs(self):
         """(write, read) by name. ``write`` takes a path and 0 or 1, ``read`` gives it."""
@@ -99,7 +152,9 @@ class Writers:
                 ),
                 self.hugging_face,
             ),
-            # As StableHLO, ONNX, reports and caches are written.
+            "StableHLO": (self.save_stablehlo, self.weights_of_stablehlo),
+            "ONNX": (lambda p, n: self.onnx[n].save(p), self.weights_of_onnx),
+            # As reports and caches are written.
             "a page": (lambda p, n: files.write_text(p, f"{blank}{n}"), read_text),
         }
 

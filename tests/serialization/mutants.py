@@ -56,7 +56,7 @@ _CHANGES = (_flip, _flip, _cut, _insert, _delete, _double, _overwrite)
 
 
 @contextlib.contextmanager
-def _a_gigabyte_more() -> Iterator[None]:
+def a_gigabyte_more() -> Iterator[None]:
     """Inside, the process gets a gigabyte of memory and no more: MemoryError. On Linux alone."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     try:
@@ -71,7 +71,7 @@ def _a_gigabyte_more() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def _is_of_memory(error: BaseException | None) -> bool:
+def is_of_memory(error: BaseException | None) -> bool:
     """Whether an error began as a MemoryError."""
     while error is not None:
         if isinstance(error, MemoryError) or "MemoryError" in str(error):
@@ -89,10 +89,10 @@ def outcomes(
     raw: list[str] = []
     for i, content in enumerate(files):
         try:
-            with _a_gigabyte_more():
+            with a_gigabyte_more():
                 read(content)
         except Exception as error:
-            kind = "clear" if is_clear(error) and not _is_of_memory(error) else "raw"
+            kind = "clear" if is_clear(error) and not is_of_memory(error) else "raw"
             if kind == "raw":
                 raw.append(f"mutant {i}: {type(error).__name__}: {error}")
         else:

@@ -5,9 +5,11 @@ import pickle
 import zipfile
 from collections import OrderedDict
 
+import numpy as np
 import pytest
 
 import torchlike as torch
+from torchlike.serialization import safetensors_files
 
 
 def round_trip(obj, **options):
@@ -117,6 +119,34 @@ def test_safetensors(tmp_path):
     torch.serialization.save_safetensors(state, tmp_path / "s.safetensors")
     back = torch.serialization.load_safetensors(tmp_path / "s.safetensors")
     assert {k: v.tolist() for k, v in back.items()} == {k: v.tolist() for k, v in state.items()}
+
+
+@pytest.mark.parametrize(
+    "name", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"]
+)
+def test_safetensors_of_eight_bits(name, tmp_path):
+    """Which the format's library gives no NumPy arrays of."""
+    path, dtype = tmp_path / "s.safetensors", getattr(torch, name)
+    state = {
+        "w": torch.linspace(-2, 2, 6).reshape(2, 3).to(dtype),
+        "b": torch.arange(5),
+        "e": torch.ones(0, 3).to(dtype),
+        "h": torch.ones(2, dtype=torch.bfloat16),
+        "s": torch.tensor(0.5).to(dtype),
+    }
+    torch.serialization.save_safetensors(state, path)
+    for back in (torch.serialization.load_safetensors(path), torch.load(path)):
+        assert {k: (v.dtype, v.shape, v.float().tolist()) for k, v in back.items()} == {
+            k: (v.dtype, v.shape, v.float().tolist()) for k, v in state.items()
+        }
+
+
+def test_safetensors_of_a_dtype_that_is_none_here(tmp_path):
+    path = tmp_path / "s.safetensors"
+    with path.open("wb") as file:
+        safetensors_files.write(file, {"scale": np.ones(3, "float8_e8m0fnu")})
+    with pytest.raises(NotImplementedError, match="scale is of the dtype F8_E8M0, of which there"):
+        torch.serialization.load_safetensors(path)
 
 
 def test_a_whole_model_loads_within_safe_globals_and_not_after(tmp_path):

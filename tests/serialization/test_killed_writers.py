@@ -19,6 +19,8 @@ WRITERS = {
     "distributed checkpoint",
     "safetensors",
     "Hugging Face folder",
+    "StableHLO",
+    "ONNX",
     "a page",
 }
 NOTHING_LOST = {"lost": 0, "left after the next save": 0}

@@ -146,6 +146,8 @@ def enable() -> Path | None:
     try:
         folder = Path(asked) if asked else default_directory()
         trust.made_private(folder)
+        if not asked:  # a folder that the user names may be meant for others to read
+            trust.made_tighter(folder)
         against = trust.reason_against(folder.stat(), str(folder))
     except (OSError, RuntimeError):
         return None  # no home, or a read-only one: run without a cache rather than not at all

@@ -7,6 +7,7 @@ may write there. Windows, whose rights are others, is not asked.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -18,6 +19,18 @@ def made_private(folder: Path) -> None:
     """Make a folder that this user alone may enter, unless it is there. OSError where it cannot
     be."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def made_tighter(folder: Path) -> None:
+    """Leave a folder of this user's to this user alone, where others may read it (as an earlier
+    version made it). One that others may write to stays: its content is theirs by now."""
+    if os.name != "posix":
+        return
+    found = folder.lstat()
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    if ours and found.st_mode & 0o077 and not found.st_mode & _OTHERS_WRITE:
+        with contextlib.suppress(OSError):  # of a disk that is read alone: it does no harm
+            folder.chmod(0o700)
 
 
 def reason_against(found: os.stat_result, what: str) -> str | None:

@@ -95,16 +95,19 @@ def _read(
                 f"{named(f)} is a {about['kind']} file of version {about['version']}; this reads "
                 f"{kind} files up to version {WITH_A_GRAPH}"
             )
-        artifacts = []
-        for i, description in enumerate(json.loads(content("programs.json"))):
-            backward = f"program_{i}.backward"
-            artifacts.append(
-                Artifact(
-                    description,
-                    deserialized(content(f"program_{i}.forward")),
-                    deserialized(content(backward)) if backward in records else None,
-                )
-            )
+        descriptions = json.loads(content("programs.json"))
+        names = [
+            f"program_{i}.{half}"
+            for i in range(len(descriptions))
+            for half in ("forward", "backward")
+        ]
+        programs = dict.fromkeys(names)
+        there = [name for name in names if name.endswith(".forward") or name in records]
+        programs.update(zip(there, deserialized([content(n) for n in there]), strict=True))
+        artifacts = [
+            Artifact(about, programs[f"program_{i}.forward"], programs[f"program_{i}.backward"])
+            for i, about in enumerate(descriptions)
+        ]
         weights = _Part(content("weights.pt"))
         weights.name = f"{named(f)}, weights.pt"
         tensors = load_tensors(weights, weights_only=True)

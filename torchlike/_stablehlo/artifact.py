@@ -22,7 +22,7 @@ from torchlike._jit.compile.output_templates import NumberTemplate
 from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._jit.function import JitFunction
 from torchlike._runtime import targets
-from torchlike._stablehlo import safety, trees
+from torchlike._stablehlo import apart, safety, trees
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.tensor import Tensor, wrap
 
@@ -401,12 +401,16 @@ def _boundary(b: Any, names: dict[int, str]) -> Any:
 
 
 def serialized(exported: Any) -> bytes:
+    """A program for a file."""
+    apart.remember(exported.mlir_module_serialized)
     return bytes(exported.serialize())
 
 
-def deserialized(data: bytes) -> Any:
-    """Read a program of a file. RuntimeError for one that calls what files may not call."""
-    return safety.check(jax_export.deserialize(bytearray(data)))
+def deserialized(contents: Sequence[bytes]) -> list[Any]:
+    """Read programs of a file. RuntimeError for one that calls what files may not call."""
+    programs = [jax_export.deserialize(bytearray(content)) for content in contents]
+    apart.check([bytes(program.mlir_module_serialized) for program in programs])
+    return [safety.check(program) for program in programs]
 
 
 def built(fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None) -> Artifact:

@@ -21,6 +21,7 @@ _RAW = (
     EOFError,
     RecursionError,
     MemoryError,
+    StopIteration,
     struct.error,
     zlib.error,
     zipfile.BadZipFile,

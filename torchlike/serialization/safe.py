@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from typing import Any
 
 import numpy as np
 from safetensors import numpy as safetensors_numpy
+from safetensors import safe_open
 
 from torchlike._core.storage import device_array
 from torchlike._runtime import whole_files, x64
 from torchlike.serialization import safetensors_files
 from torchlike.tensor import Tensor, wrap
+
+#: The format's names of dtypes that NumPy lacks and tensors have, less bfloat16, which its library
+#: gives arrays of.
+_FLOAT8 = {
+    kind: name
+    for name, kind in safetensors_files.NAMES.items()
+    if name.startswith("float8") and name != "float8_e8m0fnu"
+}
 
 
 def save_safetensors(
@@ -33,7 +44,44 @@ def save_safetensors(
 
 
 def load_safetensors(filename: Any) -> dict[str, Tensor]:
-    """Load named tensors."""
+    """Load named tensors. NotImplementedError for dtypes that this package has no tensors of."""
     x64.require()
-    arrays = safetensors_numpy.load_file(os.fspath(filename))
+    path = os.fspath(filename)
+    beyond = _beyond_numpy(path)
+    if beyond:
+        arrays = _read_beside(path, beyond)
+    else:
+        arrays = safetensors_numpy.load_file(path)
     return {name: wrap(device_array(a)) for name, a in arrays.items()}
+
+
+def _beyond_numpy(path: str) -> dict[str, np.dtype]:
+    """The tensors of a file that the format's library gives no NumPy arrays of, and their dtypes.
+    It has checked the file's header then."""
+    found = {}
+    with safe_open(path, framework="np") as file:
+        for name in file.keys():  # noqa: SIM118  (it is no dictionary)
+            kind = file.get_slice(name).get_dtype()
+            if kind.startswith("F") and not kind[1:].isdigit():
+                if kind not in _FLOAT8:
+                    raise NotImplementedError(
+                        f"{path}: {name} is of the dtype {kind}, of which there are no tensors here"
+                    )
+                found[name] = np.dtype(_FLOAT8[kind])
+    return found
+
+
+def _read_beside(path: str, beyond: dict[str, np.dtype]) -> dict[str, Any]:
+    """All arrays of a file, those of ``beyond`` from its bytes."""
+    with safe_open(path, framework="np") as file, open(path, "rb") as content:
+        start = int.from_bytes(content.read(8), "little")
+        header = json.loads(content.read(start))
+
+        def read(name: str) -> Any:
+            if name not in beyond:
+                return file.get_tensor(name)
+            shape, dtype = header[name]["shape"], beyond[name]
+            content.seek(8 + start + header[name]["data_offsets"][0])
+            return np.fromfile(content, dtype, math.prod(shape)).reshape(shape)
+
+        return {name: read(name) for name in file.keys()}  # noqa: SIM118

@@ -62,6 +62,32 @@ def test_by_zero(name):
     compare(quotients, exact=True)
 
 
+WRAPPING = {
+    "uint8": (256, -512, 300),
+    "int8": (-256, 2**40),
+    "int16": (2**16, 2**16 + 3),
+    "int32": (2**40, -(2**32), 2**40 + 1),
+    "bool": (256, 2**40),
+}
+
+
+@pytest.mark.parametrize("dtype", WRAPPING)
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_by_a_number_that_is_zero_in_the_dtype(name, dtype):
+    def quotients(lib):
+        divide, kind = DIVISIONS[name](lib), getattr(lib, dtype)
+        in_place = name.endswith(("=", "_"))
+        dividends = [] if in_place and dtype == "bool" else [[7, 1, 0], 7, []]
+        divisors = [d for n in WRAPPING[dtype] for d in (n, lib.tensor(n), lib.tensor([n]))]
+        return [
+            outcome(lambda lib, x=x, y=y: divide(lib.tensor(x, dtype=kind), y), lib)
+            for x in dividends
+            for y in divisors
+        ]
+
+    compare(quotients, exact=True)
+
+
 def test_a_number_before():
     for lib in LIBRARIES:
         zeros = lib.tensor([1, 0])
@@ -79,6 +105,8 @@ def test_the_number_zero_under_jit(name):
     x = torchlike.tensor([7, -7, 5])
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         torchlike.jit(lambda x: divide(x.clone(), 0))(x)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torchlike.jit(lambda x: divide(x.clone(), 2**40))(x.int())
     compiled = torchlike.jit(lambda x, y: divide(x.clone(), y))
     y = torchlike.tensor([2, 3, -4])
     assert compiled(x, y).tolist() == divide(x.clone(), y).tolist()

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from oracle import compare, same, with_gradients
+from oracle import compare, outcome, same, with_gradients
 
 import torchlike
 
@@ -339,3 +339,21 @@ def test_logit_passes_the_gradient_at_its_bounds(values):
 def test_copysign_of_zero_has_no_gradient(sign):
     both(lambda m, x, y: m.copysign(x, y), [0.0, -0.0, 1.5, -2.0], [sign] * 4)
     both(lambda m, x: m.copysign(x, sign), [0.0, -0.0, 1.5, -2.0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8"])
+@pytest.mark.parametrize("limits", [(2, -2), (3, 1), (1, 1), (math.nan, 1.0), (2.0, math.nan)])
+def test_limits_of_hardtanh_in_another_order(dtype, limits):
+    """The form in place takes them, and PyTorch's other forms refuse them."""
+
+    def clamped(m):
+        x = m.tensor([1, 2, 3], dtype=getattr(m, dtype))
+        forms = {
+            "in place": lambda m: m.nn.functional.hardtanh_(x.clone(), *limits),
+            "new": lambda m: m.nn.functional.hardtanh(x, *limits),
+            "inplace": lambda m: m.nn.functional.hardtanh(x.clone(), *limits, inplace=True),
+            "module": lambda m: m.nn.Hardtanh(*limits)(x),
+        }
+        return {name: outcome(form, m) for name, form in forms.items()}
+
+    compare(clamped, exact=True)

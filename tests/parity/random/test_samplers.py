@@ -153,6 +153,18 @@ def test_weighted_samplers_that_need_weights_of_zero():
         assert np.array_equal(theirs, ours)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_more_draws_than_weights_that_are_not_zero(dtype):
+    """Without replacement: the others follow, in the order of PyTorch's (compiled in their own)."""
+
+    def draws(m):
+        weights = m.tensor([[0.0, 0, 1, 0, 1], [0, 0, 0, 0, 3]], dtype=getattr(m, dtype))
+        return tuple(m.multinomial(w, k) for w in (weights, weights[0]) for k in (2, 3, 5))
+
+    for theirs, ours in each(draws):
+        assert np.array_equal(theirs, ours)
+
+
 @pytest.mark.parametrize("k", [1, 3])
 def test_multinomial_compiled(k):
     weights = torchlike.rand(5, 40)

@@ -155,7 +155,7 @@ def linspace(
 def _ends(start: Any, end: Any, target: np.dtype) -> list[Any]:
     """Return the first and last value of a sequence of a dtype: negative integers wrap to an
     unsigned dtype. RuntimeError for a number that does not fit it."""
-    ends = [start, end]
+    ends = [b.item() if isinstance(b, Tensor) else b for b in (start, end)]
     for i, bound in enumerate(ends):
         if type(bound) in casts.NUMBERS:
             casts.check_fits(bound, target)
@@ -246,7 +246,6 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> Any:
         raise TypeError(f"argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    start, end = (b.item() if isinstance(b, Tensor) else b for b in (start, end))
     # As in PyTorch each operation rounds to the dtype, 16-bit ones too.
     work = np.dtype(np.float64) if target.kind in "iub" else target
     if steps == 1:

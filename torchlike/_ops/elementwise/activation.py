@@ -39,14 +39,19 @@ _F = ("nn.functional",)
 _CLAMPS = "clamp is not supported for complex types"
 
 
-def _functional(name: str, function: Callable[..., Any]) -> None:
-    """Export ``nn.functional.name(…, inplace=False)`` and ``nn.functional.name_``."""
+def _functional(
+    name: str, function: Callable[..., Any], check: Callable[..., None] | None = None
+) -> None:
+    """Export ``nn.functional.name(…, inplace=False)``, which calls ``check`` first, and
+    ``nn.functional.name_``, which does not."""
     spec = OPS[name]
     twin, arity = spec.in_place, spec.schema.arity
 
     def activation(*args: Any, inplace: Any = False, **kwargs: Any) -> Tensor:
         if len(args) > arity:
             args, inplace = args[:arity], args[arity]
+        if check is not None:
+            check(*args, **kwargs)
         return twin(*args, **kwargs) if inplace else function(*args, **kwargs)
 
     activation.__name__ = activation.__qualname__ = name
@@ -100,15 +105,20 @@ def relu6(input: Input):
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 @real_only(_CLAMPS)
 def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1.0):
-    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val."""
+    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val, in place
+    ``max_val``."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
-    if input.dtype.kind == "u" and min_val.value < 0:
+    if input.dtype.kind == "u" and (min_val.value < 0 or max_val.value < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-    if min_val.value > max_val.value:
-        raise ValueError("min_val cannot be greater than max_val")
     if min_val.value != min_val.value or max_val.value != max_val.value:
         return jnp.full_like(input, jnp.nan)
-    return _between(input, min_val.value, max_val.value)
+    return _between(input, min(min_val.value, max_val.value), max_val.value)
+
+
+def _check_limits(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> None:
+    """ValueError for limits of `hardtanh` in another order."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
@@ -345,7 +355,6 @@ def tanhshrink(input: Tensor) -> Tensor:
 for _name, _function in (
     ("relu", relu),
     ("relu6", relu6),
-    ("hardtanh", hardtanh),
     ("leaky_relu", leaky_relu),
     ("elu", elu),
     ("selu", selu),
@@ -357,5 +366,6 @@ for _name, _function in (
     ("hardswish", hardswish),
 ):
     _functional(_name, _function)
+_functional("hardtanh", hardtanh, _check_limits)
 for _name in ("sigmoid", "tanh"):
     export(NAMESPACES[""][_name], _name, _F)

@@ -60,17 +60,25 @@ def _check_divisor(input: Any, other: Any, *mode: Any) -> None:
     if kinds == "bb" or set(kinds) - set("iub") or not np.size(input):
         return
     values = values_of(other)
+    if (
+        kinds[0] in "iu" and np.ndim(other) == 0 and np.ndim(input)
+    ):  # it wraps to the dtype of the rest
+        values = values.astype(input.dtype)
     if is_traced() or not values.all():
         check_broadcast(input, other)
         refuse_where(values == 0, RuntimeError, _BY_ZERO)
 
 
-def _refuse_zero(input: Any, zero: Any) -> None:
-    """Refuse, with RuntimeError, a division of a tensor of integers by an integer zero."""
+def _refuse_zero(input: Any, number: Any) -> None:
+    """Refuse, with RuntimeError, a division of a tensor of integers by an integer that is zero in
+    its dtype, to which it wraps."""
     if not isinstance(input, Tensor) or input.is_meta:
         return
-    bools = input.dtype.category == 0 and isinstance(zero, bool)
-    if input.dtype.category < 2 and not bools and input.numel():
+    category = input.dtype.category
+    if category > 1 or (category == 0 and isinstance(number, bool)):
+        return
+    zero = not number if category == 0 else int(number) % (1 << 8 * input.dtype.itemsize) == 0
+    if zero and input.numel():
         raise RuntimeError(_BY_ZERO)
 
 
@@ -98,7 +106,8 @@ def _dividing(name: str, pure: Callable[..., Any], says: str, **facts: Any) -> C
                 return checked
             if not isinstance(other, (int, np.integer)):
                 return plain
-        if not other and not isinstance(other, (float, complex)):
+        # Multiples of 256 alone may be zero in some dtype.
+        if not isinstance(other, (float, complex)) and not other & 255:
             _refuse_zero(input, other)
         return plain
 
