@@ -105,8 +105,8 @@ def relu6(input: Input):
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 @real_only(_CLAMPS)
 def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1.0):
-    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val, in place
-    ``max_val``."""
+    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in place
+    all is ``max_val`` then."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
     if input.dtype.kind == "u" and (min_val.value < 0 or max_val.value < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
@@ -116,7 +116,7 @@ def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1
 
 
 def _check_limits(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> None:
-    """ValueError for limits of `hardtanh` in another order."""
+    """Refuse, with ValueError, limits of `hardtanh` in another order."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
 
