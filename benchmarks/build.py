@@ -9,7 +9,7 @@ import gc
 from typing import Any
 
 from benchmarks.clock import Runner
-from benchmarks.frameworks import CLEARING, Framework
+from benchmarks.frameworks import CLEARING, UNCHECKED, Framework
 from benchmarks.workloads import LONG, TRAINING
 from benchmarks.workloads.common_ops import COMMON
 from benchmarks.workloads.contract import JaxTraining, TorchTraining
@@ -118,7 +118,7 @@ def torch_step(framework: Framework, torch: Any, net: TorchTraining) -> Any:
     if framework.name == CLEARING:
         return torch.jit(clearing)
     if framework.compiled and framework.library == "torchlike":
-        return torch.jit(step_fn)
+        return torch.jit(step_fn, checks=framework.name != UNCHECKED)
     return step_fn
 
 

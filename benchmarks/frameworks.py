@@ -29,12 +29,15 @@ class Framework:
 #: torchlike.jit with a step that ends by clearing the gradients. Hand-written JAX hands out none
 #: either; the usual step, which begins by clearing them, leaves them to be read.
 CLEARING = "torchlike.jit.cleared"
+#: torchlike.jit without checks of values: what those cost.
+UNCHECKED = "torchlike.jit.unchecked"
 
 #: name -> (library, compiled, allocator unless the label says otherwise).
 _KNOWN = {
     "torchlike": ("torchlike", False, "tuned"),
     "torchlike.jit": ("torchlike", True, "tuned"),
     CLEARING: ("torchlike", True, "tuned"),
+    UNCHECKED: ("torchlike", True, "tuned"),
     "torch": ("torch", False, "stock"),
     "torch.compile": ("torch", True, "stock"),
     "jax": ("jax", True, "stock"),

@@ -6,7 +6,8 @@
 
 Four parts:
 
-steps    a steady training step of each net; one process a framework, interleaved rounds.
+steps    a steady training step of each net; one process a framework, interleaved rounds. What
+         checks of values cost is our step to the same with ``checks=False``.
 calls    a call of a jitted function that reads and writes 10, 100 or 1,000 hidden cells, against a
          plain ``jax.jit`` call with as many arguments, given to keep; both in one process, in turn.
 compile  the first step with an empty compilation cache, each in a fresh process, in turn.
@@ -53,11 +54,15 @@ NETS = {name: (TRAINING | LONG)[name] for name in ("mlp", "cnn", "resnet", "gpt"
 OURS, REFERENCE = "torchlike.jit", "jax@tuned"
 #: The same step without gradients to keep, which hand-written JAX does not hand out either.
 CLEARED = frameworks.CLEARING
-FRAMEWORKS = (OURS, CLEARED, REFERENCE, "nnx@tuned", "torch.compile", "torch")
+#: The same step without checks of values.
+UNCHECKED = frameworks.UNCHECKED
+FRAMEWORKS = (OURS, UNCHECKED, CLEARED, REFERENCE, "nnx@tuned", "torch.compile", "torch")
 CELLS = (10, 100, 1000)
 PARTS = ("steps", "calls", "compile", "memory")
 #: What the ratios are meant to be: to hand-written JAX, and (steps) to torch.compile.
 STEP, CALL, COMPILE, MEMORY = 1.03, 1.3, 1.3, 1.05
+#: And of a step to the same without checks of values.
+CHECKS = 1.02
 COMPILED = {"mlp": 1.0, "cnn": 1.0, "resnet": 1.0, "gpt": 1.15, "gpt12": 1.15, "lstm": 1.5}
 MEMORY_STEPS = 4
 
@@ -97,12 +102,13 @@ def steps(
 
 def _steps_table(name: str, cells: dict[str, Measurement]) -> Table:
     table = Table(title=NETS[name].TITLE, title_justify="left")
-    for column in ("framework", "steady", "±", "÷ jax", "÷ torch.compile", "loss Δ"):
+    columns = "framework", "steady", "±", "÷ jax", "÷ torch.compile", "÷ unchecked", "loss Δ"
+    for column in columns:
         table.add_column(column, justify="left" if column == "framework" else "right")
     good = {k: c.rounds for k, c in cells.items() if c.error is None}
     for label, cell in cells.items():
         if cell.error is not None:
-            table.add_row(label, "failed", "", "", "", cell.error)
+            table.add_row(label, "failed", "", "", "", "", cell.error)
             continue
         to = []
         for over, limit in ((REFERENCE, STEP), ("torch.compile", COMPILED[name])):
@@ -111,11 +117,19 @@ def _steps_table(name: str, cells: dict[str, Measurement]) -> Table:
                 continue
             found = ratio(cell.rounds, good[over])
             to.append(verdict(found, limit) if label in (OURS, CLEARED) else f"{found:.2f}")
+        of_checks = ""
+        if label == OURS and UNCHECKED in good:
+            of_checks = verdict(ratio(cell.rounds, good[UNCHECKED]), CHECKS)
         losses = ""
         if REFERENCE in good:
             losses = f"{tables.disagreement(cell.losses, cells[REFERENCE].losses):.0e}"
         table.add_row(
-            label, tables.duration(median(cell.rounds)), f"{spread(cell.rounds):.0%}", *to, losses
+            label,
+            tables.duration(median(cell.rounds)),
+            f"{spread(cell.rounds):.0%}",
+            *to,
+            of_checks,
+            losses,
         )
     return table
 

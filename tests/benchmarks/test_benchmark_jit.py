@@ -6,8 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+from rich.text import Text
 
 from benchmarks import build, frameworks, jit, pool
+from benchmarks.session import Measurement
 
 STEPS = 3
 #: Deep graphs take a while to compile.
@@ -88,6 +90,28 @@ def test_hidden_cells_and_arguments_are_given_the_same_work():
     ours, theirs = jit.hidden_cells(torchlike, jax, 3)
     for _ in range(3):
         np.testing.assert_array_equal(ours(), theirs())
+
+
+def test_what_checks_cost_stands_beside_the_checked_step():
+    def cell(label, seconds):
+        return Measurement("mlp", label, rounds=[seconds] * 3, losses=[1.0])
+
+    cells = {jit.OURS: cell(jit.OURS, 0.0204), jit.UNCHECKED: cell(jit.UNCHECKED, 0.02)}
+    table = jit._steps_table("mlp", cells)
+    (column,) = [c for c in table.columns if c.header == "÷ unchecked"]
+    assert [Text.from_markup(x).plain for x in column.cells] == ["1.02 (≤ 1.02)", ""]
+
+
+def test_a_step_without_checks_has_no_word():
+    torchlike = pytest.importorskip("torchlike")
+    net = jit.NETS["mlp"].in_torch(torchlike, jit.NETS["mlp"].problem())
+    words = {}
+    for label in (jit.OURS, jit.UNCHECKED):
+        step = build.torch_step(frameworks.parse(label), torchlike, net)
+        step(net.x, net.y).item()
+        words[label] = step.latest.words
+    assert words[jit.OURS] is not None
+    assert words[jit.UNCHECKED] is None
 
 
 @pytest.mark.full

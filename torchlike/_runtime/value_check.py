@@ -15,10 +15,8 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jax._src import effects
-from jax._src.core import Primitive
-from jax._src.interpreters import ad, batching, mlir
+from jax import debug, lax
+from jax.interpreters import ad, batching, mlir
 
 #: How many numbers a check may say beside that it failed.
 DETAILS = 3
@@ -45,19 +43,15 @@ class Site:
         return self.error(self.words.format(*values) + more)
 
 
-class ValueCheck(effects.Effect):
-    """That an equation says whether values are allowed."""
+class ValueCheck(debug.DebugEffect):
+    """That an equation says whether values are allowed. Of the kind that JAX's prints have, it may
+    stand wherever they may: in branches, loops, checkpoints, functions with gradients of their own.
+    """
 
 
 _EFFECT = ValueCheck()
-for _allowed in (
-    effects.lowerable_effects,
-    effects.control_flow_allowed_effects,
-    effects.custom_derivatives_allowed_effects,
-    effects.remat_allowed_effects,
-):
-    _allowed.add_type(ValueCheck)
-
+#: JAX's class of primitives. ``jax.extend.core`` names it, but importing that loads Pallas (18 ms).
+Primitive: Any = type(lax.add_p)
 #: ``check.bind(failed, *details, site=site)``: a bool, and `DETAILS` integers.
 check = Primitive("value_check")
 check.multiple_results = True
@@ -92,6 +86,11 @@ def first(failed: Any, picked: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
         for x in picked
     ]
     return at < failed.size, at, found
+
+
+def first_word(words: Any) -> Any:
+    """Return the first row of a traced array of words that says something: see `late_checks`."""
+    return words[jnp.argmax(words[:, 0] != 0)]
 
 
 @check.def_effectful_abstract_eval

@@ -22,8 +22,9 @@ from torchlike.serialization import load as load_tensors
 from torchlike.serialization import save as save_tensors
 from torchlike.serialization.damage import first_records, named, reading
 
-#: Of files of StableHLO, and of those that hold a graph in its place, which older readers refuse.
-OF_STABLEHLO, WITH_A_GRAPH = 1, 2
+#: Of files of StableHLO, of those that hold a graph in its place, and of those whose programs check
+#: values, which older readers refuse.
+OF_STABLEHLO, WITH_A_GRAPH, WITH_CHECKS = 1, 2, 3
 
 
 def write(
@@ -36,6 +37,8 @@ def write(
     version: int = OF_STABLEHLO,
 ) -> None:
     """Write to a path or a binary file; what a path held stays until all is written."""
+    if any(a.checks is not None for a in artifacts):
+        version = WITH_CHECKS
     with whole_files.opened(f) as file, zipfile.ZipFile(file, "w") as z:
         z.writestr("format.json", json.dumps({"kind": kind, "version": version, **about}))
         z.writestr("programs.json", json.dumps([a.about for a in artifacts]))
@@ -90,10 +93,10 @@ def _read(
             return z.read(records[name])
 
         about = json.loads(content("format.json"))
-        if about["kind"] != kind or about["version"] > WITH_A_GRAPH:
+        if about["kind"] != kind or about["version"] > WITH_CHECKS:
             raise RuntimeError(
                 f"{named(f)} is a {about['kind']} file of version {about['version']}; this reads "
-                f"{kind} files up to version {WITH_A_GRAPH}"
+                f"{kind} files up to version {WITH_CHECKS}"
             )
         descriptions = json.loads(content("programs.json"))
         names = [

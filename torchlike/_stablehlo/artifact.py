@@ -18,19 +18,17 @@ from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.compile import partitioner
-from torchlike._jit.compile.output_templates import NumberTemplate
+from torchlike._jit.compile.checks import checked
 from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._jit.function import JitFunction
 from torchlike._runtime import targets
-from torchlike._stablehlo import apart, safety, trees
+from torchlike._stablehlo import apart, descriptions, safety, trees
+from torchlike._stablehlo.checks import Checks, described, is_word, sites_of
+from torchlike._stablehlo.descriptions import Unexportable
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.tensor import Tensor, wrap
 
 PLATFORMS = ("cpu", "cuda", "tpu")
-
-
-class Unexportable(RuntimeError):
-    """A function that holds what an exported program cannot."""
 
 
 class Artifact:
@@ -44,6 +42,28 @@ class Artifact:
         self._backward = None if backward is None else jax.jit(backward.call)
         self.structure = trees.decode(about["structure"])
         self.result = trees.decode(about["result_structure"])
+        #: Checks of values; None where it makes none. They say first whether forward has a word.
+        self.checks: Checks | None = None
+        self._has_word, self._has_backward_word = about.get("words", (False, False))
+        if self._has_word or self._has_backward_word:
+            self.checks = Checks(about["name"], sites_of(about["checks"]))
+            self._check_words()
+
+    @property
+    def checks_of_forward(self) -> Checks | None:
+        """The checks, where forward makes any."""
+        return self.checks if self._has_word else None
+
+    def _check_words(self) -> None:
+        """Refuse, with RuntimeError, a program that gives no word in the place that its file says."""
+        given = []
+        if self._has_word:
+            n = len(self.about["written"]) + self.about["made"]
+            given += self.forward.out_avals[n : n + 1] or [None]
+        if self._has_backward_word:
+            given += self.backward.out_avals[-1:] if self.backward is not None else [None]
+        if not all(aval is not None and is_word(aval) for aval in given):
+            raise RuntimeError("the file is damaged: its program gives no word of checks")
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -56,11 +76,13 @@ class Artifact:
         state: Mapping[str, Tensor],
         shapes: Sequence[Any] | None = None,
         platforms: tuple[str, ...] = PLATFORMS,
+        checks: bool = False,
     ) -> Artifact:
         """Capture ``fn(*args, **kwargs)``.
 
         ``state`` are the tensors that stay inputs, by name; any other tensor it uses becomes a
         constant. ``shapes``, for each tensor among the arguments, may hold symbolic dimensions.
+        ``checks``: whether the program checks values.
 
         Raises:
           Unexportable: where it draws random numbers, sets attributes, or runs backward.
@@ -78,13 +100,13 @@ class Artifact:
             if shapes is not None:
                 # A placeholder for a gradient has numbers for sizes: forward alone.
                 modes.current.grad_enabled = False
-                return cls._build(fn, tensors, leaves, structure, state, shapes, platforms)
+                return cls._build(fn, tensors, leaves, structure, state, shapes, platforms, checks)
             try:
-                return cls._build(fn, floating, leaves, structure, state, shapes, platforms)
+                return cls._build(fn, floating, leaves, structure, state, shapes, platforms, checks)
             except RuntimeError as error:
                 if "in-place operation" not in str(error):
                     raise
-            return cls._build(fn, tensors, leaves, structure, state, shapes, platforms)
+            return cls._build(fn, tensors, leaves, structure, state, shapes, platforms, checks)
         finally:
             target.__exit__(None, None, None)
             modes.current.grad_enabled = was
@@ -99,6 +121,7 @@ class Artifact:
         state: Mapping[str, Tensor],
         shapes: Any,
         platforms: tuple[str, ...],
+        checks: bool,
     ) -> Artifact:
         names = {id(t._storage): name for name, t in state.items()}
         it = iter(tensors)
@@ -117,7 +140,7 @@ class Artifact:
             jax.ShapeDtypeStruct(tuple(t.shape if shapes is None else shapes[i]), t.dtype.numpy)
             for i, t in enumerate(tensors)
         ]
-        compiled = JitFunction(whole, checks=False)
+        compiled = JitFunction(whole, checks=checks)
         run, closed, _ = compiled._tracer.trace(tensors, given, structure, (), avals)
         program, capture = run.builder, run.capture
         if capture.ranks is not None:
@@ -130,10 +153,13 @@ class Artifact:
                 "it changes a list or dictionary that was passed as an argument, of which an "
                 "exported program knows only the tensors: return a new one"
             )
+        closed, n_forward, sites, *words = checked(
+            closed, run.n_forward, _cotangents(closed, run.sources())
+        )
         inputs, constants, cotangents = _lifted(closed, run.sources(), names)
         split = partitioner.partition(
             closed.jaxpr,
-            run.n_forward,
+            n_forward,
             [v for v, _ in inputs],
             [v for v, _ in constants],
             cotangents,
@@ -144,7 +170,7 @@ class Artifact:
         forward = _exported(partitioner.evaluator(split.forward, bound), input_avals, platforms)
         backward = None
         if split.backward is not None:
-            residuals = [_aval(v) for v in split.forward.outvars[run.n_forward :]]
+            residuals = [_aval(v) for v in split.forward.outvars[n_forward:]]
             kept = [input_avals[i] for i in split.residual_inputs]
             incoming = [
                 _aval(closed.jaxpr.outvars[len(program.written) + o])
@@ -156,22 +182,22 @@ class Artifact:
         about = {
             "name": whole.__qualname__,
             "structure": trees.encode(structure),
-            "arguments": [_argument(x) for x in leaves],
+            "arguments": [descriptions.argument(x) for x in leaves],
             "shapes": [[str(d) for d in a.shape] for a in avals],
             "inputs": [list(where) for _, where in inputs],
-            "written": [_written(where, names) for where in program.written],
-            "slots": [
-                _slot(slot, t, names) for slot, t in program.slot_outputs if not _stays(slot, t)
-            ],
-            "results": [_result(x, names) for x in program.result[0]],
+            "written": [descriptions.written(where, names) for where in program.written],
+            "slots": descriptions.slots(program.slot_outputs, names),
+            "results": [descriptions.result(x, names) for x in program.result[0]],
             "result_structure": trees.encode(program.result[1]),
             "made": program.n_made,
-            "boundary": [_boundary(b, names) for b in program.boundary],
+            "boundary": [descriptions.boundary(b, names) for b in program.boundary],
             "when": [list(map(list, when.items())) for when in program.when],
             "residual_inputs": list(split.residual_inputs),
             "roots": len(program.cotangent_avals),
             "with_gradients": modes.current.grad_enabled,
         }
+        if checks:
+            about |= {"checks": described(sites), "words": words}
         capture.fail()
         capture.undo_python()
         run.outputs.cut()
@@ -224,6 +250,11 @@ class Artifact:
         n = len(about["written"])
         made = outputs[n : n + about["made"]]
         residuals = outputs[n + about["made"] :]
+        if self._has_word:
+            word, *residuals = residuals
+            assert self.checks is not None
+            # What is bound anew has no value to stay at: the error is first.
+            self.checks.take(word, wait=bool(about["slots"]))
         kept = [arrays[i] for i in about["residual_inputs"]]
         node = None
         roots: dict[int, Any] = {
@@ -238,6 +269,10 @@ class Artifact:
             def run(cotangents: Sequence[Any]) -> tuple[Any, ...]:
                 given = filled(cotangents, [roots[i] for i in range(about["roots"])])
                 found = backward(*residuals, *kept, *given)
+                if self._has_backward_word:
+                    *found, word = found
+                    assert self.checks is not None
+                    self.checks.take(word)
                 whens = [dict(w) for w in about["when"]]
                 flags = found[sum(map(bool, whens)) :]
                 return placed(found, whens), [with_flags(w, flags) for w in whens]
@@ -301,6 +336,15 @@ def _lifted(
     return inputs, constants, cotangents
 
 
+def _cotangents(closed: Any, sources: Mapping[int, tuple[str, Any]]) -> frozenset[Any]:
+    """Return the variables of the cotangents."""
+    return frozenset(
+        var
+        for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True)
+        if sources.get(id(const), ("",))[0] == "cotangent"
+    )
+
+
 def _flat_backward(backward: Any, n_residuals: int, n_kept: int) -> Callable[..., Any]:
     """Wrap a backward pass of (residuals, kept inputs) and cotangents as a function of all
     arrays."""
@@ -335,71 +379,6 @@ def _root_outputs(program: Any) -> list[int]:
     return [found[i] for i in range(len(found))]
 
 
-def _argument(x: Any) -> list[Any]:
-    if isinstance(x, Tensor):
-        return ["tensor", str(x.dtype.numpy)]
-    if x is None or isinstance(x, (bool, int, float, str)):
-        return ["plain", x]
-    raise Unexportable(
-        f"an argument is a {type(x).__name__}: only tensors and plain values are kept"
-    )
-
-
-def _written(where: Any, names: dict[int, str]) -> list[Any]:
-    kind, what = where
-    if kind == "argument":
-        return ["argument", what]
-    storage = what if kind == "fixed" else what.initial._storage
-    if id(storage) not in names:
-        raise Unexportable("it writes to a tensor that is no state of the module")
-    return ["state", names[id(storage)]]
-
-
-def _stays(slot: Any, template: Any) -> bool:
-    """Return whether a name was bound to the tensor that it had: ``self.seen += 1``."""
-    return template is not None and template.whole and template.slot is slot
-
-
-def _slot(slot: Any, template: Any, names: dict[int, str]) -> Any:
-    initial = slot.initial
-    name = names.get(id(initial._storage)) if isinstance(initial, Tensor) else None
-    if name is None or template is None or template.output < 0 or slot.name == "_grad":
-        raise Unexportable(f"it binds `{type(slot.owner).__name__}.{slot.name.removeprefix('_')}`")
-    return [name, template.output]
-
-
-def _result(x: Any, names: dict[int, str]) -> Any:
-    if isinstance(x, NumberTemplate):
-        return {"number": x.kind.__name__, "output": x.output}
-    if not hasattr(x, "existing"):
-        if x is None or isinstance(x, (bool, int, float, str)):
-            return x
-        raise Unexportable(
-            f"it returns a {type(x).__name__}: only tensors and plain values are kept"
-        )
-    if x.argument >= 0:
-        return {"same": ["argument", x.argument]}
-    if x.whole:
-        name = names.get(id(x.slot.initial._storage))
-        if name is None:
-            raise Unexportable("it returns a tensor from outside")
-        return {"same": ["state", name]}
-    if x.existing is not None:
-        name = names.get(id(x.existing._storage))
-        if name is None:
-            raise Unexportable("it returns a tensor from outside")
-        return {"same": ["state", name]}
-    return {"output": x.output, "root": x.root}
-
-
-def _boundary(b: Any, names: dict[int, str]) -> Any:
-    if isinstance(b, int):
-        return ["argument", b]
-    if isinstance(b, Tensor) and id(b._storage) in names:
-        return ["state", names[id(b._storage)]]
-    return None
-
-
 def serialized(exported: Any) -> bytes:
     """A program for a file."""
     apart.remember(exported.mlir_module_serialized)
@@ -413,12 +392,14 @@ def deserialized(contents: Sequence[bytes]) -> list[Any]:
     return [safety.check(program) for program in programs]
 
 
-def built(fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None) -> Artifact:
+def built(
+    fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None, checks: bool = False
+) -> Artifact:
     """Build an artifact for every platform; for the CPU alone where an op has no other lowering."""
     try:
-        return Artifact.build(fn, args, kwargs, state, shapes)
+        return Artifact.build(fn, args, kwargs, state, shapes, checks=checks)
     except NotImplementedError:
-        return Artifact.build(fn, args, kwargs, state, shapes, (targets.name(),))
+        return Artifact.build(fn, args, kwargs, state, shapes, (targets.name(),), checks)
     except Exception as error:
         if shapes is None or not any(s in str(error) for s in ("ymbolic dimension", "_DimExpr")):
             raise

@@ -19,6 +19,7 @@ from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.function import JitFunction
 from torchlike._stablehlo import archive
 from torchlike._stablehlo.artifact import Artifact, built
+from torchlike._stablehlo.checks import are_wanted as checks_are_wanted
 from torchlike._stablehlo.loaded import LoadedModule, about_state, state_of
 from torchlike._stablehlo.signature import by_position, parameters_of
 from torchlike.futures import Future
@@ -92,8 +93,9 @@ class ScriptFunction(JitFunction):
         program = self._program()
         return program.forward.lower(*program.inputs.avals).as_text()
 
-    def artifacts(self, state: Mapping[str, Tensor]) -> list[Artifact]:
-        """Export a program for each kind of call so far. RuntimeError when there was none."""
+    def artifacts(self, state: Mapping[str, Tensor], checks: bool = False) -> list[Artifact]:
+        """Export a program for each kind of call so far. RuntimeError when there was none.
+        ``checks``: whether it checks values."""
         if not self._examples:
             raise RuntimeError(
                 f"{self._name} was not called yet: an XLA program has shapes, so call it once with "
@@ -107,7 +109,7 @@ class ScriptFunction(JitFunction):
             args, kwargs = by_position(parameters, args, kwargs)
             if any(a.fits(*flatten_call(args, kwargs)) for a in found):
                 continue  # the same call, given otherwise
-            artifact = built(self._fn, args, kwargs, state)
+            artifact = built(self._fn, args, kwargs, state, checks=checks)
             artifact.about.update(training=mode, modeless=mode is None, parameters=parameters)
             found.append(artifact)
         if not found:
@@ -116,10 +118,13 @@ class ScriptFunction(JitFunction):
             )
         return found
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
-        """Save to a path or binary file; ``torch.jit.load`` reads it."""
+    def save(
+        self, f: Any, _extra_files: dict[str, Any] | None = None, *, checks: bool | None = None
+    ) -> None:
+        """Save to a path or binary file; ``torch.jit.load`` reads it. ``checks`` as of `save`."""
         about = {"parameters": [], "trainable": [], "non_persistent": [], "training": True}
-        archive.write(f, _KIND, about, self.artifacts({}), {}, _extra_files)
+        artifacts = self.artifacts({}, checks_are_wanted(checks))
+        archive.write(f, _KIND, about, artifacts, {}, _extra_files)
 
 
 class ScriptModule(nn.Module):
@@ -139,13 +144,15 @@ class ScriptModule(nn.Module):
         """Its StableHLO text."""
         return self._script.code
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
-        """Save to a path or binary file: StableHLO of each kind of call so far, and the weights."""
+    def save(
+        self, f: Any, _extra_files: dict[str, Any] | None = None, *, checks: bool | None = None
+    ) -> None:
+        """Save to a path or binary file: StableHLO of each kind of call so far, and the weights.
+        ``checks`` as of `save`."""
         state = state_of(self)
         tensors = {n: t.detach() for n, t in state.items()}
-        archive.write(
-            f, _KIND, about_state(self), self._script.artifacts(state), tensors, _extra_files
-        )
+        artifacts = self._script.artifacts(state, checks_are_wanted(checks))
+        archive.write(f, _KIND, about_state(self), artifacts, tensors, _extra_files)
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -169,8 +176,16 @@ class _Loaded(LoadedModule, RecursiveScriptModule):
 
     code = inlined_graph = graph
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
-        """Save again, with the weights of the moment."""
+    def save(
+        self, f: Any, _extra_files: dict[str, Any] | None = None, *, checks: bool | None = None
+    ) -> None:
+        """Save again, with the weights of the moment, and with the checks that the programs have.
+        ValueError where ``checks`` asks for others."""
+        if checks is not None and any(("checks" in a.about) is not checks for a in self._artifacts):
+            raise ValueError(
+                f"checks={checks}: a program of a file keeps the checks that it was saved with; "
+                "save the model that it was made of"
+            )
         tensors = {n: t.detach() for n, t in state_of(self).items()}
         about = {**about_state(self)}
         archive.write(f, _KIND, about, self._artifacts, tensors, _extra_files)
@@ -324,13 +339,21 @@ def trace_module(mod: Any, inputs: Mapping[str, Any], **options: Any) -> Any:
     return trace(mod, inputs["forward"], **options)
 
 
-def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
-    """Save a scripted or traced function or module."""
+def save(
+    m: Any, f: Any, _extra_files: dict[str, Any] | None = None, *, checks: bool | None = None
+) -> None:
+    """Save a scripted or traced function or module.
+
+    ``checks``: whether the saved programs check values as eager operations do (is an index in
+    range?), by default unless ``TORCHLIKE_CHECKS=off``. What `load` gives then raises the eager
+    error when a value is read next.
+    """
     if not hasattr(m, "save"):
         raise TypeError(
             f"torch.jit.save expects a scripted or traced object, not {type(m).__name__}"
         )
-    m.save(f, _extra_files=_extra_files)
+    options = {} if checks is None else {"checks": checks}
+    m.save(f, _extra_files=_extra_files, **options)
 
 
 def load(

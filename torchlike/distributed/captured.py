@@ -26,8 +26,9 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._runtime import x64
 from torchlike._runtime.meeting import coordination
+from torchlike._runtime.value_check import first_word
 from torchlike.distributed.bodies import AXIS, ballast
-from torchlike.distributed.crossings import crossing
+from torchlike.distributed.crossings import crossing, own_side
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.equations import Axes, axes_in, traced_over
 from torchlike.distributed.groups import GroupMember, ProcessGroup, World, behind
@@ -121,25 +122,40 @@ class RanksOfCapture:
         """Return whether equations of a program include collectives (or ask for the rank)."""
         return any(e.primitive is crossing or speaks_of_ranks(e) for e in eqns)
 
-    def agreement(self, eqns: Sequence[Any]) -> Callable[[Any], Any] | None:
-        """Return a function that makes of each rank's word of checks of values
-        (`_jit/compile/checks.py`) the one of all: the first that says something. None where the
-        ranks are on a grid.
+    def agreement(self, eqns: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return a function that makes of each rank's words of checks of values
+        (`_jit/compile/checks.py`) the one of all: the first that says something.
 
         A program without collectives of its own gets none for it.
         """
-        if self._is_on_grid():
-            return None
         if not self.take_part_in(eqns):
-            return lambda word: word
-        size = self.group.size()
+            return _first_of
+        return self._agreed_on_grid if self._is_on_grid() else self._agreed_in_group
 
-        def agreed(word: Any) -> Any:
-            with extend_axis_env_nd([(AXIS, size)]):
-                rows = lax.all_gather(_traced(word), AXIS)
-            return rows[jnp.argmax(rows[:, 0] != 0)]
+    def _agreed_in_group(self, words: Sequence[Any]) -> Any:
+        with extend_axis_env_nd([(AXIS, self.group.size())]):
+            return first_word(lax.all_gather(_traced(_first_of(words)), AXIS))
 
-        return agreed
+    def _agreed_on_grid(self, words: Sequence[Any]) -> Any:
+        """The word as four numbers of each rank's own, which may stand beside what ranks share."""
+        found = self.grid()
+        assert found is not None  # or it had been refused
+        mesh, _ = found
+
+        def body(*words: Any, met: bool) -> tuple[Any, ...]:
+            return tuple(first_word(lax.all_gather(_first_of(words), tuple(mesh.axis_names))))
+
+        n = words[0].size
+        return crossing.bind(
+            *words,
+            name="checks of values",
+            mesh=mesh,
+            body=body,
+            given=(None,) * len(words),
+            made=(own_side(mesh, ()),) * n,
+            dtypes=(words[0].dtype,) * n,
+            gathers=False,
+        )
 
     def compiled(
         self,
@@ -164,6 +180,10 @@ class RanksOfCapture:
         sizes = {name: g.size() for name, g in self.groups.items()}
         program = _on_mesh[-1](*found, sizes)
         return program(self.group, what, function, ndims, donated, drawn)
+
+
+def _first_of(words: Sequence[Any]) -> Any:
+    return first_word(jnp.stack(words))
 
 
 #: With what the names of the other groups' axes begin.

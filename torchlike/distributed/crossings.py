@@ -67,8 +67,9 @@ def own_side(mesh: Mesh, shape: Sequence[int]) -> Side:
 
 
 #: ``crossing.bind(*arrays, name=, mesh=, body=, given=, made=, gathers=)``: ``body`` takes the
-#: parts that a process holds of the arrays, which lie as ``given`` says, and whether the processes
-#: have met in the program before; it gives the parts of results that lie as ``made`` says.
+#: parts that a process holds of the arrays, which lie as ``given`` says (None: as they do), and
+#: whether the processes have met in the program before; it gives the parts of results that lie as
+#: ``made`` says.
 crossing = Primitive("crossing")
 crossing.multiple_results = True
 

@@ -171,6 +171,9 @@ class Flat:
         self._met = met or p["gathers"]
         given = []
         for x, side in zip(operands, p["given"], strict=True):
+            if side is None:
+                given.append(self._native(x, getattr(x, "own", None) or ()))
+                continue
             if isinstance(x, Value) and not x.fits(side.own):
                 raise mixed(p["name"])
             is_own = isinstance(x, Value) and x.own is not None

@@ -17,6 +17,7 @@ from jax import export as jax_export
 from torchlike._core.trees import flatten_call
 from torchlike._runtime import whole_files
 from torchlike._stablehlo.artifact import PLATFORMS, Artifact, Unexportable, built
+from torchlike._stablehlo.checks import Checks
 from torchlike._stablehlo.loaded import LoadedModule, state_of
 from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule
 from torchlike.export.exported_program import ExportedProgram
@@ -25,8 +26,13 @@ from torchlike.tensor import Tensor
 
 
 def save_stablehlo(
-    program: Any, f: Any, *, example_inputs: tuple[Any, ...] | None = None, platform: str = "cpu"
-) -> None:
+    program: Any,
+    f: Any,
+    *,
+    example_inputs: tuple[Any, ...] | None = None,
+    platform: str = "cpu",
+    checks: bool = False,
+) -> Checks | None:
     """Write a program as one StableHLO module whose function ``main`` takes the tensors among the
     arguments and gives those among the results, in order.
 
@@ -43,29 +49,44 @@ def save_stablehlo(
       f: a path or a binary file.
       example_inputs: arguments of the kind wanted, where the program was compiled for several.
       platform: "cpu", "cuda" or "tpu": whose lowerings are used.
+      checks: whether the module checks values as eager operations do (is an index in range?).
+        ``main`` gives one result more then, an int64[4] that says which check failed first, and the
+        returned object what it means: ``save_stablehlo(..., checks=True).raise_for(word)`` raises
+        the eager error, ``.described()`` is the same as plain data, for other languages.
+
+    Returns:
+      The checks; None without, and for a program that has none.
 
     Raises:
       TypeError: for anything but a program (an nn.Module: export it first).
-      ValueError: an unknown platform; no or more than one kind of call fits.
+      ValueError: an unknown platform; no or more than one kind of call fits; ``checks`` of a
+        program from a file that was saved without.
       NotImplementedError: the program has dynamic dimensions.
       Unexportable: it writes state (a module in training mode) or its results hold no tensor.
     """
     if platform not in PLATFORMS:
         raise ValueError(f"platform must be one of {', '.join(PLATFORMS)}, not {platform!r}")
-    artifacts, state = _parts(program)
+    artifacts, state = _parts(program, checks)
     artifact = _the_one(artifacts, example_inputs)
-    data = bytes(_exported(artifact, state, platform).mlir_module_serialized)
+    if checks and "checks" not in artifact.about:
+        raise ValueError(
+            "checks=True of a program that was saved without checks of values: export "
+            "the model that it was made of"
+        )
+    found = artifact.checks_of_forward if checks else None
+    data = bytes(_exported(artifact, state, platform, found is not None).mlir_module_serialized)
     whole_files.write_to(f, data)
+    return found
 
 
-def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:
+def _parts(program: Any, checks: bool) -> tuple[list[Artifact], Mapping[str, Tensor]]:
     """Return the compiled programs, one for each kind of call in the present mode, and the state
     they use."""
     if isinstance(program, OlderProgram):
         return [program._artifact], state_of(program.module())
     if isinstance(program, ExportedProgram):
         module = program.module(check_guards=False)
-        return [_compiled(program, module)], state_of(module)
+        return [_compiled(program, module, checks)], state_of(module)
     if isinstance(program, LoadedModule):
         fitting = [
             a
@@ -75,23 +96,23 @@ def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:
         return fitting, state_of(program)
     if isinstance(program, ScriptModule):
         state = state_of(program)
-        return program._script.artifacts(state), state
+        return program._script.artifacts(state, checks), state
     if isinstance(program, ScriptFunction):
-        return program.artifacts({}), {}
+        return program.artifacts({}, checks), {}
     raise TypeError(
         "save_stablehlo expects what torch.export.export, torch.jit.script, torch.jit.trace or "
         f"torch.jit.load gave, not {type(program).__name__}"
     )
 
 
-def _compiled(program: ExportedProgram, module: Any) -> Artifact:
+def _compiled(program: ExportedProgram, module: Any, checks: bool) -> Artifact:
     """Compile a program's module for its example inputs."""
     if program.example_inputs is None:
         raise ValueError("the program has no example inputs: export the module with some")
     if program.range_constraints:
         raise NotImplementedError(_FIXED)
     args, kwargs = program.example_inputs
-    return built(module, args, kwargs, state_of(module))
+    return built(module, args, kwargs, state_of(module), checks=checks)
 
 
 _FIXED = (
@@ -113,7 +134,7 @@ def _the_one(artifacts: Sequence[Artifact], example_inputs: tuple[Any, ...] | No
     return artifacts[0]
 
 
-def _exported(artifact: Artifact, state: Mapping[str, Tensor], platform: str) -> Any:
+def _exported(artifact: Artifact, state: Mapping[str, Tensor], platform: str, checks: bool) -> Any:
     about = artifact.about
     if any(not d.isdigit() for shape in about["shapes"] for d in shape):
         raise NotImplementedError(_FIXED)
@@ -137,7 +158,8 @@ def _exported(artifact: Artifact, state: Mapping[str, Tensor], platform: str) ->
             return arguments[what] if kind == "argument" else np.asarray(state[what]._read())
 
         outputs = artifact.forward.call(*[at(where) for where in about["inputs"]])
-        return [at(r["same"]) if "same" in r else outputs[r["output"]] for r in wanted]
+        found = [at(r["same"]) if "same" in r else outputs[r["output"]] for r in wanted]
+        return [*found, outputs[about["made"]]] if checks else found
 
     return jax_export.export(jax.jit(main), platforms=(platform,))(
         *[jax.ShapeDtypeStruct(avals[i].shape, avals[i].dtype) for i in sorted(avals)]

@@ -11,23 +11,29 @@ from jax import export as jax_export
 from torchlike import nn
 from torchlike._core.trees import flatten_call, unflatten
 from torchlike._stablehlo.artifact import Unexportable, built
+from torchlike._stablehlo.checks import Checks
 from torchlike.export.dynamic_shapes import jax_shapes
 from torchlike.tensor import Tensor, from_jax
 
 
-class JaxProgram(NamedTuple):
+class _Program(NamedTuple):
+    exported: Any
+    parameters: dict[str, Any]
+    buffers: dict[str, Any]
+    written: tuple[str, ...]
+
+
+class JaxProgram(_Program):
     """A module as JAX has it.
 
     ``exported`` is a ``jax.export.Exported``: its ``call(parameters, buffers, *arrays)`` is a pure
     function, its ``serialize(vjp_order=1)`` bytes for ``jax.export.deserialize``, its
     ``mlir_module()`` StableHLO. ``parameters`` and ``buffers`` are dictionaries of arrays by the
-    module's names. ``written`` are the names of buffers that a call gives anew.
+    module's names. ``written`` are the names of buffers that a call gives anew. ``checks``, of a
+    program that checks values, says what the words mean that it gives.
     """
 
-    exported: Any
-    parameters: dict[str, Any]
-    buffers: dict[str, Any]
-    written: tuple[str, ...]
+    checks: Checks | None = None
 
 
 def to_jax(
@@ -36,6 +42,7 @@ def to_jax(
     kwargs: dict[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
+    checks: bool = False,
 ) -> JaxProgram:
     """Make a module a pure function of JAX, which needs no torchlike to run.
 
@@ -56,21 +63,31 @@ def to_jax(
       module: in the mode that is wanted, ``train()`` or ``eval()``.
       args, kwargs: example arguments; of tensors shape and dtype count.
       dynamic_shapes: as for ``torch.export.export``: dimensions that may have any size.
+      checks: whether the function checks values as eager operations do (is an index in range?). It
+        gives ``(what it gives otherwise, word)``, and ``program.checks.raise_for(word)`` raises
+        the eager error, if any. Where a module has nothing to check there is no word, and
+        ``program.checks`` is None.
 
     Raises:
+      NotImplementedError: ``checks`` with dynamic shapes.
       TypeError: no module.
       Unexportable: a module that draws random numbers (Dropout in training mode), or that writes
         into parameters or arguments.
     """
     if not isinstance(module, nn.Module):
         raise TypeError(f"to_jax takes a torchlike.nn.Module, not {type(module).__name__}")
+    if checks and dynamic_shapes is not None:
+        raise NotImplementedError(
+            "to_jax(checks=True) with dynamic shapes: which element failed first cannot be counted "
+            "where sizes are not known. Export for the sizes that you need, or without checks"
+        )
     kwargs = {} if kwargs is None else kwargs
     args = tuple([from_jax(a) if isinstance(a, jax.Array) else a for a in args])
     shapes, _ = jax_shapes(dynamic_shapes, module.forward, args, kwargs)
     state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     parameters = {name: p.detach().clone().jax() for name, p in module.named_parameters()}
     buffers = {name: b.detach().clone().jax() for name, b in module.named_buffers()}
-    artifact = built(module, args, kwargs, state, shapes)
+    artifact = built(module, args, kwargs, state, shapes, checks)
     about = artifact.about
     written = _written(about, buffers, type(module).__name__)
 
@@ -93,7 +110,10 @@ def to_jax(
             for r in about["results"]
         ]
         result = unflatten(artifact.result, results)
-        return (result, {**buffers, **new}) if written else result
+        given = (result, {**buffers, **new}) if written else result
+        if artifact.checks_of_forward is None:
+            return given
+        return given, outputs[len(about["written"]) + about["made"]]
 
     function.__name__ = type(module).__name__
     leaves, _ = flatten_call(args, kwargs)
@@ -105,7 +125,9 @@ def to_jax(
     exported = jax_export.export(jax.jit(function), platforms=artifact.forward.platforms)(
         jax.tree.map(_aval, parameters), jax.tree.map(_aval, buffers), *avals
     )
-    return JaxProgram(exported, parameters, buffers, tuple(written))
+    program = JaxProgram(exported, parameters, buffers, tuple(written))
+    program.checks = artifact.checks_of_forward
+    return program
 
 
 def _aval(array: Any) -> Any:

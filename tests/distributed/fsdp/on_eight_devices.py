@@ -481,3 +481,39 @@ def test_checkpointed_modules_are_sharded_too(jit):
     if jit:
         second = torch.jit(second)
     assert_equal_training(first, second, (plain, cut), [data(), data()])
+
+
+def test_a_compiled_step_with_a_wrong_id_or_label_changes_nothing():
+    torch.manual_seed(0)
+    net = fully_shard(nn.Sequential(nn.Embedding(16, 8), nn.Linear(8, 8)), mesh=LINE)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+
+    @torch.jit
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    def state():
+        moments = [t for s in optimizer.state.values() for t in s.values()]
+        return [
+            t.detach().full_tensor().tolist() if isinstance(t, DTensor) else t.tolist()
+            for t in (*net.parameters(), *moments)
+        ]
+
+    x, y = torch.arange(8), torch.arange(8)
+    for _ in range(2):
+        step(x, y).item()
+    before = state()
+    for words, wrong in (
+        ("index out of range in self", (x + 9, y)),
+        ("Target 8 is out of bounds", (x, y + 1)),
+    ):
+        with pytest.raises(IndexError, match=words):
+            step(*wrong).item()
+        assert state() == before
+    step(x, y).item()
+    assert state() != before
+    assert step.compiles == 1

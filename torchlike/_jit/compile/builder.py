@@ -15,7 +15,8 @@ from torchlike._jit.capture.replayed_effects import Effect
 from torchlike._jit.capture.scalars import Table
 from torchlike._jit.capture.slots import Slot, rebound_slots
 from torchlike._jit.compile import partitioner
-from torchlike._jit.compile.checks import checked, unchecked
+from torchlike._jit.compile.agreement import agreement
+from torchlike._jit.compile.checks import checked
 from torchlike._jit.compile.donation import each_in_its_memory, updates_last
 from torchlike._jit.compile.generators import Generators
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run
@@ -88,7 +89,8 @@ class ProgramBuilder:
         the tensors of the call; those ``as_themselves`` were captured as state from outside too.
         """
         outside, ranks = _outside(closed, sources), capture.ranks
-        closed, n_forward, sites, words = _checked(closed, n_forward, outside, ranks)
+        agreed = agreement(closed, outside.cotangents, ranks)
+        closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents, agreed)
         if ranks is None:  # what the ranks compare stays as it is
             closed = rolled(closed, outside, capture.name)
         constants = _Constants(closed, sources)
@@ -250,20 +252,6 @@ def _outside(closed: Any, sources: dict[int, Any]) -> Outside:
         of.setdefault(sources.get(id(array), ("constant",))[0], set()).add(variable)
     state = of.get("fixed", set()) | of.get("slot", set())
     return Outside(frozenset(state), frozenset(of.get("cotangent", set())))
-
-
-def _checked(
-    closed: Any, n_forward: int, outside: Outside, ranks: Any
-) -> tuple[Any, int, list[Any], Sequence[bool]]:
-    """Turn the checks of values in a trace into words that it returns, unless its ranks cannot
-    agree on one: then into nothing. Returned are the trace, its outputs of the forward, the places
-    of the checks, and whether the forward and the backward return a word."""
-    if ranks is None:
-        agreed = None
-    elif (agreed := ranks.agreement(closed.jaxpr.eqns)) is None:
-        return unchecked(closed), n_forward, [], (False, False)
-    closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents, agreed)
-    return closed, n_forward, sites, words
 
 
 def source_key(source: tuple[str, Any]) -> tuple[str, int]:

@@ -32,6 +32,7 @@ log = logs.logger("checks")
 
 #: The number of the check that failed first, from 1 on, or 0; and its details.
 State = Sequence[Any]
+Agreement = Callable[[Sequence[Any]], Any]
 
 
 class Checked(NamedTuple):
@@ -51,11 +52,12 @@ def checked(
     closed: Any,
     n_forward: int,
     cotangents: frozenset[Any],
-    agreed: Callable[[Any], Any] | None = None,
+    agreed: Agreement | None = None,
 ) -> Checked:
     """Return a traced program, its first ``n_forward`` outputs those of the forward, with words.
 
-    ``agreed``, a function of a traced word, gives that of all ranks that run the program.
+    ``agreed``, a function of the traced words of the checks in their order, gives the one word of
+    all ranks that run the program.
     """
     if not has_checks(closed.jaxpr):
         return Checked(closed, n_forward, [], False, False)
@@ -79,18 +81,11 @@ def checked(
     )
 
 
-def unchecked(closed: Any) -> Any:
-    """Return a traced program without its checks."""
-    if not has_checks(closed.jaxpr):
-        return closed
-    rewriting = _Rewriting(closed, [])
-    eqns = []
-    for eqn in closed.jaxpr.eqns:
-        if eqn.primitive is value_check.kept:
-            rewriting.names[eqn.outvars[0]] = eqn.invars[0]
-        elif eqn.primitive is not value_check.check:
-            eqns.append(with_operands(eqn, rewriting.names))
-    return rewriting.closed(eqns, [renamed(v, rewriting.names) for v in closed.jaxpr.outvars])
+def operands_of_checks(closed: Any, cotangents: frozenset[Any]) -> set[Any]:
+    """Return the constants of a traced program that the checks of its forward depend on."""
+    first, _ = _Rewriting(closed, [], cotangents).in_order()
+    read = {v for eqn in first for v in eqn.invars if not is_literal(v)}
+    return read.intersection(closed.jaxpr.constvars)
 
 
 def _stacked(writer: Writer, eqns: list[Any], state: State) -> tuple[list[Any], Any]:
@@ -106,7 +101,7 @@ class _Rewriting:
         closed: Any,
         sites: list[Site],
         cotangents: frozenset[Any] = frozenset(),
-        agreed: Callable[[Any], Any] | None = None,
+        agreed: Agreement | None = None,
     ) -> None:
         self._given = closed
         self._agreed = agreed
@@ -118,20 +113,20 @@ class _Rewriting:
         self._late = set(cotangents)
         self._eqns: list[Any] = []
         self._states: dict[bool, State | None] = {False: None, True: None}
+        #: Of ranks that agree the word of each check: one may be of a value that all share, another
+        #: of a rank's own.
+        self._words: list[Any] = []
 
     def run(self) -> tuple[list[Any], State | None, State | None]:
         """Return the equations, and the states of forward's and backward's checks, as atoms."""
-        first, rest = self._in_order()
+        first, rest = self.in_order()
         for eqn in first:
             self._add(eqn)
         early = self._states[False]
-        if early is not None and self._agreed is not None:
+        if self._words and self._agreed is not None:
             agreed = self._agreed
-            more, early = self.writer.equations(
-                lambda *numbers: list(agreed(jnp.stack(numbers))), list(early)
-            )
+            more, early = self.writer.equations(lambda *words: list(agreed(words)), self._words)
             self._eqns += more
-            self._states[False] = early
         if early is not None:
             self._keep(first, rest, early)
         else:
@@ -187,7 +182,7 @@ class _Rewriting:
         self._eqns += more
         self.names[eqn.outvars[0]] = found
 
-    def _in_order(self) -> tuple[list[Any], list[Any]]:
+    def in_order(self) -> tuple[list[Any], list[Any]]:
         """Return the checks that no cotangent reaches, with all that they are computed from; and
         the other equations."""
         eqns = self._given.jaxpr.eqns
@@ -253,7 +248,12 @@ class _Rewriting:
     def _join(self, state_of: Any, operands: Sequence[Any], is_late: bool) -> None:
         """Take the state of one more check into account."""
         before = self._states[is_late]
-        if before is None:
+        if self._agreed is not None and not is_late:
+            more, words = self.writer.equations(
+                lambda *given: [jnp.stack(state_of(*given))], list(operands)
+            )
+            self._words += words
+        elif before is None:
             more, self._states[is_late] = self.writer.equations(state_of, list(operands))
         else:
             n = len(before)
@@ -279,7 +279,7 @@ _ZERO = np.int64(0)
 
 
 def _chosen(code: Any, new: Any, old: Any) -> Any:
-    return lax.select(jnp.broadcast_to(code == 0, old.shape), new, old)
+    return lax.select(code == 0, new, old)
 
 
 def _first_of(a: State, b: State) -> list[Any]:

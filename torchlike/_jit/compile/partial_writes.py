@@ -109,7 +109,7 @@ def undone(eqn: Any) -> Any:
 
 
 def _choose(ok: Any, x: Any, y: Any) -> Any:
-    return lax.select(jnp.broadcast_to(ok, x.shape), x, y)
+    return lax.select(ok, x, y)
 
 
 def _nothing(dtype: Any) -> Any:

@@ -105,8 +105,8 @@ def relu6(input: Input):
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 @real_only(_CLAMPS)
 def hardtanh(input: Input, min_val: NumberLimit = -1.0, max_val: NumberLimit = 1.0):
-    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in place
-    all is ``max_val`` then."""
+    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in
+    place all is ``max_val`` then."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
     if input.dtype.kind == "u" and (min_val.value < 0 or max_val.value < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
