@@ -204,12 +204,12 @@ def hardswish_(input: Tensor) -> Tensor:
     """Return ``input * hardsigmoid(input)`` (Howard et al. 2019)."""
 
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: Any = False) -> Any:
-    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in place
-all is ``max_val`` then."""
+    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in
+place all is ``max_val`` then."""
 
 def hardtanh_(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
-    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in place
-all is ``max_val`` then."""
+    """Return ``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val; in
+place all is ``max_val`` then."""
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """Return a loss that pulls distances to 0 (target 1) or pushes them beyond ``margin`` (-1)."""
