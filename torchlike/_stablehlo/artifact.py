@@ -55,7 +55,7 @@ class Artifact:
         return self.checks if self._has_word else None
 
     def _check_words(self) -> None:
-        """Refuse, with RuntimeError, a program that gives no word in the place that its file says."""
+        """Refuse, with RuntimeError, a program without a word in the place that its file says."""
         given = []
         if self._has_word:
             n = len(self.about["written"]) + self.about["made"]
