@@ -60,9 +60,13 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
     _accumulator: Any = None
     _hooks: Any = None
     _inference: bool = False
+    #: Whether ``.data`` gave it.
+    _is_data: bool = False
     #: Given by rooms above (see ``extension``): how a stale view finds its history, and what
     #: ``Tensor(2, 3)`` and ``Tensor([…])`` are.
     _rejoin_history: Callable[[], None]
+    #: What is done before a write through ``.data``.
+    _about_to_write_data: Callable[[], None]
     _legacy_new: Callable[..., Tensor]
     #: How a DTensor prints; None for what is none.
     _repr_on_mesh: Callable[[], str | None]
@@ -440,6 +444,7 @@ class Tensor(StoredValues, TensorCopies, PythonValues, metaclass=TensorMeta):
                 return self.detach()
         found = self._alias()
         found._inference = self._inference
+        found._is_data = True
         return found
 
     @data.setter

@@ -113,8 +113,12 @@ class StoredValues(TensorMethods):
         if type(array) in boxes.BOXES:
             boxes.check_write(storage, array)
         if view is None:
+            if self._is_data:
+                self._about_to_write_data()
             storage.write(array)
             return
+        if self._is_data or ((base := self._base) is not None and base._is_data):
+            self._about_to_write_data()
         if type(storage.cell) is MetaArray:
             storage.version += 1
             return

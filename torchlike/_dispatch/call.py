@@ -66,9 +66,9 @@ def function_of(spec: OpSpec, schema: Schema | None = None) -> Callable[..., Any
             if has_sequence:
                 return run_with_sequences(spec, operands, statics)
             return run(spec, operands, statics)
-        except protocol.Unasked:
-            if function in protocol.not_public:
-                raise  # whoever called it is asked
+        except TypeError as error:
+            if not protocol.is_unasked(error) or function in protocol.not_public:
+                raise  # of what is not public, whoever called it is asked
             if out is not None:
                 kwargs["out"] = out
             return function(*args, **kwargs)
@@ -105,7 +105,9 @@ def with_numbers_first(
                 args = tuple([a for a in args if type(a) not in NUMBERS])
         try:
             return function(*args, **kwargs)
-        except protocol.Unasked:
+        except TypeError as error:
+            if not protocol.is_unasked(error):
+                raise
             return reordered(*args, **kwargs)
 
     return reordered

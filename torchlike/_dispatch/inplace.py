@@ -17,6 +17,7 @@ from torchlike._core import boxes, casts, dtypes, errors, modes, sparse_array, t
 from torchlike._core.layouts import strided
 from torchlike._core.tape import check_in_place, check_inference
 from torchlike._dispatch import call
+from torchlike._dispatch.data_writes import about_to_write
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute, to_device
 from torchlike._dispatch.spec import OpSpec
@@ -99,7 +100,9 @@ def update(
                 mask |= 1 << i
     if mask:
         check_in_place(target, mask)
-        if not (modes.current.grad_enabled and spec.differentiable):
+        if not modes.current.grad_enabled or not (
+            spec.differentiable or (spec.ends_history and target.dtype.category > 1)
+        ):
             mask = 0
     exe = in_place_executable(spec, mask, statics, lengths, len(operands))
     if not mask and view is None and modes.current.capture is None:
@@ -136,6 +139,8 @@ def _update_cell(
     this cell alone holds it."""
     storage = target._storage
     sole = storage.is_sole_owner()  # before anything below takes another reference
+    if not sole and target._is_data:
+        about_to_write(target)
     arrays, _, _, on_host = call.gather_operands(spec, operands)
     if spec.check is not None:
         call.check_values(spec, arrays, statics, lengths)
@@ -210,7 +215,7 @@ def in_place_executable(
             rule=out_of_place.rule,
             residuals=spec.residuals,
             free=spec.schema.scalar_operands,
-            differentiable=spec.differentiable,
+            differentiable=bool(mask) or spec.differentiable,
             library=out_of_place.library,
         )
         exe.facts = spec, statics, lengths

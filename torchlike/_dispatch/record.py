@@ -32,6 +32,8 @@ class OpNode(Node):
     """A recorded executable: what it saved, and the edges of the operands that need gradients."""
 
     __slots__ = ("_n_outputs", "avals", "exe", "residuals", "saved", "shown_operands")
+    #: Whether it refuses itself to run after a tensor that it saved was written to.
+    refuses_writes = False
 
     def __init__(
         self,
