@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from torchlike._core.swap import swap_tensors
+from torchlike._extensions.swap import swap_tensors
 from torchlike.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks, model_zoo
 
 __all__ = [
