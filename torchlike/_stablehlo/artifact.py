@@ -380,7 +380,7 @@ def _root_outputs(program: Any) -> list[int]:
 
 
 def serialized(exported: Any) -> bytes:
-    """A program for a file."""
+    """Return the bytes of a program, for a file; remember its module as our own."""
     apart.remember(exported.mlir_module_serialized)
     return bytes(exported.serialize())
 
