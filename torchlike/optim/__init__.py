@@ -1,4 +1,7 @@
-"""``torch.optim``: optimizers that update all parameters of a group in one compiled call."""
+"""``torch.optim``: optimizers that update all parameters of a group in one compiled call.
+
+Imports `nn` and below. Begin with ``rprop.py``: an optimizer is a rule for one parameter.
+"""
 
 from torchlike._compat import homes as _homes
 from torchlike.optim import lr_scheduler, swa_utils

@@ -1,4 +1,7 @@
-"""``torch.utils``."""
+"""``torch.utils``: data loading, checkpointing, pytrees, tensorboard, hooks and other tools.
+
+Imports `nn` and below. ``data/`` has a design page (docs/design/training.md).
+"""
 
 from __future__ import annotations
 
