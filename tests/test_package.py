@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 import torchlike
+from tools import house
 from torchlike._core import provided
 
 ROOT = Path(torchlike.__file__).parent
@@ -346,24 +347,7 @@ def _can_be_imported(name):
 
 
 #: Files and folders at the root that PyTorch does not have.
-OURS = {
-    "__init__.pyi",
-    "__main__.py",
-    "py.typed",
-    "_aten",
-    "_compat",
-    "_core",
-    "_decomp",
-    "_dispatch",
-    "_extensions",
-    "_jit",
-    "_ops",
-    "_runtime",
-    "_stablehlo",
-    "interop",
-    "porting",
-    "tensor.py",
-}
+OURS = {"__init__.pyi", "__main__.py", "py.typed", "_decomp", *house.OURS}
 
 
 def test_the_root_holds_pytorchs_names_and_few_of_ours():

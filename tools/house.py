@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1] / "torchlike"
 #: The files that everything else stands on: what a tensor is, how an op travels.
 HEART = ("_core", "_dispatch", "tensor.py")
 #: At the root and not PyTorch's, beside what Python and its tools ask for.
-_OURS = (
+OURS = (
     *("_aten", "_compat", "_core", "_dispatch", "_extensions", "_jit", "_ops", "_runtime"),
     *("_stablehlo", "interop", "porting", "tensor.py"),
 )
@@ -67,7 +67,7 @@ def entries() -> list[str]:
 
 def of_ours() -> list[str]:
     """Return those that are no package of PyTorch's."""
-    return [name for name in entries() if name in _OURS]
+    return [name for name in entries() if name in OURS]
 
 
 def _nouns() -> list[str]:

@@ -566,7 +566,7 @@ def _converted(result: Any, cls: Any) -> protocol.Result:
 def wrap(array: Any) -> Tensor:
     """Return a new tensor on a new storage holding ``array``."""
     if type(array) in CLASS_OF:
-        return CLASS_OF[type(array)]._on(array.storage())
+        return CLASS_OF[type(array)]._on(array.storage() or Storage(array))
     t = object.__new__(Tensor)  # as `_on` does, without a call
     t._storage = Storage(array)
     return t

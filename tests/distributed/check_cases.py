@@ -58,7 +58,7 @@ def last_rank_has(good, wrong):
 
 
 def wrong_batches(x, y, classes, words):
-    """A label that is no class, and an id that is no word."""
+    """Give a label that is no class, and an id that is no word."""
     return [
         (f"Target {classes} is out of bounds", (x, last_rank_has(y, y * 0 + classes))),
         ("index out of range in self", (last_rank_has(x, x * 0 + words), y)),
@@ -164,7 +164,7 @@ def case_dtensors():
 
 
 def case_a_local_part_and_a_shared_value():
-    """A rank's own index is wrong, and after that a shared one."""
+    """Give one rank a wrong index of its own, and after that all of them a shared one."""
     mesh, rank = line(), dist.get_rank()
     count = distribute_tensor(torch.zeros(8), mesh, [Shard(0)])
     table = distribute_tensor(torch.arange(8.0), mesh, [Replicate()])

@@ -20,7 +20,7 @@ X = torch.arange(12.0).reshape(3, 4)
 
 
 class Of(nn.Module):
-    """A function as a module."""
+    """Is a module that calls a function."""
 
     def __init__(self, function):
         super().__init__()

@@ -34,7 +34,7 @@ def test_damaged_files_do_no_harm(count):
 
 @pytest.mark.exhaustive
 def test_the_table_sees_each_harm(tmp_path):
-    """A reader that does harm, in a process like the others."""
+    """Run a reader that does harm, in a process like the others."""
     reader = tmp_path / "reader.py"
     reader.write_text(
         "import os, sys, time\n"

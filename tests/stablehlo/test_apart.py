@@ -43,7 +43,7 @@ def nothing_is_known(monkeypatch):
 
 @pytest.fixture
 def started(monkeypatch):
-    """The processes that were started."""
+    """Return the processes that were started."""
     commands, run = [], subprocess.run
 
     def counted(command, **options):
@@ -55,7 +55,7 @@ def started(monkeypatch):
 
 
 def with_module(module):
-    """A file of torch.jit whose program is this module."""
+    """Write a file of torch.jit whose program is this module."""
 
     def edit(content):
         program = jax_export.deserialize(bytearray(content))

@@ -141,8 +141,8 @@ class StandIn:
         return self
 
 
-def is_one(value: Any) -> bool:
-    """Return whether a cell's value is a `StandIn`."""
+def is_stand_in(value: Any) -> bool:
+    """Return whether a cell's value is a `StandIn` rather than an array."""
     return type(value) in KINDS
 
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from torchlike._core import cells, errors, modes, printing
 from torchlike._core.cells import StandIn
+from torchlike.tensor import Tensor
 
 
 class _Reverse(threading.local):
@@ -84,7 +85,7 @@ class Level:
         """Refuse ``out=`` where a transform cannot have it: on duals, and for what vmap maps in
         tensors that it does not."""
         if any(map(_has_tangent, (*targets, *operands))):
-            tensors = [t for t in (*targets, *operands) if hasattr(t, "requires_grad")]
+            tensors = [t for t in (*targets, *operands) if isinstance(t, Tensor)]
             if modes.current.grad_enabled and any(t.requires_grad for t in tensors):
                 raise RuntimeError(errors.OUT_RECORDED.format(name))
             raise NotImplementedError(
@@ -278,7 +279,7 @@ def _has_tangent(t: Any) -> bool:
     """Return whether a tensor (or one among several) is a dual of a level of forward_ad."""
     if isinstance(t, (tuple, list)):
         return any(map(_has_tangent, t))
-    cell = t._read() if hasattr(t, "_storage") else None
+    cell = t._read() if isinstance(t, Tensor) else None
     return type(cell) is Dual and cell.level.outlived and cell.tangent is not None
 
 
@@ -286,7 +287,7 @@ def _is_mapped(t: Any) -> bool:
     """Return whether a tensor (or one among several) has a value for each example of a vmap."""
     if isinstance(t, (tuple, list)):
         return any(map(_is_mapped, t))
-    cell = t._read() if hasattr(t, "_storage") else None
+    cell = t._read() if isinstance(t, Tensor) else None
     return type(cell) is Batched and cell.batched
 
 

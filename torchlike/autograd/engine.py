@@ -544,8 +544,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         leaf._set_grad(made)
     elif (kind := _adding_anew(grad._storage.cell, gradient)) is not None:
         summed = kind.add(_add, grad._read(), gradient)
-        if cells.is_one(summed) is not cells.is_one(grad._storage.cell):  # dense from now on
-            leaf._set_grad(wrap(summed))
+        if cells.is_stand_in(summed) is not cells.is_stand_in(grad._storage.cell):
+            leaf._set_grad(wrap(summed))  # dense from now on
         else:
             grad._write(summed)
     else:
