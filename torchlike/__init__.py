@@ -186,7 +186,6 @@ from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
 from torchlike._core.streams import Event, Stream  # noqa: E402
 from torchlike._dispatch.tags import Tag  # noqa: E402
-from torchlike._jit.markers import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
@@ -212,6 +211,7 @@ from torchlike.compiler.torch_compile import compile  # noqa: E402
 from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.futures import Future  # noqa: E402
 from torchlike.interop import from_jax_function, to_jax_function  # noqa: E402
+from torchlike.jit._markers import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.porting.torch_alias import install_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402

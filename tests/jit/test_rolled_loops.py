@@ -19,8 +19,8 @@ import torchlike as torch
 import torchlike.nn.functional as F
 from torchlike import nn
 from torchlike._jit.compile import builder
-from torchlike._jit.rolling import roll
-from torchlike._jit.rolling.repeats import Repeat, repeats
+from torchlike._runtime.rolling import roll
+from torchlike._runtime.rolling.repeats import Repeat, repeats
 
 #: Sums and products in the same order, but fused otherwise.
 TOLERANCE: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-13}

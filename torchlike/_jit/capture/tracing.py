@@ -32,7 +32,6 @@ from torchlike._jit.capture.scalars import Table, is_device
 from torchlike._jit.capture.slots import slot_value
 from torchlike._jit.compile.backward_trace import JointBackward, RecordedBackward
 from torchlike._jit.compile.builder import ProgramBuilder
-from torchlike._jit.compile.jaxprs import make_jaxpr
 from torchlike._jit.compile.output_templates import GivenContainer
 from torchlike._jit.compile.outputs import CapturedOutputs, without_unknown_place
 from torchlike._jit.control_flow.effects import ThreadModes
@@ -41,6 +40,7 @@ from torchlike._jit.guards.naming import defined_at
 from torchlike._jit.guards.values import MISSING, describe, same
 from torchlike._jit.guards.variables import NameGuard
 from torchlike._runtime import mixed_operands
+from torchlike._runtime.jaxprs import make_jaxpr
 from torchlike.autograd import saved
 from torchlike.tensor import Tensor, wrap
 

@@ -22,15 +22,15 @@ from torchlike._jit.compile.generators import Generators
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run
 from torchlike._jit.compile.output_templates import Template
 from torchlike._jit.compile.program import Program
-from torchlike._jit.compile.scheduling import compiled
 from torchlike._jit.guards.collect import guards_of
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._jit.guards.slots import SlotGuard
-from torchlike._jit.rolling.roll import Outside, rolled
 from torchlike._runtime import targets
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.late_checks import Words
 from torchlike._runtime.one_device import Placed
+from torchlike._runtime.rolling.roll import Outside, rolled
+from torchlike._runtime.scheduling import compiled
 from torchlike.autograd.partial import When
 from torchlike.tensor import Tensor
 

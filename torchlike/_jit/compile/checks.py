@@ -23,9 +23,9 @@ import numpy as np
 from jax import core, lax
 
 from torchlike._jit.compile import partial_writes
-from torchlike._jit.compile.jaxprs import is_literal, kinds
-from torchlike._jit.rolling.writing import Writer, renamed, with_operands
 from torchlike._runtime import logs, value_check
+from torchlike._runtime.jaxprs import is_literal, kinds
+from torchlike._runtime.rolling.writing import Writer, renamed, with_operands
 from torchlike._runtime.value_check import DETAILS, Site, has_checks
 
 log = logs.logger("checks")

@@ -20,8 +20,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import is_literal
 from torchlike._runtime import targets
+from torchlike._runtime.jaxprs import is_literal
 
 #: Inputs of fewer bytes are left alone: their copy costs less than a step of the program.
 _LEAST = 1 << 16

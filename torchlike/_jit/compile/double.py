@@ -21,8 +21,8 @@ from torchlike._dispatch.executable import Executable
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.output_templates import Template
-from torchlike._jit.compile.scheduling import compiled
 from torchlike._jit.control_flow.subgraph import SubgraphNode, filled
+from torchlike._runtime.scheduling import compiled
 from torchlike.autograd.partial import placed
 from torchlike.tensor import wrap
 

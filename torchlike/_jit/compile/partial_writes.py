@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import is_literal, kinds
-from torchlike._jit.rolling.writing import renamed
+from torchlike._runtime.jaxprs import is_literal, kinds
+from torchlike._runtime.rolling.writing import renamed
 
 #: Arrays of fewer bytes are chosen whole.
 _LEAST = 1 << 16

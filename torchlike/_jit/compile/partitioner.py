@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._jit.compile.jaxprs import is_literal, kinds, staged
+from torchlike._runtime.jaxprs import is_literal, kinds, staged
 
 
 class Split(NamedTuple):

@@ -22,7 +22,7 @@ from torchlike._core import modes, tape
 from torchlike._core.tape import Edge, RemovableHandle, gradient_edge
 from torchlike._jit.capture.scalars import Number, device_number, weak
 from torchlike._jit.compile import partitioner
-from torchlike._jit.compile.jaxprs import make_jaxpr
+from torchlike._runtime.jaxprs import make_jaxpr
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial, When
 from torchlike.tensor import Tensor, wrap

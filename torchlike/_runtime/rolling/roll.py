@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike._jit.compile.jaxprs import is_literal, kinds
-from torchlike._jit.rolling.canonical import Canonical
-from torchlike._jit.rolling.emission import Chain, Result, Turn
-from torchlike._jit.rolling.parts import members_of, written_parts
-from torchlike._jit.rolling.repeats import Repeat, repeats
-from torchlike._jit.rolling.wiring import Loop, Member, Program, Stacked, Wiring
-from torchlike._jit.rolling.writing import Writer, renamed, with_operands
+from torchlike._runtime.jaxprs import is_literal, kinds
 from torchlike._runtime.logs import logger
+from torchlike._runtime.rolling.canonical import Canonical
+from torchlike._runtime.rolling.emission import Chain, Result, Turn
+from torchlike._runtime.rolling.parts import members_of, written_parts
+from torchlike._runtime.rolling.repeats import Repeat, repeats
+from torchlike._runtime.rolling.wiring import Loop, Member, Program, Stacked, Wiring
+from torchlike._runtime.rolling.writing import Writer, renamed, with_operands
 
 #: Programs of fewer equations are left as they are, and those that keep more than this share.
 LEAST_EQUATIONS = 2000

@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import is_literal, kinds, staged
-from torchlike._jit.rolling.wiring import Carried, Fixed, Inner, Loop, Number, Rows, Stacked
-from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, written
+from torchlike._runtime.jaxprs import is_literal, kinds, staged
+from torchlike._runtime.rolling.wiring import Carried, Fixed, Inner, Loop, Number, Rows, Stacked
+from torchlike._runtime.rolling.writing import Writer, as_aval, part, renamed, written
 
 #: A result of a turn: which equation's, and the how many-th.
 Result = tuple[int, int]

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import is_literal, kinds
-from torchlike._jit.rolling.wiring import Member
+from torchlike._runtime.jaxprs import is_literal, kinds
+from torchlike._runtime.rolling.wiring import Member
 
 
 class Writer:
