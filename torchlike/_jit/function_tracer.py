@@ -15,6 +15,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.trees import containers
 from torchlike._jit.call import MODES_IN_KEY, Call
 from torchlike._jit.capture.tracing import Tracing, offsets_among
+from torchlike._jit.compile.builder import build
 from torchlike._jit.compile.double import Double
 from torchlike._jit.compile.program import Program
 from torchlike._jit.control_flow.rewriting import Conversion
@@ -93,26 +94,28 @@ class FunctionTracer:
     def _program_of(self, call: Call) -> Traced:
         started = time.perf_counter()
         run, closed, shared = self._traced(call)
-        capture, builder = run.capture, run.builder
-        builder.capture_seconds = time.perf_counter() - started
+        capture, results = run.capture, run.results
+        results.capture_seconds = time.perf_counter() - started
         run.check_containers(containers(call.given))
         static = run.numbers.static
         if static:
             self._numbers.refuse(call.structure, [run.numbers.positions[i] for i in static])
         if self._falls_back:
-            builder.effects = run.effects
+            results.effects = run.effects
             if prints := capture.prints.effect():
-                builder.effects.append(prints)
-            if run.not_again and builder.cacheable:
-                builder.do_not_keep(
+                results.effects.append(prints)
+            if run.not_again and results.cacheable:
+                results.do_not_keep(
                     f"it changes {', '.join(f'`{x}`' for x in run.not_again)}, which a compiled "
                     "program would do only once"
                 )
         plain = [_TENSOR if isinstance(x, Tensor) else x for x in call.leaves]
-        builder.retrace = functools.partial(
+        results.retrace = functools.partial(
             self._double, plain, call.structure, shared, run.numbers.positions
         )
-        program = builder.build(capture, closed, run.n_forward, run.sources(), call.tensors, shared)
+        program = build(
+            results, capture, closed, run.n_forward, run.sources(), call.tensors, shared
+        )
         for key in held_by(program, capture.observer.weak_referents()):
             program = replace(program, cacheable=False, why_not=capture.observer.why_held(key))
         capture.inputs.clear()
@@ -149,12 +152,12 @@ class FunctionTracer:
         except Exception:
             return None  # perhaps for want of a plain number; if not, the error comes again
         run = found[0]
-        builder, observer = run.builder, run.capture.observer
-        kept = not builder.cacheable or run.capture.unrepeatable or run.records
+        results, observer = run.results, run.capture.observer
+        kept = not results.cacheable or run.capture.unrepeatable or run.records
         # Something may hold a traced number that outlives the capture, or look at its class.
         wrong = run.numbers.positions and (kept or observer.asks_for_types())
         # And create_graph traces once more, for one offset.
-        if wrong or (run.offsets and builder.cotangent_avals):
+        if wrong or (run.offsets and results.cotangent_avals):
             run.capture.fail()
             run.capture.undo_python()
             return None

@@ -142,7 +142,7 @@ class Artifact:
         ]
         compiled = JitFunction(whole, checks=checks)
         run, closed, _ = compiled._tracer.trace(tensors, given, structure, (), avals)
-        program, capture = run.builder, run.capture
+        program, capture = run.results, run.capture
         if capture.ranks is not None:
             raise Unexportable(
                 "it has collectives between processes (torch.distributed): export what stands "

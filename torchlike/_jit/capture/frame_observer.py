@@ -100,6 +100,10 @@ _library_code: dict[int, types.CodeType] = {}
 _handled_code: dict[int, tuple[types.CodeType, Handler]] = {}
 
 
+#: What tells a view from another tensor on the same memory.
+_OF_VIEWS = frozenset(("_base", "_is_view"))
+
+
 class FrameObserver(GuardCollector):
     """What one capture's user code named, reached and found."""
 
@@ -560,6 +564,11 @@ class FrameObserver(GuardCollector):
             not names.isdisjoint(e.reads.attributes | e.reads.methods)
             for e in self._entered.values()
         )
+
+    def asks_for_bases(self) -> bool:
+        """Return whether code may ask what an argument is a view of: its placeholder does not
+        know."""
+        return self.names_any(_OF_VIEWS)
 
     def asks_for_types(self) -> bool:
         """Return whether code that ran names ``type`` or ``id``, which see what an object really

@@ -10,12 +10,18 @@ last of those are the containers, counted from the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchlike._core import trees
 from torchlike._jit.capture.scalars import Number, Table
-from torchlike._jit.compile.output_templates import GivenContainer
 from torchlike.tensor import Tensor
+
+
+class GivenContainer(NamedTuple):
+    """A list or dictionary of the call's arguments."""
+
+    #: Its place among the numbers of the call, counted from their end.
+    index: int
 
 
 class CallValues:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import sysconfig
 import types
+from collections.abc import Callable
 from typing import Any
 
 #: Packages whose code is no user's: what they read is theirs to keep right.
@@ -77,3 +79,12 @@ def is_library_file(module: types.ModuleType) -> bool:
 def line_of(code: types.CodeType, line: int) -> str:
     """Return the text of a line for messages: ``model.py:12``."""
     return f"{code.co_filename.rpartition('/')[2]}:{line}"
+
+
+def defined_at(fn: Callable[..., Any]) -> str:
+    """Return the line where a function, or a module's forward, begins: `` (train.py:40)``, after a
+    space; "" where none does."""
+    code = getattr(inspect.unwrap(getattr(fn, "forward", fn)), "__code__", None)
+    if code is None:
+        return ""
+    return f" ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"

@@ -25,18 +25,16 @@ from torchlike._core.trees import (
 from torchlike._core.views import UNKNOWN
 from torchlike._core.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
-from torchlike._jit.capture.given import CallValues, Copies
+from torchlike._jit.capture.given import CallValues, Copies, GivenContainer
 from torchlike._jit.capture.held import tensors_held
+from torchlike._jit.capture.libraries import defined_at
 from torchlike._jit.capture.replayed_effects import Effect
 from torchlike._jit.capture.scalars import Table, is_device
 from torchlike._jit.capture.slots import slot_value
 from torchlike._jit.compile.backward_trace import JointBackward, RecordedBackward
-from torchlike._jit.compile.builder import ProgramBuilder
-from torchlike._jit.compile.output_templates import GivenContainer
 from torchlike._jit.compile.outputs import CapturedOutputs, without_unknown_place
+from torchlike._jit.compile.trace_results import TraceResults
 from torchlike._jit.control_flow.effects import ThreadModes
-from torchlike._jit.guards.identity import asks_for_bases
-from torchlike._jit.guards.naming import defined_at
 from torchlike._jit.guards.values import MISSING, describe, same
 from torchlike._jit.guards.variables import NameGuard
 from torchlike._runtime import mixed_operands
@@ -62,7 +60,7 @@ class Tracing:
         self.fn = fn
         self.capture = Capture(name, drawn)
         self.capture.defined_at = defined_at(fn)
-        self.builder = ProgramBuilder()
+        self.results = TraceResults()
         self.arguments = arguments
         self.n_forward = 0
         self.first_values: list[Any] = []
@@ -103,7 +101,7 @@ class Tracing:
             next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
         ]
         self._structure = structure
-        self.outputs = CapturedOutputs(self.capture, self.builder, self._position)
+        self.outputs = CapturedOutputs(self.capture, self.results, self._position)
         made = Made()
         self.args, self.kwargs = unflatten_call(structure, self._given, made)
         observer = self.capture.observer
@@ -113,14 +111,14 @@ class Tracing:
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
                 observer.visit(leaf, f"argument {i}")
-        self.backward = JointBackward(self.capture, self.builder, self.outputs, self._seen)
+        self.backward = JointBackward(self.capture, self.results, self.outputs, self._seen)
 
     def record_backward(self) -> RecordedBackward:
         """Have the backward be recorded, for create_graph (see ``double``), and return it."""
         self.capture.is_retraced = True
         self.capture.checks_values = False  # the call itself has looked
         self.backward = recorded = RecordedBackward(
-            self.capture, self.builder, self.outputs, self._seen
+            self.capture, self.results, self.outputs, self._seen
         )
         return recorded
 
@@ -222,7 +220,7 @@ class Tracing:
         """Return the arguments with which the code may have compared the placeholder, or of which
         it may have asked what they are views of."""
         known = set(map(id, self.capture.observer.comparable_tensors()))
-        asks = asks_for_bases(self.capture)
+        asks = self.capture.observer.asks_for_bases()
         return frozenset(
             i
             for i, t in enumerate(self.arguments)
@@ -291,18 +289,18 @@ class Tracing:
             self.capture.refuse("a result that is nested too deeply", "fewer levels")
             raise  # never: refuse() does
         own = list(self.copies.leaves.values())
-        self.builder.changes = tuple(own[i].index for i in changed)
+        self.results.changes = tuple(own[i].index for i in changed)
         if changed or any(type(x) is GivenContainer for x in leaves):
-            self.builder.numbers = CallValues(self.numbers if self.numbers.positions else None)
+            self.results.numbers = CallValues(self.numbers if self.numbers.positions else None)
         elif self.numbers.positions:
-            self.builder.numbers = self.numbers
+            self.results.numbers = self.numbers
         return leaves, structure
 
     def check_containers(self, own: list[Any]) -> None:
         """Raise JitCaptureError where a container that is changed was also reached past the
         argument: the body saw another one there. ``own``: the caller's."""
         n = len(own)
-        for index in self.builder.changes:
+        for index in self.results.changes:
             if self.capture.observer.has_visited(own[n + index]):
                 self.capture.fail()
                 self.capture.undo_python()
@@ -323,14 +321,14 @@ class Tracing:
 
     def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
         """Return the arrays of the cells written, of what is returned, and of the gradients."""
-        capture, builder, returned = self.capture, self.builder, self.outputs
+        capture, results, returned = self.capture, self.results, self.outputs
         written = [slot_value(s.owner, s.name) for s in capture.slots_written.values()]
         self._check_offsets([*leaves, *written])
         leaves = [without_unknown_place(x) for x in leaves]
         capture.see_plain_slots()
         capture.check_histories()
         self._check_sizes()
-        builder.flags = [
+        results.flags = [
             (capture.placeholders.get(id(t), t), before, t._requires_grad)
             for t, before in capture.flags_written()
         ]
@@ -341,13 +339,13 @@ class Tracing:
         ]
         gradients: list[Any] = []
         templates = [returned.leaf(x) for x in leaves]
-        builder.slot_outputs = [
+        results.slot_outputs = [
             (slot, None if v is None else returned.tensor(v)) for slot, v in slots
         ]
         for i, (_, v) in enumerate(slots):
             _, condition = capture.conditions.get(id(v), (None, None))
             if condition is not None:
-                builder.slot_conditions[i] = returned.add(wrap(condition)._storage)
+                results.slot_conditions[i] = returned.add(wrap(condition)._storage)
         capture.observer.settle()
         self._find_held(leaves)
         returned.add_held()
@@ -361,8 +359,8 @@ class Tracing:
             capture.observer.settle()
         self._check_python()
         forget_examples(structure)
-        builder.result = (templates, structure)
-        builder.written = returned.places(capture.written)
+        results.result = (templates, structure)
+        results.written = returned.places(capture.written)
         if capture.has_checks:
             returned.keep_slots(slots)
         outputs = capture.results() + [s.read() for s in returned.made]
@@ -376,8 +374,8 @@ class Tracing:
             capture.refuse(
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )
-        builder.n_made = len(returned.made)
-        builder.ordinary = mixed_operands.installed.ordinary_results(
+        results.n_made = len(returned.made)
+        results.ordinary = mixed_operands.installed.ordinary_results(
             capture.inputs.values(), returned.made
         )
         self.n_forward = len(outputs)
@@ -418,7 +416,7 @@ class Tracing:
                 roots.append(now)
         roots += [x for x in leaves if not isinstance(x, Tensor) and is_own(x)]
         self._keep(tensors_held(roots, is_own))
-        self._n_kept = len(self.builder.kept)
+        self._n_kept = len(self.results.kept)
         self._keep(tensors_held(capture.tables.changed(), is_own))
 
     def _keep(self, tensors: list[Tensor]) -> None:
@@ -432,7 +430,7 @@ class Tracing:
             elif capture.is_adopted(t) or (
                 capture.is_created(t._storage) and isinstance(t._storage.cell, core.Tracer)
             ):
-                self.builder.kept.append(self.outputs.tensor(t))
+                self.results.kept.append(self.outputs.tensor(t))
 
     def _check_kept(self) -> None:
         """Find the tensors that were made inside and are kept outside by other means than results
@@ -454,7 +452,7 @@ class Tracing:
         if kept or self._n_kept:
             # They get their values from this run, but a later run could not find their owners.
             self.outputs.made += kept
-            self.builder.do_not_keep(
+            self.results.do_not_keep(
                 f"{len(kept) + self._n_kept} tensor(s) made inside are kept outside (in a list, "
                 "dict or attribute); return them instead"
             )
@@ -478,7 +476,7 @@ class Tracing:
             else:
                 changed.append(label)
         if changed:
-            self.builder.do_not_keep(
+            self.results.do_not_keep(
                 f"it changes the Python attribute(s) {', '.join(changed)}, which a compiled "
                 "program would do only once; use a tensor (a buffer) or change it outside"
             )
@@ -491,7 +489,7 @@ class Tracing:
             before = (cell if host is None else host).shape
             if self.capture.values[storage].shape == before:
                 continue
-            self.builder.do_not_keep(f"it changes the size of memory from outside ({list(before)})")
+            self.results.do_not_keep(f"it changes the size of memory from outside ({list(before)})")
             if id(storage) in self._position:
                 argument = self.arguments[self._position[id(storage)]]._storage
                 if argument.host is not None or len(tensors_on(argument)) > 1:
@@ -516,7 +514,7 @@ class Tracing:
     def _check_python(self) -> None:
         """Look at the plain Python values that the body changed, and at what it took from clocks
         and iterators: record what each call can do again, and the reasons against a program."""
-        observer, builder = self.capture.observer, self.builder
+        observer, results = self.capture.observer, self.results
         for p in observer.take_records():
             self._record(p.label, observer.effect_of(p))
         for p in observer.changes():
@@ -541,14 +539,14 @@ class Tracing:
             observer.reasons.append(f"it deletes {', '.join(gone)}; delete outside")
         if tables := self.capture.tables.changes():
             modes.epoch.advance()
-            builder.changes_structure = builder.cacheable and not observer.reasons
+            results.changes_structure = results.cacheable and not observer.reasons
             observer.reasons.append(
                 f"it changes {', '.join(dict.fromkeys(tables))}, which a compiled program would do "
                 "only once; do so before the first call, or outside"
             )
         if observer.reasons:
-            builder.cacheable = False
-            builder.why_not = "; ".join(dict.fromkeys((*observer.reasons, builder.why_not))).rstrip(
+            results.cacheable = False
+            results.why_not = "; ".join(dict.fromkeys((*observer.reasons, results.why_not))).rstrip(
                 "; "
             )
 

@@ -15,8 +15,8 @@ from torchlike._core import tape
 from torchlike._core.tape import AccumulateGrad, Edge
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.compile import partitioner
-from torchlike._jit.compile.builder import ProgramBuilder
 from torchlike._jit.compile.outputs import CapturedOutputs
+from torchlike._jit.compile.trace_results import TraceResults
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial
 from torchlike.tensor import Tensor, wrap
@@ -28,14 +28,14 @@ class JointBackward:
     def __init__(
         self,
         capture: Capture,
-        builder: ProgramBuilder,
+        results: TraceResults,
         outputs: CapturedOutputs,
         arguments: Sequence[Tensor],
     ) -> None:
         """Prepare the backward of one trace. ``arguments``: what the function saw for the tensors
         among its arguments."""
         self._capture = capture
-        self._builder = builder
+        self._results = results
         self._outputs = outputs
         self._arguments = arguments
         self._cotangents: list[Any] = []
@@ -52,7 +52,7 @@ class JointBackward:
         boundary = partitioner.boundary_of(edges, capture.first_sequence, self._ends_here)
         for t, _ in roots:
             aval = (tuple(t.shape), t.dtype.numpy)
-            self._builder.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
+            self._results.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
             with capture.outside():
                 self._cotangents.append(jax.numpy.zeros(*aval))
         with partitioner.hooks_left_to_others(boundary):
@@ -65,10 +65,10 @@ class JointBackward:
                 accumulate=False,
                 stop_before=capture.first_sequence,
             )
-        self._builder.behind = partitioner.behind(edges, capture.first_sequence)
-        self._builder.boundary = [self._origin(edge) for edge in boundary]
+        self._results.behind = partitioner.behind(edges, capture.first_sequence)
+        self._results.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
-        self._builder.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
+        self._results.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
         arrays = [partial.array_of(g) for g in gradients if g is not None]
         # Tensors where a node calls operators that classes see.
         return [a._read() if isinstance(a, Tensor) else a for a in arrays] + flags
@@ -83,7 +83,7 @@ class JointBackward:
         or by the template of one that each call makes), or the edge itself."""
         node, nr = edge
         if isinstance(node, AccumulateGrad) and self._capture.is_created(node.variable._storage):
-            self._builder.repeats = True  # the leaf that is given back is the one of the edge
+            self._results.repeats = True  # the leaf that is given back is the one of the edge
             return self._outputs.template_of_made(node.variable)
 
         def is_of(t: Tensor) -> bool:
@@ -138,7 +138,7 @@ class RecordedBackward(JointBackward):
             incoming.append(wrap(self._cotangents[-1]).requires_grad_())
         into = {tape.gradient_edge(c): ("cotangent", i) for i, c in enumerate(incoming)}
         into |= {edge: ("boundary", i) for i, edge in enumerate(boundary)}
-        self._builder.boundary = [self._origin(edge) for edge in boundary]
+        self._results.boundary = [self._origin(edge) for edge in boundary]
         with partitioner.hooks_left_to_others(boundary):
             found = engine.run(
                 edges,

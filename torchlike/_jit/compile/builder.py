@@ -1,4 +1,4 @@
-"""`ProgramBuilder` gathers what a trace finds out, and compiles it to a `Program`."""
+"""Compiles what a trace found out to a `Program`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import jax
 import numpy as np
 
 from torchlike._core.devices import CPU, to_jax
-from torchlike._jit.capture import given
 from torchlike._jit.capture.capture import Capture
-from torchlike._jit.capture.replayed_effects import Effect
-from torchlike._jit.capture.scalars import Table
-from torchlike._jit.capture.slots import Slot, rebound_slots
+from torchlike._jit.capture.slots import rebound_slots
 from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.agreement import agreement
 from torchlike._jit.compile.checks import checked
 from torchlike._jit.compile.donation import each_in_its_memory, updates_last
 from torchlike._jit.compile.generators import Generators
-from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run
-from torchlike._jit.compile.output_templates import Template
+from torchlike._jit.compile.layout import Gradient, Inputs, Outputs
 from torchlike._jit.compile.program import Program
+from torchlike._jit.compile.trace_results import TraceResults
 from torchlike._jit.guards.collect import guards_of
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._jit.guards.slots import SlotGuard
@@ -31,176 +28,136 @@ from torchlike._runtime.late_checks import Words
 from torchlike._runtime.one_device import Placed
 from torchlike._runtime.rolling.roll import Outside, rolled
 from torchlike._runtime.scheduling import compiled
-from torchlike.autograd.partial import When
 from torchlike.tensor import Tensor
 
 #: Where inputs come from, in the order in which the compiled function takes them.
 _INPUTS = ("fixed", "slot", "argument", "host", "number", "offset")
 
 
-class ProgramBuilder:
-    """A program that a trace is about to make. The fields are those of `Outputs`, `Gradient` and
-    `Program`, where they are described."""
+def build(
+    results: TraceResults,
+    capture: Capture,
+    closed: Any,
+    n_forward: int,
+    sources: dict[int, Any],
+    arguments: Sequence[Tensor],
+    as_themselves: Iterable[int],
+) -> Program:
+    """Lift the jaxpr's constants to inputs, compile, and collect the guards.
 
-    def __init__(self) -> None:
-        self.numbers: Table | given.CallValues | None = None
-        self.effects: list[Effect] = []
-        self.retrace: Callable[[Run], Any] | None = None
-        self.capture_seconds = 0.0
-        self.cacheable = True
-        self.why_not = ""
-        self.changes_structure = False
-        # Outputs.
-        self.written: list[tuple[str, Any]] = []
-        self.n_made = 0
-        self.ordinary: tuple[int, ...] = ()
-        self.slot_outputs: list[tuple[Slot, Template | None]] = []
-        self.slot_conditions: dict[int, int] = {}
-        self.flags: list[tuple[Any, Any, Any]] = []
-        self.result: tuple[list[Any], Any] = [], None
-        self.changes: tuple[int, ...] = ()
-        self.repeats = False
-        self.views: list[tuple[Template, Template, Any]] = []
-        self.held: list[tuple[Template, str, Any]] = []
-        self.kept: list[Template] = []
-        # How a call joins the tape.
-        self.cotangent_avals: list[Any] = []
-        self.behind: list[int] = []
-        self.boundary: list[Any] = []
-        self.when: list[When] = []
+    ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
+    ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i). ``arguments`` are
+    the tensors of the call; those ``as_themselves`` were captured as state from outside too.
+    """
+    outside, ranks = _outside(closed, sources), capture.ranks
+    agreed = agreement(closed, outside.cotangents, ranks)
+    closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents, agreed)
+    if ranks is None:  # what the ranks compare stays as it is
+        closed = rolled(closed, outside, capture.name)
+    constants = _Constants(closed, sources)
+    split = partitioner.partition(
+        closed.jaxpr,
+        n_forward,
+        constants.variables(*_INPUTS),
+        constants.variables("constant"),
+        dict(constants.of["cotangent"]),
+        len(results.cotangent_avals),
+    )
+    # Inputs that an output overwrites: their memory can be given up.
+    kept = set(split.residual_inputs)
+    written = {source_key(where) for where in results.written}
+    keys = [source_key(source) for source in constants.sources("fixed", "slot", "argument")]
+    donated = tuple(i for i, key in enumerate(keys) if key in written and i not in kept)
+    order = each_in_its_memory(
+        [source_key(where) for where in results.written], [keys[i] for i in donated]
+    )
+    outputs = split.forward.outvars
+    forward = split.forward.replace(outvars=[*(outputs[o] for o in order), *outputs[len(order) :]])
+    bound = [what for what, _ in constants.of["constant"]]
+    if ranks is not None:  # a part of the text that the ranks compare
+        bound = [np.asarray(x) for x in bound]
+    given_up = [forward.invars[len(bound) + i] for i in donated]
+    executable = compiled(
+        updates_last(forward, given_up, lambda jaxpr: partitioner.evaluator(jaxpr, bound)),
+        forward,
+        donated,
+        ranks,
+        capture.name,
+        constants.drawn(),
+    )
+    backward: Any = None
+    if split.backward is not None:
+        evaluate = partitioner.backward_evaluator(split, bound)
+        backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {capture.name}")
+    inputs = constants.inputs([getter for getter, _ in capture.host_values], donated)
+    of_call, of_backward = (
+        Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
+    )
+    if not host().is_default and ranks is None:
+        executable = Placed(executable, to_jax(capture.place or CPU))
+    return Program(
+        forward=executable,
+        inputs=inputs,
+        outputs=_outputs(results, [results.written[o] for o in order]),
+        gradient=Gradient(
+            cotangent_avals=results.cotangent_avals,
+            behind=results.behind,
+            boundary=results.boundary,
+            when=results.when,
+            kept_inputs=tuple(split.residual_inputs),
+            residual_avals=[_aval(v.aval) for v in outputs[n_forward:]],
+            executable=backward,
+            words=of_backward,
+        ),
+        words=of_call,
+        generators=Generators(found) if of_call and (found := capture.generators()) else None,
+        guards=_guards(results, capture, inputs, arguments, as_themselves),
+        numbers=results.numbers,
+        effects=results.effects,
+        updates=bool(results.written or results.slot_outputs),
+        retrace=results.retrace,
+        capture_seconds=results.capture_seconds,
+        cacheable=results.cacheable,
+        why_not=results.why_not,
+        changes_structure=results.changes_structure,
+    )
 
-    def do_not_keep(self, why: str) -> None:
-        """Mark the program as one for this call alone."""
-        self.cacheable, self.why_not = False, why
 
-    def build(
-        self,
-        capture: Capture,
-        closed: Any,
-        n_forward: int,
-        sources: dict[int, Any],
-        arguments: Sequence[Tensor],
-        as_themselves: Iterable[int],
-    ) -> Program:
-        """Lift the jaxpr's constants to inputs, compile, and collect the guards.
+def _outputs(results: TraceResults, written: list[tuple[str, Any]]) -> Outputs:
+    cells = [what for kind, what in written if kind == "fixed"]
+    return Outputs(
+        written=written,
+        written_cells=cells if len(cells) == len(written) else None,
+        n_made=results.n_made,
+        ordinary=results.ordinary,
+        slots=results.slot_outputs,
+        slot_conditions=results.slot_conditions,
+        flags=results.flags,
+        result=results.result,
+        changes=results.changes,
+        repeats=results.repeats,
+        views=results.views,
+        held=results.held,
+        kept=results.kept,
+    )
 
-        ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
-        ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i). ``arguments`` are
-        the tensors of the call; those ``as_themselves`` were captured as state from outside too.
-        """
-        outside, ranks = _outside(closed, sources), capture.ranks
-        agreed = agreement(closed, outside.cotangents, ranks)
-        closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents, agreed)
-        if ranks is None:  # what the ranks compare stays as it is
-            closed = rolled(closed, outside, capture.name)
-        constants = _Constants(closed, sources)
-        split = partitioner.partition(
-            closed.jaxpr,
-            n_forward,
-            constants.variables(*_INPUTS),
-            constants.variables("constant"),
-            dict(constants.of["cotangent"]),
-            len(self.cotangent_avals),
-        )
-        # Inputs that an output overwrites: their memory can be given up.
-        kept = set(split.residual_inputs)
-        written = {source_key(where) for where in self.written}
-        keys = [source_key(source) for source in constants.sources("fixed", "slot", "argument")]
-        donated = tuple(i for i, key in enumerate(keys) if key in written and i not in kept)
-        order = each_in_its_memory(
-            [source_key(where) for where in self.written], [keys[i] for i in donated]
-        )
-        outputs = split.forward.outvars
-        forward = split.forward.replace(
-            outvars=[*(outputs[o] for o in order), *outputs[len(order) :]]
-        )
-        bound = [what for what, _ in constants.of["constant"]]
-        if ranks is not None:  # a part of the text that the ranks compare
-            bound = [np.asarray(x) for x in bound]
-        given_up = [forward.invars[len(bound) + i] for i in donated]
-        executable = compiled(
-            updates_last(forward, given_up, lambda jaxpr: partitioner.evaluator(jaxpr, bound)),
-            forward,
-            donated,
-            ranks,
-            capture.name,
-            constants.drawn(),
-        )
-        backward: Any = None
-        if split.backward is not None:
-            evaluate = partitioner.backward_evaluator(split, bound)
-            backward = compiled(
-                evaluate, split.backward[0], (), ranks, f"backward of {capture.name}"
-            )
-        inputs = constants.inputs([getter for getter, _ in capture.host_values], donated)
-        of_call, of_backward = (
-            Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
-        )
-        if not host().is_default and ranks is None:
-            executable = Placed(executable, to_jax(capture.place or CPU))
-        return Program(
-            forward=executable,
-            inputs=inputs,
-            outputs=self._outputs([self.written[o] for o in order]),
-            gradient=Gradient(
-                cotangent_avals=self.cotangent_avals,
-                behind=self.behind,
-                boundary=self.boundary,
-                when=self.when,
-                kept_inputs=tuple(split.residual_inputs),
-                residual_avals=[_aval(v.aval) for v in outputs[n_forward:]],
-                executable=backward,
-                words=of_backward,
-            ),
-            words=of_call,
-            generators=Generators(found) if of_call and (found := capture.generators()) else None,
-            guards=self._guards(capture, inputs, arguments, as_themselves),
-            numbers=self.numbers,
-            effects=self.effects,
-            updates=bool(self.written or self.slot_outputs),
-            retrace=self.retrace,
-            capture_seconds=self.capture_seconds,
-            cacheable=self.cacheable,
-            why_not=self.why_not,
-            changes_structure=self.changes_structure,
-        )
 
-    def _outputs(self, written: list[tuple[str, Any]]) -> Outputs:
-        cells = [what for kind, what in written if kind == "fixed"]
-        return Outputs(
-            written=written,
-            written_cells=cells if len(cells) == len(written) else None,
-            n_made=self.n_made,
-            ordinary=self.ordinary,
-            slots=self.slot_outputs,
-            slot_conditions=self.slot_conditions,
-            flags=self.flags,
-            result=self.result,
-            changes=self.changes,
-            repeats=self.repeats,
-            views=self.views,
-            held=self.held,
-            kept=self.kept,
-        )
-
-    def _guards(
-        self,
-        capture: Capture,
-        inputs: Inputs,
-        arguments: Sequence[Tensor],
-        as_themselves: Iterable[int],
-    ) -> GuardSet:
-        kinds = [kind for kind, _ in self.written]
-        found = guards_of(
-            capture, arguments, sorted(as_themselves), inputs.cells, self.flags, kinds
-        )
-        for slot, _ in self.slot_outputs:
-            if not slot.of_tensor:
-                rebound_slots.add(slot.owner, slot.name)
-        guards = GuardSet(found)
-        for guard in guards.of(SlotGuard):
-            guard.slot.initial = None  # gradients of the first call would live as long as it
-        return guards
+def _guards(
+    results: TraceResults,
+    capture: Capture,
+    inputs: Inputs,
+    arguments: Sequence[Tensor],
+    as_themselves: Iterable[int],
+) -> GuardSet:
+    kinds = [kind for kind, _ in results.written]
+    found = guards_of(capture, arguments, sorted(as_themselves), inputs.cells, results.flags, kinds)
+    for slot, _ in results.slot_outputs:
+        if not slot.of_tensor:
+            rebound_slots.add(slot.owner, slot.name)
+    guards = GuardSet(found)
+    for guard in guards.of(SlotGuard):
+        guard.slot.initial = None  # gradients of the first call would live as long as it
+    return guards
 
 
 class _Constants:

@@ -10,12 +10,12 @@ from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
 from torchlike._core.trees import unflatten
 from torchlike._jit.capture import given
+from torchlike._jit.capture.given import GivenContainer
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.compile.layout import Outputs, Run
 from torchlike._jit.compile.node import node_of_call
 from torchlike._jit.compile.output_templates import (
     Anew,
-    GivenContainer,
     NumberTemplate,
     Template,
     build,

@@ -55,7 +55,7 @@ class Double:
         #: Which gradients depend on what requires grad, and where theirs lead.
         self.roots = backward.roots
         self.targets = backward.targets
-        self.boundary = run.builder.boundary
+        self.boundary = run.results.boundary
         self.arrived = backward.arrived
         ranks, name = run.capture.ranks, f"gradient of {run.capture.name}"
         if ranks is not None:

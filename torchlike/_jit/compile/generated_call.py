@@ -18,9 +18,9 @@ from typing import Any
 from torchlike._core.storage import Storage
 from torchlike._core.trees import unflatten
 from torchlike._jit.capture import given
+from torchlike._jit.capture.given import GivenContainer
 from torchlike._jit.compile.output_templates import (
     Anew,
-    GivenContainer,
     NumberTemplate,
     Template,
     build,

@@ -121,13 +121,6 @@ class NumberTemplate(NamedTuple):
     output: int
 
 
-class GivenContainer(NamedTuple):
-    """A list or dictionary of the call's arguments (see ``given``)."""
-
-    #: Its place among the numbers of the call, counted from their end.
-    index: int
-
-
 class Anew(NamedTuple):
     """A set, a NumPy array or another changeable object that the function made and returned: each
     call gives one of its own."""

@@ -16,16 +16,16 @@ from torchlike._core.tensor_copies import FIELDS
 from torchlike._dispatch.record import OpNode
 from torchlike._dispatch.view_history import reads_a_view
 from torchlike._jit.capture.capture import Capture
+from torchlike._jit.capture.given import GivenContainer
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.capture.slots import Slot
-from torchlike._jit.compile.builder import ProgramBuilder
 from torchlike._jit.compile.output_templates import (
     Again,
     Anew,
-    GivenContainer,
     NumberTemplate,
     Template,
 )
+from torchlike._jit.compile.trace_results import TraceResults
 from torchlike._jit.guards.values import VALUES
 from torchlike.tensor import Tensor
 
@@ -33,9 +33,9 @@ from torchlike.tensor import Tensor
 class CapturedOutputs:
     """The templates of one capture, and the storages whose arrays the program has to give out."""
 
-    def __init__(self, capture: Capture, builder: ProgramBuilder, position: dict[int, int]) -> None:
+    def __init__(self, capture: Capture, results: TraceResults, position: dict[int, int]) -> None:
         self._capture = capture
-        self._builder = builder
+        self._results = results
         #: The argument on a placeholder's storage, by the storage's id.
         self._position = position
         #: Storages made inside, in the order of the program's outputs, and their places in it.
@@ -78,7 +78,7 @@ class CapturedOutputs:
             return x
         if _is_plain(x):
             return Anew(copy.deepcopy(x))
-        self._builder.do_not_keep(
+        self._results.do_not_keep(
             f"it returns an object that it made, of type {type(x).__name__}, which each call has "
             "to make anew; return tensors, numbers, or tuples, lists, dictionaries or dataclasses "
             "of such"
@@ -92,7 +92,7 @@ class CapturedOutputs:
         if known is None:
             known = self._templates[id(t)] = t, self._template_of(t)
         else:
-            self._builder.repeats = True
+            self._results.repeats = True
         return known[1]
 
     def _template_of(self, t: Tensor) -> Template:
@@ -182,8 +182,8 @@ class CapturedOutputs:
         self._capture.check_gradient(t._grad)
         for name, value in list(vars(t).items()):
             if (name == "_grad" and value is not None) or name not in FIELDS:
-                self._builder.held.append((template, name, self.leaf(value)))
-                self._builder.repeats = True
+                self._results.held.append((template, name, self.leaf(value)))
+                self._results.repeats = True
 
     def join_views(self) -> None:
         """Record which results made inside are views of which, where that matters: of several that
@@ -203,8 +203,8 @@ class CapturedOutputs:
                     recorded = any(v._base is base and not v._made_by for v in tensors)
                     known = base, self._new_template(base, self.add(t._storage), recorded)
                     self._templates[id(base)] = known
-                self._builder.views.append((self._templates[id(t)][1], known[1], t._made_by))
-                self._builder.repeats = True
+                self._results.views.append((self._templates[id(t)][1], known[1], t._made_by))
+                self._results.repeats = True
 
     def _view_again(self, t: Tensor) -> Again | None:
         """Return how each call makes a view of an argument or of a tensor from outside anew; None

@@ -17,7 +17,7 @@ from torchlike._jit.capture.libraries import is_library
 from torchlike._jit.capture.slots import Slot, rebound_slots
 from torchlike._jit.guards.containers import HooksGuard, ItemsGuard, TableGuard
 from torchlike._jit.guards.guard import Guard
-from torchlike._jit.guards.identity import IdentityGuard, asks_for_bases
+from torchlike._jit.guards.identity import IdentityGuard
 from torchlike._jit.guards.memory import (
     ApartGuard,
     ArgumentCellGuard,
@@ -167,8 +167,10 @@ def _of_memory(
     rebound = _rebound(capture)
     own = [(i, arguments[i]._storage) for i in as_themselves]
     yield from (ArgumentCellGuard(i, cell) for i, cell in own)
-    if capture.observer.compares or asks_for_bases(capture):
-        guard = IdentityGuard(arguments, capture, cells)
+    compares, asks_for_bases = capture.observer.compares, capture.observer.asks_for_bases()
+    if compares or asks_for_bases:
+        reached = capture.observer.comparable_tensors() if compares else None
+        guard = IdentityGuard(arguments, reached, rebound, cells, asks_for_bases)
         if guard.asks:
             yield guard
     shared = _shared(rebound, capture, {id(cell) for _, cell in own})

@@ -11,18 +11,9 @@ import weakref
 from collections.abc import Iterable, Sequence
 
 from torchlike._core.storage import Storage
-from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.guards.guard import Guard
 from torchlike.tensor import Tensor
-
-#: What tells a view from another tensor on the same memory.
-_OF_VIEWS = frozenset(("_base", "_is_view"))
-
-
-def asks_for_bases(capture: Capture) -> bool:
-    """Return whether code may ask what an argument is a view of: its placeholder does not know."""
-    return capture.observer.names_any(_OF_VIEWS)
 
 
 class IdentityGuard(Guard):
@@ -33,27 +24,32 @@ class IdentityGuard(Guard):
     of_arguments = True
 
     def __init__(
-        self, arguments: Sequence[Tensor], capture: Capture, fixed: Iterable[Storage]
+        self,
+        arguments: Sequence[Tensor],
+        reached: Iterable[Tensor] | None,
+        rebound: Iterable[Slot],
+        fixed: Iterable[Storage],
+        asks_for_bases: bool,
     ) -> None:
-        """Guard what the arguments are among the tensors that the code can reach. ``fixed``: memory
-        that the program uses anyway, by which arguments are told already."""
+        """Guard what the arguments are among the tensors that the code can reach: ``reached``, and
+        what the slots ``rebound`` hold; None where it compares none. ``fixed``: memory that the
+        program uses anyway, by which arguments are told already. ``asks_for_bases``: whether the
+        code may ask what an argument is a view of."""
         #: Views, and the tensors that they must be views of (None: of none).
         self._bases: list[tuple[int, weakref.ref[Tensor] | None]] = [
             (i, None if t._base is None else weakref.ref(t._base))
             for i, t in enumerate(arguments)
-            if t._view is not None and asks_for_bases(capture)
+            if t._view is not None and asks_for_bases
         ]
-        if not capture.observer.compares:
+        if reached is None:
             self._slots, self._expected, self._strangers = [], {}, {}
             return
         positions = _positions(arguments)
         #: Slots, and which argument (-1: none) their tensor must be.
         self._slots: list[tuple[Slot, int]] = [
-            (s, positions.get(id(s.initial), -1))
-            for s in capture.slots.values()
-            if s.is_read and capture.is_rebound(s)
+            (s, positions.get(id(s.initial), -1)) for s in rebound
         ]
-        reached = capture.observer.comparable_tensors()
+        reached = list(reached)
         known = {id(t): weakref.ref(t) for t in reached}
         #: The tensors that some arguments must be, and those that the others must not be.
         self._expected = {i: known[id(t)] for i, t in enumerate(arguments) if id(t) in known}

@@ -23,15 +23,6 @@ def parameter_names(fn: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def defined_at(fn: Callable[..., Any]) -> str:
-    """Return the line where a function, or a module's forward, begins: `` (train.py:40)``, after a
-    space; "" where none does."""
-    code = getattr(inspect.unwrap(getattr(fn, "forward", fn)), "__code__", None)
-    if code is None:
-        return ""
-    return f" ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"
-
-
 def leaf_names(structure: Any, parameters: Sequence[str]) -> list[str]:
     """Return the names of the leaves of a call: ``x``, ``cache['k'][0]``."""
     return [
