@@ -17,10 +17,10 @@ from jax import export as jax_export
 from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
 from torchlike._core.trees import flatten, flatten_call, unflatten
-from torchlike._jit.compile import partitioner
-from torchlike._jit.compile.checks import checked
-from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.program.checks import checked
+from torchlike._jit.trace import partitioner
+from torchlike._jit.trace.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._runtime import targets
 from torchlike._stablehlo import apart, descriptions, safety, trees
 from torchlike._stablehlo.checks import Checks, described, is_word, sites_of

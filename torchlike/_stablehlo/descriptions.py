@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._jit.compile.output_templates import NumberTemplate
+from torchlike._jit.trace.output_templates import NumberTemplate
 from torchlike.tensor import Tensor
 
 

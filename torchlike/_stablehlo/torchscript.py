@@ -16,7 +16,7 @@ import numpy as np
 
 from torchlike import nn, random
 from torchlike._core.trees import flatten, flatten_call, unflatten
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
 from torchlike._stablehlo import archive
 from torchlike._stablehlo.artifact import Artifact, built
 from torchlike._stablehlo.checks import are_wanted as checks_are_wanted

@@ -13,7 +13,7 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._jit.capture.frame_observer import FrameObserver
-from torchlike._jit.guards.values import ValueGuard, describe
+from torchlike._jit.guards.guard import ValueGuard, describe
 
 
 class TraceGuards:

@@ -23,10 +23,10 @@ from typing import Any
 # Where `from __future__ import annotations` has left a name, `torch.jit.annotations` is a module.
 import torchlike.jit.annotations as annotations
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.control_flow.layers import scan_layers
-from torchlike._jit.entry import jit, set_fallback, set_mode, set_warmup
-from torchlike._jit.explain import Entry, Explanation, explain
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.entry import jit, set_fallback, set_mode, set_warmup
+from torchlike._jit.call.explain import Entry, Explanation, explain
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.trace.layers import scan_layers
 from torchlike._stablehlo.torchscript import *  # noqa: F403
 from torchlike._stablehlo.type_tests import isinstance
 from torchlike.futures import Future

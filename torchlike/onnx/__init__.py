@@ -15,8 +15,8 @@ import numpy as np
 
 from torchlike import autograd
 from torchlike._core.trees import flatten_call
-from torchlike._jit.compile.output_templates import Template
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.trace.output_templates import Template
 from torchlike._runtime import whole_files
 from torchlike._stablehlo.artifact import Unexportable
 from torchlike.onnx import symbolic_helper as symbolic_helper

@@ -29,22 +29,20 @@ from torchlike._core import errors, modes, tape
 from torchlike._core.devices import accelerator_of
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
-from torchlike._jit.capture.deferred_prints import DeferredPrints
+from torchlike._jit.capture import refusals as advice
+from torchlike._jit.capture.effects import DeferredPrints, Tables
 from torchlike._jit.capture.frame_observer import FrameObserver
-from torchlike._jit.capture.libraries import is_library, trace_counts
-from torchlike._jit.capture.slots import Slot, hooks_of, rebound_slots, set_slot
-from torchlike._jit.capture.structure import Tables
-from torchlike._jit.fallback import advice
-from torchlike._jit.guards.numbers import values_of
-from torchlike._jit.guards.tensors import retains
-from torchlike._jit.guards.values import MISSING
+from torchlike._jit.capture.refusals import is_library, trace_counts
+from torchlike._jit.guards.guard import MISSING
+from torchlike._jit.guards.sources import Slot, hooks_of, rebound_slots, set_slot
+from torchlike._jit.guards.tensors import retains, values_of
 from torchlike._runtime import value_check
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.random.generator import Generator
 from torchlike.tensor import Tensor
 
 #: The module whose frames stand around a body that is captured.
-_AROUND = "torchlike._jit.capture.tracing"
+_AROUND = "torchlike._jit.trace.tracing"
 
 
 def _registered(module: Any) -> set[str]:

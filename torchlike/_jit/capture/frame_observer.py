@@ -41,6 +41,7 @@ from torchlike._jit.capture.bytecode import (
     only_adds,
     only_records,
 )
+from torchlike._jit.capture.effects import Effect, Tables, counting, logging
 from torchlike._jit.capture.guard_collector import (
     ATOMS,
     MAX_ELEMENTS,
@@ -48,15 +49,24 @@ from torchlike._jit.capture.guard_collector import (
     GuardCollector,
     legacy_state,
 )
-from torchlike._jit.capture.libraries import LIBRARIES, is_library, line_of
 from torchlike._jit.capture.library_calls import Handler, handler_of
-from torchlike._jit.capture.replayed_effects import Effect, counting, logging
-from torchlike._jit.capture.structure import Tables
+from torchlike._jit.capture.refusals import LIBRARIES, is_library, line_of
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
-from torchlike._jit.guards.objects import StateGuard
-from torchlike._jit.guards.states import UNSEEN, ComparedGuard, is_too_large, state_told_by
-from torchlike._jit.guards.values import MISSING, VALUES, ValueGuard
-from torchlike._jit.guards.variables import CellGuard, NameGuard, VariableGuard
+from torchlike._jit.guards.guard import (
+    MISSING,
+    VALUES,
+    CellGuard,
+    NameGuard,
+    ValueGuard,
+    VariableGuard,
+)
+from torchlike._jit.guards.objects import (
+    UNSEEN,
+    ComparedGuard,
+    StateGuard,
+    is_too_large,
+    state_told_by,
+)
 from torchlike._runtime.collector import functions_of
 from torchlike.tensor import Tensor
 

@@ -20,10 +20,10 @@ import jax
 
 from torchlike._core.errors import JitCaptureError
 from torchlike._jit.capture import outside
-from torchlike._jit.capture.libraries import is_library, is_library_module, line_of
-from torchlike._jit.guards.environment_variables import EnvironmentGuard, EnvironmentVariableGuard
+from torchlike._jit.capture.refusals import is_library, is_library_module, line_of
+from torchlike._jit.guards.containers import EnvironmentGuard, EnvironmentVariableGuard
+from torchlike._jit.guards.guard import ValueGuard
 from torchlike._jit.guards.objects import StateGuard
-from torchlike._jit.guards.values import ValueGuard
 
 
 class Observer(Protocol):

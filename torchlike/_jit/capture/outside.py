@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.capture.libraries import LIBRARIES, is_library, line_of
+from torchlike._jit.capture.refusals import LIBRARIES, is_library, line_of
 
 
 class Observer(Protocol):

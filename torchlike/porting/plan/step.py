@@ -12,13 +12,10 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core import devices, modes
 from torchlike._core.trees import flatten_arguments
-from torchlike._jit.call import MODES_IN_KEY, Call
-from torchlike._jit.compile.program import Program
-from torchlike._jit.function import JitFunction
-from torchlike._jit.function_tracer import FunctionTracer, capturing
-from torchlike._jit.guards.arguments import Numbers
-from torchlike._jit.guards.keys import static_key
-from torchlike._jit.guards.signatures import signature
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, capturing
+from torchlike._jit.guards.keys import Numbers, signature, static_key
+from torchlike._jit.program.program import Program
 from torchlike._runtime import compilation_cache, targets
 from torchlike.porting.plan import program_text, weightless
 from torchlike.porting.plan.flops import flops_of
