@@ -18,6 +18,13 @@ from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.call.function import JitFunction
+from torchlike._jit.guards.sources import (
+    CotangentInput,
+    FixedCell,
+    HostValue,
+    InputSource,
+    SlotCell,
+)
 from torchlike._jit.program.checks import checked
 from torchlike._jit.trace import partitioner
 from torchlike._jit.trace.subgraph import ControlNode, SubgraphNode, filled
@@ -307,7 +314,7 @@ class Artifact:
 
 
 def _lifted(
-    closed: Any, sources: Mapping[int, tuple[str, Any]], names: Mapping[int, str]
+    closed: Any, sources: Mapping[int, InputSource], names: Mapping[int, str]
 ) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]], dict[int, Any]]:
     """Return a jaxpr's inputs (state by name, then arguments) and constants, as (variable,
     what), and the variables of its cotangents. Unexportable where it asks Python for a value at
@@ -316,18 +323,18 @@ def _lifted(
     constants: list[tuple[Any, Any]] = []
     cotangents: dict[int, Any] = {}
     for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-        kind, what = sources.get(id(const), ("constant", None))
-        if kind == "cotangent":
-            cotangents[what] = var
+        source = sources.get(id(const))
+        if isinstance(source, CotangentInput):
+            cotangents[source.index] = var
             continue
-        if kind == "host":
+        if isinstance(source, HostValue):
             raise Unexportable(
                 "it draws random numbers or reads an optimizer's rate, which an exported "
                 "program could not draw anew: call model.eval() before, or pass them in"
             )
         name = None
-        if kind in ("fixed", "slot"):
-            name = names.get(id(what if kind == "fixed" else what.initial._storage))
+        if isinstance(source, (FixedCell, SlotCell)):
+            name = names.get(id(source.captured()))
         if name is None:
             constants.append((var, const))
         else:
@@ -336,12 +343,12 @@ def _lifted(
     return inputs, constants, cotangents
 
 
-def _cotangents(closed: Any, sources: Mapping[int, tuple[str, Any]]) -> frozenset[Any]:
+def _cotangents(closed: Any, sources: Mapping[int, InputSource]) -> frozenset[Any]:
     """Return the variables of the cotangents."""
     return frozenset(
         var
         for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True)
-        if sources.get(id(const), ("",))[0] == "cotangent"
+        if isinstance(sources.get(id(const)), CotangentInput)
     )
 
 

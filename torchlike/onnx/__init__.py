@@ -16,6 +16,7 @@ import numpy as np
 from torchlike import autograd
 from torchlike._core.trees import flatten_call
 from torchlike._jit.call.function import JitFunction
+from torchlike._jit.guards.sources import ArgumentCell
 from torchlike._jit.trace.output_templates import Template
 from torchlike._runtime import whole_files
 from torchlike._stablehlo.artifact import Unexportable
@@ -157,7 +158,11 @@ def _pure(
     if not results or any(x.output < 0 or x.view is not None for x in results):
         raise Unexportable("the model must return tensors that it made")
     held = [storage.read() for storage in program.storages(tensors)]
-    place = {what: i for i, (kind, what) in enumerate(program.inputs.sources) if kind == "argument"}
+    place = {
+        source.position: i
+        for i, source in enumerate(program.inputs.sources)
+        if isinstance(source, ArgumentCell)
+    }
 
     def fn(*arrays: Any) -> Any:
         inputs = list(held)

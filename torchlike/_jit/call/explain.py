@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -14,6 +14,7 @@ from torchlike._jit.call.function import JitFunction
 from torchlike._jit.call.recompile_messages import is_tensor_key, leaf_names, parameter_names, shown
 from torchlike._jit.guards.guard import GuardSet, ValueGuard, describe
 from torchlike._jit.guards.modules import ModuleGuard, OptimizerGuard
+from torchlike._jit.guards.sources import InputNames
 from torchlike._jit.guards.tensors import TensorGuard
 from torchlike._jit.program.program import Program
 from torchlike._runtime.lazy import LazyModule
@@ -170,24 +171,19 @@ def _explanation(
     seconds = time.perf_counter() - started
     cost = executable.cost_analysis() or {}
     memory = executable.memory_analysis()
-    names = _storage_names(program.guards)
+    names = InputNames(_storage_names(program.guards), arguments, numbers, program.inputs.getters)
     values = program.guards.of(ValueGuard)
     inputs = []
-    for i, (aval, (kind, what)) in enumerate(
+    for i, (aval, source) in enumerate(
         zip(program.inputs.avals, program.inputs.sources, strict=True)
     ):
-        role, name = _role(kind, what, names, arguments)
-        if kind == "number":
-            name = numbers[what] if what < len(numbers) else "computed from the arguments"
-        if kind == "host":
-            place = getattr(program.inputs.getters[what], "place", None)
-            name = "a random draw" if place is None else place[1]
+        role, name = source.explain(names)
         donated = i in program.inputs.donated
         inputs.append(Entry(role, name, tuple(aval.shape), str(aval.dtype), donated))
     outputs = [
         Entry(role, name, tuple(aval.shape), str(aval.dtype))
         for aval, (role, name) in zip(
-            executable.out_info, _output_roles(program, names, arguments), strict=False
+            executable.out_info, _output_roles(program, names), strict=False
         )
     ]
     return Explanation(
@@ -254,37 +250,15 @@ def _storage_names(guards: GuardSet) -> dict[int, str]:
     return names
 
 
-def _role(kind: str, what: Any, names: dict[int, str], arguments: Sequence[str]) -> tuple[str, str]:
-    if kind == "fixed":
-        return "hidden input", names.get(id(what), "a tensor")
-    if kind == "slot":
-        return "hidden input", _slot_name(what, names)
-    if kind == "argument":
-        return "argument", str(arguments[what])
-    if kind == "offset":
-        return "number", f"where {arguments[what[0]]} begins"
-    return ("number", "") if kind == "number" else ("host value", "")
-
-
-def _slot_name(slot: Any, names: dict[int, str]) -> str:
-    storage = getattr(slot.owner, "_storage", None)
-    owner = names.get(id(storage), type(slot.owner).__name__)
-    return f"{owner}.{slot.name.removeprefix('_')}"
-
-
-def _output_roles(
-    program: Program, names: dict[int, str], arguments: Sequence[str]
-) -> list[tuple[str, str]]:
+def _output_roles(program: Program, names: InputNames) -> list[tuple[str, str]]:
     roles = []
-    for kind, what in program.outputs.written:
-        if kind == "argument":
-            roles.append(("written argument", arguments[what]))
-        else:
-            roles.append(("hidden output", _role(kind, what, names, arguments)[1]))
+    for where in program.outputs.written:
+        role, name = where.explain(names)
+        roles.append(("written argument" if role == "argument" else "hidden output", name))
     slots = {t.output: s for s, t in program.outputs.slots if t is not None and t.output >= 0}
     for i in range(program.outputs.n_made):
         if i in slots:
-            roles.append(("hidden output", _slot_name(slots[i], names)))
+            roles.append(("hidden output", names.of_slot(slots[i])))
         else:
             roles.append(("result", str(i)))
     return roles + [("kept for backward", "")] * len(program.gradient.residual_avals)

@@ -32,7 +32,7 @@ from torchlike._jit.guards.modules import (
     library_names,
 )
 from torchlike._jit.guards.objects import AttributesOfGuard
-from torchlike._jit.guards.sources import Slot, rebound_slots
+from torchlike._jit.guards.sources import CellSource, FixedCell, Slot, rebound_slots
 from torchlike._jit.guards.tensors import (
     ApartGuard,
     ArgumentCellGuard,
@@ -58,13 +58,13 @@ def guards_of(
     as_themselves: Sequence[int],
     cells: Sequence[Storage],
     flags: Sequence[tuple[Any, Any, Any]],
-    written: Sequence[str],
+    written: Sequence[CellSource],
 ) -> list[Guard]:
     """Return the guards of the program of ``capture``.
 
     ``arguments`` are the tensors of the call, ``as_themselves`` the positions of those that were
     captured as state from outside too. ``cells`` are the program's own, ``flags`` the leaves whose
-    ``requires_grad`` it changes, ``written`` the kinds of places that it writes to.
+    ``requires_grad`` it changes, ``written`` the places that it writes to.
     """
     found = [
         *_of_slots(capture),
@@ -161,7 +161,7 @@ def _of_memory(
     arguments: Sequence[Tensor],
     as_themselves: Sequence[int],
     cells: Sequence[Storage],
-    written: Sequence[str],
+    written: Sequence[CellSource],
 ) -> Iterator[Guard]:
     rebound = _rebound(capture)
     own = [(i, arguments[i]._storage) for i in as_themselves]
@@ -176,7 +176,8 @@ def _of_memory(
     yield from (SlotCellGuard(slot, cell) for slot, cell in shared)
     known = frozenset(map(id, (*cells, *(cell for _, cell in shared))))
     if written:
-        slots, moves = [slot for slot, _ in shared], any(kind != "fixed" for kind in written)
+        slots = [slot for slot, _ in shared]
+        moves = not all(isinstance(where, FixedCell) for where in written)
         apart = [
             s
             for s in rebound

@@ -13,7 +13,20 @@ from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.collect import guards_of
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._jit.guards.modules import SlotGuard
-from torchlike._jit.guards.sources import rebound_slots
+from torchlike._jit.guards.sources import (
+    INPUT_KINDS,
+    ArgumentCell,
+    CellSource,
+    ConstantArray,
+    CotangentInput,
+    FixedCell,
+    HostValue,
+    InputSource,
+    SlotCell,
+    TracedNumber,
+    ViewOffset,
+    rebound_slots,
+)
 from torchlike._jit.program.checks import agreement, checked
 from torchlike._jit.program.delivery import Generators, Gradient, Inputs, Outputs
 from torchlike._jit.program.donation import each_in_its_memory, updates_last
@@ -28,24 +41,20 @@ from torchlike._runtime.rolling.roll import Outside, rolled
 from torchlike._runtime.scheduling import compiled
 from torchlike.tensor import Tensor
 
-#: Where inputs come from, in the order in which the compiled function takes them.
-_INPUTS = ("fixed", "slot", "argument", "host", "number", "offset")
-
 
 def build(
     results: TraceResults,
     capture: Capture,
     closed: Any,
     n_forward: int,
-    sources: dict[int, Any],
+    sources: dict[int, InputSource],
     arguments: Sequence[Tensor],
     as_themselves: Iterable[int],
 ) -> Program:
     """Lift the jaxpr's constants to inputs, compile, and collect the guards.
 
-    ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
-    ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i). ``arguments`` are
-    the tensors of the call; those ``as_themselves`` were captured as state from outside too.
+    ``sources`` has the source of each constant that is an input, by its id. ``arguments`` are the
+    tensors of the call; those ``as_themselves`` were captured as state from outside too.
     """
     outside, ranks = _outside(closed, sources), capture.ranks
     agreed = agreement(closed, outside.cotangents, ranks)
@@ -56,22 +65,20 @@ def build(
     split = partitioner.partition(
         closed.jaxpr,
         n_forward,
-        constants.variables(*_INPUTS),
-        constants.variables("constant"),
-        dict(constants.of["cotangent"]),
+        constants.variables(*INPUT_KINDS),
+        constants.variables(ConstantArray),
+        constants.cotangents(),
         len(results.cotangent_avals),
     )
     # Inputs that an output overwrites: their memory can be given up.
     kept = set(split.residual_inputs)
-    written = {source_key(where) for where in results.written}
-    keys = [source_key(source) for source in constants.sources("fixed", "slot", "argument")]
-    donated = tuple(i for i, key in enumerate(keys) if key in written and i not in kept)
-    order = each_in_its_memory(
-        [source_key(where) for where in results.written], [keys[i] for i in donated]
-    )
+    written = set(results.written)
+    cells = constants.sources(FixedCell, SlotCell, ArgumentCell)
+    donated = tuple(i for i, cell in enumerate(cells) if cell in written and i not in kept)
+    order = each_in_its_memory(results.written, [cells[i] for i in donated])
     outputs = split.forward.outvars
     forward = split.forward.replace(outvars=[*(outputs[o] for o in order), *outputs[len(order) :]])
-    bound = [what for what, _ in constants.of["constant"]]
+    bound = [source.array for source in constants.sources(ConstantArray)]
     if ranks is not None:  # a part of the text that the ranks compare
         bound = [np.asarray(x) for x in bound]
     given_up = [forward.invars[len(bound) + i] for i in donated]
@@ -121,8 +128,8 @@ def build(
     )
 
 
-def _outputs(results: TraceResults, written: list[tuple[str, Any]]) -> Outputs:
-    cells = [what for kind, what in written if kind == "fixed"]
+def _outputs(results: TraceResults, written: list[CellSource]) -> Outputs:
+    cells = [where.storage for where in written if isinstance(where, FixedCell)]
     return Outputs(
         written=written,
         written_cells=cells if len(cells) == len(written) else None,
@@ -147,8 +154,9 @@ def _guards(
     arguments: Sequence[Tensor],
     as_themselves: Iterable[int],
 ) -> GuardSet:
-    kinds = [kind for kind, _ in results.written]
-    found = guards_of(capture, arguments, sorted(as_themselves), inputs.cells, results.flags, kinds)
+    found = guards_of(
+        capture, arguments, sorted(as_themselves), inputs.cells, results.flags, results.written
+    )
     for slot, _ in results.slot_outputs:
         if not slot.of_tensor:
             rebound_slots.add(slot.owner, slot.name)
@@ -161,58 +169,52 @@ def _guards(
 class _Constants:
     """The constants of a jaxpr, grouped by what they are."""
 
-    def __init__(self, closed: Any, sources: dict[int, Any]) -> None:
-        #: By kind: what stands at the source, and the variable; the arrays in the same order.
-        self.of: dict[str, list[tuple[Any, Any]]] = {
-            kind: [] for kind in (*_INPUTS, "cotangent", "constant")
-        }
-        self._arrays: dict[str, list[Any]] = {kind: [] for kind in self.of}
+    def __init__(self, closed: Any, sources: dict[int, InputSource]) -> None:
+        #: By kind: the source, the variable and the array of each.
+        self._of: dict[type[InputSource], list[tuple[Any, Any, Any]]] = {}
         for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-            kind, what = sources.get(id(array), ("constant", array))
-            self.of[kind].append((what, variable))
-            self._arrays[kind].append(array)
+            source = sources.get(id(array)) or ConstantArray(array)
+            self._of.setdefault(type(source), []).append((source, variable, array))
 
-    def variables(self, *kinds: str) -> list[Any]:
-        return [variable for kind in kinds for _, variable in self.of[kind]]
+    def _all(self, kinds: Iterable[type[InputSource]]) -> list[tuple[Any, Any, Any]]:
+        return [entry for kind in kinds for entry in self._of.get(kind, ())]
+
+    def variables(self, *kinds: type[InputSource]) -> list[Any]:
+        return [variable for _, variable, _ in self._all(kinds)]
+
+    def sources(self, *kinds: type[InputSource]) -> list[Any]:
+        return [source for source, _, _ in self._all(kinds)]
+
+    def cotangents(self) -> dict[int, Any]:
+        """Return the variables of the cotangents, by their numbers."""
+        return {source.index: v for source, v, _ in self._all((CotangentInput,))}
 
     def drawn(self) -> frozenset[int]:
         """Return the positions of the inputs that are random numbers."""
-        kinds = [kind for kind, _ in self.sources(*_INPUTS)]
-        return frozenset(i for i, kind in enumerate(kinds) if kind == "host")
-
-    def sources(self, *kinds: str) -> list[tuple[str, Any]]:
-        return [(kind, what) for kind in kinds for what, _ in self.of[kind]]
+        found = self.sources(*INPUT_KINDS)
+        return frozenset(i for i, source in enumerate(found) if isinstance(source, HostValue))
 
     def inputs(self, getters: list[Callable[[], Any]], donated: tuple[int, ...]) -> Inputs:
-        cells, slots, arguments, drawn, numbers, offsets = (
-            [what for what, _ in self.of[kind]] for kind in _INPUTS
-        )
         return Inputs(
-            cells=cells,
-            slots=slots,
-            arguments=arguments,
+            cells=[source.storage for source in self.sources(FixedCell)],
+            moving=self.sources(SlotCell, ArgumentCell),
             getters=getters,
-            drawn=drawn,
-            numbers=numbers,
-            offsets=offsets,
-            avals=[_aval(array) for kind in _INPUTS for array in self._arrays[kind]],
-            sources=self.sources(*_INPUTS),
+            values=self.sources(HostValue, TracedNumber, ViewOffset),
+            avals=[_aval(array) for _, _, array in self._all(INPUT_KINDS)],
+            sources=self.sources(*INPUT_KINDS),
             donated=donated,
         )
 
 
-def _outside(closed: Any, sources: dict[int, Any]) -> Outside:
-    of: dict[str, set[Any]] = {}
+def _outside(closed: Any, sources: dict[int, InputSource]) -> Outside:
+    state, cotangents = set(), set()
     for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-        of.setdefault(sources.get(id(array), ("constant",))[0], set()).add(variable)
-    state = of.get("fixed", set()) | of.get("slot", set())
-    return Outside(frozenset(state), frozenset(of.get("cotangent", set())))
-
-
-def source_key(source: tuple[str, Any]) -> tuple[str, int]:
-    """Return a key by which a source can be looked up."""
-    kind, what = source
-    return kind, what if kind == "argument" else id(what)
+        source = sources.get(id(array))
+        if source is not None and source.is_state:
+            state.add(variable)
+        elif isinstance(source, CotangentInput):
+            cotangents.add(variable)
+    return Outside(frozenset(state), frozenset(cotangents))
 
 
 def _aval(array: Any) -> Any:

@@ -15,7 +15,7 @@ from torchlike._core.tape import Edge, gradient_edge
 from torchlike._core.trees import unflatten
 from torchlike._jit.capture import scalars as given
 from torchlike._jit.capture.scalars import GivenContainer
-from torchlike._jit.guards.sources import Slot
+from torchlike._jit.guards.sources import CellSource, InputSource, Slot, ValueSource
 from torchlike._jit.program.node import node_of_call
 from torchlike._jit.trace.output_templates import (
     Anew,
@@ -51,22 +51,16 @@ class Run(NamedTuple):
 class Inputs:
     """The arrays that the executable takes, in this order, and where a call finds them."""
 
-    #: Cells that are the same at each call.
+    #: Cells that are the same at each call, then where the others are found.
     cells: list[Storage]
-    #: Slots, whose tensors' cells are inputs.
-    slots: list[Slot]
-    #: Positions of arguments.
-    arguments: list[int]
-    #: What provides the host values of a call, and which of those are inputs.
+    moving: list[CellSource]
+    #: What provides the host values of a call, whether or not they are inputs.
     getters: list[Callable[[], Any]]
-    drawn: list[int]
-    #: Which of the numbers that are made of the call's arguments are inputs.
-    numbers: list[int]
-    #: Numbers of the offsets of views: (which argument, which of its view's numbers).
-    offsets: list[tuple[int, int]]
-    #: Of all of them, shapes and dtypes, and the kind of place and what is there.
+    #: Where the inputs behind the cells are found.
+    values: list[ValueSource]
+    #: Of all of them, shapes and dtypes, and where they are found.
     avals: list[Any]
-    sources: list[tuple[str, Any]]
+    sources: list[InputSource]
     #: Which of them an output overwrites: their memory is given up.
     donated: tuple[int, ...]
 
@@ -78,7 +72,7 @@ class Outputs:
     there are any), then what is kept for backward."""
 
     #: The places whose cells are written.
-    written: list[tuple[str, Any]]
+    written: list[CellSource]
     #: The cells, where they are the same at each call.
     written_cells: list[Storage] | None
     n_made: int
@@ -149,19 +143,11 @@ def abstract(array: Any) -> Any:
 # Delivers a program's outputs: into cells and slots, and as the function's result.
 
 
-def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
-    """Return the storage that a written output goes to: a fixed one, a slot's, an argument's."""
-    kind, what = where
-    if kind == "fixed":
-        return what
-    return (what.value(arguments) if kind == "slot" else arguments[what])._storage
-
-
 def targets_of(outputs: Outputs, arguments: Sequence[Tensor]) -> list[Storage]:
     """Return the storages that a call writes to."""
     if outputs.written_cells is not None:
         return outputs.written_cells
-    return [_target(where, arguments) for where in outputs.written]
+    return [where.find(arguments) for where in outputs.written]
 
 
 def write(cells: Sequence[Storage], outputs: Sequence[Any]) -> None:

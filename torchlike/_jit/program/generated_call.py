@@ -23,6 +23,7 @@ from torchlike._jit.capture import scalars as given
 from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike._jit.guards.keys import PLAIN, Identity, is_plain
+from torchlike._jit.guards.sources import CellSource, FixedCell
 from torchlike._jit.trace.output_templates import Anew, NumberTemplate, Template, build
 from torchlike._runtime.late_checks import queue
 from torchlike.tensor import Tensor
@@ -119,18 +120,14 @@ class _Call(Source):
             unflatten=unflatten,
         )
         #: The storages by where they are found, and what stands for them.
-        self._storages: dict[tuple[str, int], str] = {}
+        self._storages: dict[CellSource, str] = {}
         #: What stands for the tensors built.
         self._built: dict[int, str] = {}
 
     def write(self) -> Callable[..., Any]:
         program = self._program
-        inputs = [
-            self._storage(*source)
-            for source in program.inputs.sources
-            if source[0] in ("fixed", "slot", "argument")
-        ]
-        targets = [self._storage(*where) for where in program.outputs.written]
+        inputs = [self._storage(x) for x in program.inputs.sources if isinstance(x, CellSource)]
+        targets = [self._storage(where) for where in program.outputs.written]
         arrays = [f"a{i}" for i in range(len(inputs))]
         for array, storage in zip(arrays, inputs, strict=True):
             self.line(f"{array} = {storage}.cell")
@@ -145,9 +142,7 @@ class _Call(Source):
             self.line(f"d{i} = {self.name(getter)}()")
         if generators is not None:
             self.line(f"undo = {self.name(generators.undo)}(before)")
-        arrays += [f"d{i}" for i in program.inputs.drawn]
-        arrays += [f"numbers[{i}]" for i in program.inputs.numbers]
-        arrays += [f"arguments[{i}]._view.dynamic[{k}]" for i, k in program.inputs.offsets]
+        arrays += [value.code(self.name) for value in program.inputs.values]
         n, made, words = len(targets), program.outputs.n_made, program.words
         outputs = "".join(f"o{i}, " for i in range(n + made + (words is not None)))
         self.line(f"{outputs}= forward({', '.join(arrays)})" if outputs else "")
@@ -208,19 +203,15 @@ class _Call(Source):
             made = ", ".join(f"m{i}" for i in range(self._program.outputs.n_made))
             self.line(f"{target} = build({self.name(leaf)}, arguments, [{made}], None)")
 
-    def _storage(self, kind: str, what: Any) -> str:
+    def _storage(self, where: CellSource) -> str:
         """Return the name that stands for the storage at a place; the first mention looks it up."""
-        key = (kind, what if kind == "argument" else id(what))
-        found = self._storages.get(key)
+        found = self._storages.get(where)
         if found is None:
-            if kind == "fixed":
-                found = self.name(what)
-            else:
+            found = where.code(self.name)
+            if not isinstance(where, FixedCell):
+                self.line(f"s{len(self._storages)} = {found}")
                 found = f"s{len(self._storages)}"
-                slot = kind == "slot"
-                holder = f"{self.name(what)}.value(arguments)" if slot else f"arguments[{what}]"
-                self.line(f"{found} = {holder}._storage")
-            self._storages[key] = found
+            self._storages[where] = found
         return found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from torchlike._core import boxes, errors, modes
 from torchlike._core.tape import Edge, Node, gradient_edge, saving
 from torchlike._dispatch.executable import Executable
-from torchlike._jit.guards.sources import Slot
+from torchlike._jit.guards.sources import CotangentInput, SecondCotangent, Slot
 from torchlike._jit.trace import partitioner
 from torchlike._jit.trace.output_templates import Template
 from torchlike._jit.trace.subgraph import SubgraphNode, filled
@@ -40,15 +40,15 @@ class Double:
         variables, constants, bound = [], [], []
         cotangents: dict[int, Any] = {}
         for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-            kind, what = sources.get(id(const), ("constant", const))
-            if kind == "second cotangent":
-                cotangents[what] = var
-            elif kind == "constant":
+            source = sources.get(id(const))
+            if source is None:
                 constants.append(var)
-                bound.append(what)
+                bound.append(const)
+            elif isinstance(source, SecondCotangent):
+                cotangents[source.index] = var
             else:
                 variables.append(var)
-                self.inputs.append(source_key((kind, what)))
+                self.inputs.append(source.across_traces())
         n = len(backward.gradients)
         split = partitioner.partition(
             closed.jaxpr, n, variables, constants, cotangents, len(backward.roots)
@@ -79,7 +79,9 @@ class Double:
     ) -> list[Any]:
         """Compute the gradients as tensors on the tape. ``given``: the call's inputs by source."""
         values = [t._read() for t in cotangents]
-        arrays = [values[key[1]] if key[0] == "cotangent" else given[key] for key in self.inputs]
+        arrays = [
+            values[key.index] if type(key) is CotangentInput else given[key] for key in self.inputs
+        ]
         # A Jacobian by vmap hands in boxes: a cotangent for each example.
         boxed = boxes.top(values) is not None
         outputs = (
@@ -87,8 +89,8 @@ class Double:
         )
         gradients = [wrap(a) for a in outputs[: self.n]]
         leading = [
-            gradient_edge(cotangents[i]) if kind == "cotangent" else edges[i]
-            for kind, i in self.targets
+            edges[to] if isinstance(to, int) else gradient_edge(cotangents[to.index])
+            for to in self.targets
         ]
         if self.backward is None or not modes.current.grad_enabled or not any(leading):
             return placed(gradients, self.arrived)
@@ -135,14 +137,6 @@ def on_boxes(
     return found if isinstance(found, (tuple, list)) else (found,)
 
 
-def source_key(source: tuple[str, Any]) -> tuple[Any, ...]:
-    """Return a key by which a source can be matched in two traces of one function."""
-    kind, what = source
-    if kind == "slot":
-        return kind, id(what.owner) if what.argument < 0 else what.argument, what.name
-    return kind, id(what) if kind == "fixed" else what
-
-
 def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
     """Run the backward of a node recorded: ``CompiledNode.run_graph``."""
     if node.residuals is None:
@@ -162,7 +156,7 @@ def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
         program.state.double = program.retrace(call)
         if _comparable(program.state.double.boundary) != _comparable(program.gradient.boundary):
             raise errors.InternalError("two traces of one function differ in what they depend on")
-    keys = [source_key(s) for s in program.inputs.sources]
+    keys = [source.across_traces() for source in program.inputs.sources]
     given = dict(zip(keys, call.arrays, strict=True))
     full = [
         wrap(jnp.zeros(a.shape, a.dtype)) if c is None else c

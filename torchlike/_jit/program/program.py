@@ -103,12 +103,9 @@ class Program:
     def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
         """Return the storages that are behind the inputs now."""
         inputs = self.inputs
-        found = inputs.cells
-        if inputs.slots:
-            found = found + [slot.value(arguments)._storage for slot in inputs.slots]
-        if inputs.arguments:
-            found = found + [arguments[i]._storage for i in inputs.arguments]
-        return found
+        if not inputs.moving:
+            return inputs.cells
+        return inputs.cells + [where.find(arguments) for where in inputs.moving]
 
     def check_memory(self, arguments: Sequence[Tensor]) -> None:
         """Raise `outside_memory.SharedOutside` where this call would write to memory that
@@ -142,36 +139,23 @@ class Program:
         for i in [i for i in inputs.donated if getrefcount(arrays[i]) != _SOLE]:
             arrays[i] = _copied(arrays[i])
         undo = None
-        if inputs.getters:
-            if drawn is None:  # the first run uses what the capture itself drew
-                if self.generators is not None:
-                    before = self.generators.marks()
-                drawn = [getter() for getter in inputs.getters]
-                if self.generators is not None:
-                    undo = self.generators.undo(before)
-            arrays += [drawn[i] for i in inputs.drawn]
-        if inputs.numbers:
-            arrays += [numbers[i] for i in inputs.numbers]
-        if inputs.offsets:
-            arrays += self._numbers_of_offsets(arguments)
+        if inputs.getters and drawn is None:  # the first run uses what the capture itself drew
+            if self.generators is not None:
+                before = self.generators.marks()
+            drawn = [getter() for getter in inputs.getters]
+            if self.generators is not None:
+                undo = self.generators.undo(before)
+        if inputs.values:
+            arrays += [value.find(arguments, drawn or (), numbers) for value in inputs.values]
         outputs = self.forward(*arrays)
         kept = [arrays[i] for i in self.gradient.kept_inputs]
         return Run(outputs, kept, arrays, arguments, drawn or (), undo)
-
-    def _numbers_of_offsets(self, arguments: Sequence[Tensor]) -> list[int]:
-        """Return the offsets of those views among the arguments whose offset is no part of the
-        key."""
-        offsets = self.inputs.offsets
-        views: list[Any] = [arguments[i]._view for i, _ in offsets]
-        return [view.dynamic[k] for view, (_, k) in zip(views, offsets, strict=True)]
 
     def compiling(self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any) -> Any:
         """Return a function that compiles the program, in any thread, for calls like one with these
         inputs. It holds none of their arrays."""
         arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
-        arrays += [drawn[i] for i in self.inputs.drawn]
-        arrays += [numbers[i] for i in self.inputs.numbers]
-        arrays += self._numbers_of_offsets(arguments)
+        arrays += [value.find(arguments, drawn, numbers) for value in self.inputs.values]
         inputs, gradient = list(map(abstract, arrays)), self.gradient
 
         def work() -> None:

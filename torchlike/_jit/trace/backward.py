@@ -14,6 +14,7 @@ import jax
 from torchlike._core import tape
 from torchlike._core.tape import AccumulateGrad, Edge
 from torchlike._jit.capture.capture import Capture
+from torchlike._jit.guards.sources import CotangentInput, InputSource, SecondCotangent
 from torchlike._jit.trace import partitioner
 from torchlike._jit.trace.outputs import CapturedOutputs, TraceResults
 from torchlike.autograd import engine, partial
@@ -39,9 +40,9 @@ class JointBackward:
         self._arguments = arguments
         self._cotangents: list[Any] = []
 
-    def sources(self) -> dict[int, tuple[str, int]]:
+    def sources(self) -> dict[int, InputSource]:
         """Return the source of each placeholder, by its id."""
-        return {id(c): ("cotangent", i) for i, c in enumerate(self._cotangents)}
+        return {id(c): CotangentInput(i) for i, c in enumerate(self._cotangents)}
 
     def trace(self) -> list[Any]:
         """Run the backward from placeholders, and return the gradients of everything outside that
@@ -109,7 +110,8 @@ class RecordedBackward(JointBackward):
       gradients: the arrays of the gradients, of those edges of the boundary that have one.
       arrived: for each edge of the boundary, whether it has one.
       roots: which of the gradients depend on what requires grad.
-      targets: where the gradients of those lead: ("cotangent", i) or ("boundary", i).
+      targets: where the gradients of those lead: a cotangent, or (an int) an edge of the
+        boundary.
     """
 
     def __init__(self, *what: Any) -> None:
@@ -117,11 +119,11 @@ class RecordedBackward(JointBackward):
         self.gradients: list[Any] = []
         self.arrived: list[bool] = []
         self.roots: list[int] = []
-        self.targets: list[tuple[str, int]] = []
+        self.targets: list[CotangentInput | int] = []
         self._second: list[Any] = []
 
-    def sources(self) -> dict[int, tuple[str, int]]:
-        second = {id(c): ("second cotangent", i) for i, c in enumerate(self._second)}
+    def sources(self) -> dict[int, InputSource]:
+        second = {id(c): SecondCotangent(i) for i, c in enumerate(self._second)}
         return {**super().sources(), **second}
 
     def trace(self) -> list[Any]:
@@ -135,8 +137,10 @@ class RecordedBackward(JointBackward):
             with capture.outside():
                 self._cotangents.append(jax.numpy.zeros(tuple(t.shape), t.dtype.numpy))
             incoming.append(wrap(self._cotangents[-1]).requires_grad_())
-        into = {tape.gradient_edge(c): ("cotangent", i) for i, c in enumerate(incoming)}
-        into |= {edge: ("boundary", i) for i, edge in enumerate(boundary)}
+        into: dict[Any, CotangentInput | int] = {
+            tape.gradient_edge(c): CotangentInput(i) for i, c in enumerate(incoming)
+        }
+        into |= {edge: i for i, edge in enumerate(boundary)}
         self._results.boundary = [self._origin(edge) for edge in boundary]
         with partitioner.hooks_left_to_others(boundary):
             found = engine.run(

@@ -19,7 +19,7 @@ from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.effects import Effect
 from torchlike._jit.capture.scalars import CallValues, GivenContainer, Number, Table
 from torchlike._jit.guards.guard import VALUES
-from torchlike._jit.guards.sources import Slot
+from torchlike._jit.guards.sources import ArgumentCell, CellSource, FixedCell, Slot, SlotCell
 from torchlike._jit.trace.output_templates import Again, Anew, NumberTemplate, Template
 from torchlike.autograd.partial import When
 from torchlike.tensor import Tensor
@@ -38,7 +38,7 @@ class TraceResults:
         self.why_not = ""
         self.changes_structure = False
         # Outputs.
-        self.written: list[tuple[str, Any]] = []
+        self.written: list[CellSource] = []
         self.n_made = 0
         self.ordinary: tuple[int, ...] = ()
         self.slot_outputs: list[tuple[Slot, Template | None]] = []
@@ -148,9 +148,11 @@ class CapturedOutputs:
                     "history",
                     "tensor.clone()",
                 )
-            kind, slot = self.where(storage)
-            if kind == "slot" and argument < 0:
-                return Template(t, -1, None, -1, slot)  # what it holds is another at each call
+            where = self.where(storage)
+            if isinstance(where, SlotCell) and argument < 0:
+                return Template(
+                    t, -1, None, -1, where.slot
+                )  # what it holds is another at each call
             return Template(t, -1, t, argument)
         where = self.add(storage)
         if t.retains_grad and not _is_freed(t.grad_fn, self._capture.first_sequence):
@@ -252,7 +254,7 @@ class CapturedOutputs:
             parent = parent if where < 0 else None
         is_view = parent is not None
         if where < 0:
-            if self.where(t._storage)[0] == "slot":
+            if isinstance(self.where(t._storage), SlotCell):
                 return None
             if self._capture.is_adopted(t) and parent is None:
                 # A new object at each call: the user may write to it. The first gets this one.
@@ -287,26 +289,26 @@ class CapturedOutputs:
             node, nr = following
         return None
 
-    def where(self, storage: Storage) -> tuple[str, Any]:
+    def where(self, storage: Storage) -> CellSource:
         """Return where a storage from outside is found again at the next call."""
         (found,) = self.places([storage])
         return found
 
-    def places(self, storages: Iterable[Storage]) -> list[tuple[str, Any]]:
+    def places(self, storages: Iterable[Storage]) -> list[CellSource]:
         """Return where each of these storages is found again at the next call."""
         slots: dict[int, Slot] = {}
         for slot in self._capture.slots.values():
             if slot.is_read and isinstance(slot.initial, Tensor) and self._capture.is_rebound(slot):
                 slots.setdefault(id(slot.initial._storage), slot)
-        found: list[tuple[str, Any]] = []
+        found: list[CellSource] = []
         for storage in storages:
             key = id(storage)
             if key in self._position:
-                found.append(("argument", self._position[key]))
+                found.append(ArgumentCell(self._position[key]))
             elif key in slots:
-                found.append(("slot", slots[key]))
+                found.append(SlotCell(slots[key]))
             else:
-                found.append(("fixed", storage))
+                found.append(FixedCell(storage))
         return found
 
     def cut(self) -> dict[int, Tensor]:

@@ -30,7 +30,13 @@ from torchlike._jit.capture.guard_collector import ATOMS
 from torchlike._jit.capture.refusals import defined_at
 from torchlike._jit.capture.scalars import CallValues, Copies, GivenContainer, Table, is_device
 from torchlike._jit.guards.guard import MISSING, NameGuard, describe, same
-from torchlike._jit.guards.sources import slot_value
+from torchlike._jit.guards.sources import (
+    HostValue,
+    InputSource,
+    TracedNumber,
+    ViewOffset,
+    slot_value,
+)
 from torchlike._jit.trace.backward import JointBackward, RecordedBackward
 from torchlike._jit.trace.outputs import CapturedOutputs, TraceResults, without_unknown_place
 from torchlike._runtime import mixed_operands
@@ -378,17 +384,19 @@ class Tracing:
         self.first_values = capture.first_values
         return outputs + gradients
 
-    def sources(self) -> dict[int, Any]:
+    def sources(self) -> dict[int, InputSource]:
         """Return the source of each constant of the jaxpr, by its id."""
         inputs = self.capture.inputs
-        found = dict(zip(map(id, inputs.values()), self.outputs.places(inputs), strict=True))
+        found: dict[int, InputSource] = dict(
+            zip(map(id, inputs.values()), self.outputs.places(inputs), strict=True)
+        )
         for i, (_, placeholder) in enumerate(self.capture.host_values):
-            found[id(placeholder)] = ("host", i)
+            found[id(placeholder)] = HostValue(i)
         found |= self.backward.sources()
         for i, placeholder in self.numbers.placeholders.items():
-            found[id(placeholder)] = ("number", i)
+            found[id(placeholder)] = TracedNumber(i)
         for offset, placeholder in self._offset_arrays.items():
-            found[id(placeholder)] = ("offset", offset)
+            found[id(placeholder)] = ViewOffset(*offset)
         return found
 
     def _find_held(self, leaves: list[Any]) -> None:

@@ -146,7 +146,7 @@ def compiled(
         outputs, tree = jax.tree.flatten(jax.eval_shape(function, *avals))
         kept: list[Any] = [None] * len(outputs)
         for o, where in enumerate(program.outputs.written):
-            source = _input_of(program, where)
+            source = next((i for i, x in enumerate(program.inputs.sources) if x == where), None)
             if source is not None and outputs[o].shape == avals[source].shape:
                 kept[o] = placed[source]
         jitted = jax.jit(
@@ -162,14 +162,6 @@ def compiled(
             seconds = time.perf_counter() - started
             text = text_of(executable)
     return CompiledStep(step, topology, mesh, placed, executable, text, seconds)
-
-
-def _input_of(program: Program, where: tuple[str, Any]) -> int | None:
-    """Return the input that an output replaces."""
-    for i, (kind, what) in enumerate(program.inputs.sources):
-        if kind == where[0] and (what is where[1] or (kind == "argument" and what == where[1])):
-            return i
-    return None
 
 
 def _place(error: BaseException) -> str:
