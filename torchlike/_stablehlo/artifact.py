@@ -205,7 +205,7 @@ class Artifact:
         }
         if checks:
             about |= {"checks": described(sites), "words": words}
-        capture.fail()
+        capture.host.fail()
         capture.undo_python()
         run.outputs.cut()
         json.dumps(about)  # plain data, or a TypeError here rather than when it is saved

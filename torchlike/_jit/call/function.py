@@ -274,7 +274,7 @@ class JitFunction:
         if not call.traced and before is not None and asked not in cache.programs:
             call = self._tracer.with_numbers(call, before)
         traced = self._tracer.program_of(call)
-        if reason and traced.program.cacheable and not traced.trace.capture.unrepeatable:
+        if reason and traced.program.cacheable and not traced.trace.capture.host.unrepeatable:
             self._recompiles.note(reason, before, asked)
         return self._first_run(traced, asked)
 
@@ -285,7 +285,7 @@ class JitFunction:
         try:
             program.check_memory(call.tensors)
         except SharedOutside:  # the body runs once more
-            run.capture.fail()
+            run.capture.host.fail()
             run.capture.undo_python()
             raise
         run.capture.prints.let_out()
@@ -300,7 +300,7 @@ class JitFunction:
         del made, known
         if run.modes_left is not None:
             run.modes_left.restore()
-        if not run.capture.unrepeatable:
+        if not run.capture.host.unrepeatable:
             if program.cacheable:
                 self._unkept.pop(asked, None)
                 self._cache.keep(key, program)
@@ -319,9 +319,9 @@ class JitFunction:
 
         def undo() -> None:
             write(targets_of(what, call.tensors), outputs[:n])
-            run.capture.fail()
+            run.capture.host.fail()
             run.capture.undo_python()
-            if program.cacheable and not run.capture.unrepeatable:
+            if program.cacheable and not run.capture.host.unrepeatable:
                 self._cache.keep(key, program)
 
         assert program.words is not None

@@ -251,12 +251,12 @@ class WarmUp:
         traced = self._tracer.program_of(call, silent=True)
         _, key, run, program = traced
         capture = run.capture
-        if capture.unrepeatable or not program.cacheable:
-            self._not_kept(call.key, not (capture.unrepeatable or program.changes_structure))
+        if capture.host.unrepeatable or not program.cacheable:
+            self._not_kept(call.key, not (capture.host.unrepeatable or program.changes_structure))
             return traced
         drawn = run.first_values
         run.outputs.cut()
-        capture.fail()
+        capture.host.fail()
         capture.undo_python()
         numbers = program.numbers_of(call.leaves, call.given)
         reason, before = self._keys[call.key].reason

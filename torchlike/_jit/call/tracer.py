@@ -145,7 +145,7 @@ class FunctionTracer:
         )
         for key in held_by(program, capture.observer.weak_referents()):
             program = replace(program, cacheable=False, why_not=capture.observer.why_held(key))
-        capture.inputs.clear()
+        capture.cells.inputs.clear()
         self.traces += 1
         for watch in watchers:
             watch(self._fn, self._name, program)
@@ -180,12 +180,12 @@ class FunctionTracer:
             return None  # perhaps for want of a plain number; if not, the error comes again
         run = found[0]
         results, observer = run.results, run.capture.observer
-        kept = not results.cacheable or run.capture.unrepeatable or run.records
+        kept = not results.cacheable or run.capture.host.unrepeatable or run.records
         # Something may hold a traced number that outlives the capture, or look at its class.
         wrong = run.numbers.positions and (kept or observer.asks_for_types())
         # And create_graph traces once more, for one offset.
         if wrong or (run.offsets and results.cotangent_avals):
-            run.capture.fail()
+            run.capture.host.fail()
             run.capture.undo_python()
             return None
         return found
@@ -219,7 +219,7 @@ class FunctionTracer:
                 if reached and avals is None:
                     run.capture.undo_python()
                     if not run.offsets.isdisjoint(reached):
-                        run.capture.fail()
+                        run.capture.host.fail()
                     shared, drawn = shared | reached, run.first_values
                     continue
             self.conversion.forgive(run.capture.observer)

@@ -93,18 +93,18 @@ def _modules(capture: Capture) -> list[Any]:
 
 def _bound(capture: Capture) -> set[tuple[int, str]]:
     """Return the slots that the program binds: (id of the owner, name)."""
-    return {(id(s.owner), s.name) for s in capture.slots_written.values()}
+    return {(id(s.owner), s.name) for s in capture.bindings.written.values()}
 
 
 def _rebound(capture: Capture) -> list[Slot]:
     """Return the slots that were read and hold another tensor from call to call."""
-    return [s for s in capture.slots.values() if s.is_read and capture.is_rebound(s)]
+    return [s for s in capture.slots.values() if s.is_read and capture.bindings.is_rebound(s)]
 
 
 def _of_slots(capture: Capture) -> Iterator[Guard]:
     for slot in capture.slots.values():
         if slot.is_read:
-            yield SlotGuard(slot) if capture.is_rebound(slot) else BoundSlotGuard(slot)
+            yield SlotGuard(slot) if capture.bindings.is_rebound(slot) else BoundSlotGuard(slot)
     leaves = {id(s.owner): s.owner for s in capture.slots.values() if s.argument < 0}
     yield from (LeafHooksGuard(t) for t in leaves.values() if isinstance(t, Tensor))
 
@@ -192,9 +192,9 @@ def _of_memory(
 
 def _of_modules(capture: Capture) -> Iterator[Guard]:
     """Yield the guards on what changes of modules and settings only with ``modes.epoch``."""
-    observer, changed = capture.observer, capture.attributes_written
+    observer, changed = capture.observer, capture.bindings.attributes_written
     yield PrecisionGuard()
-    for owner, name, value in capture.attributes.values():
+    for owner, name, value in capture.bindings.attributes.values():
         if (id(owner), name) not in changed:
             yield AttributeGuard(owner, name, value)
     own = [t for o in capture.optimizers.values() for t in o._hooks.values()]

@@ -94,7 +94,7 @@ def build(
     if split.backward is not None:
         evaluate = partitioner.backward_evaluator(split, bound)
         backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {capture.name}")
-    inputs = constants.inputs([getter for getter, _ in capture.host_values], donated)
+    inputs = constants.inputs([getter for getter, _ in capture.host.getters], donated)
     of_call, of_backward = (
         Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
     )
@@ -115,7 +115,7 @@ def build(
             words=of_backward,
         ),
         words=of_call,
-        generators=Generators(found) if of_call and (found := capture.generators()) else None,
+        generators=Generators(found) if of_call and (found := capture.host.generators()) else None,
         guards=_guards(results, capture, inputs, arguments, as_themselves),
         numbers=results.numbers,
         effects=results.effects,

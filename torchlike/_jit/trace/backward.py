@@ -96,7 +96,7 @@ class JointBackward:
         for slot in self._capture.slots.values():
             if (
                 slot.is_read
-                and self._capture.is_rebound(slot)
+                and self._capture.bindings.is_rebound(slot)
                 and (isinstance(slot.initial, Tensor) and is_of(slot.initial))
             ):
                 return slot

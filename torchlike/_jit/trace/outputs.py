@@ -189,11 +189,11 @@ class CapturedOutputs:
                 and isinstance(before, Tensor)
                 and t._storage in self
                 and slot.is_read
-                and self._capture.is_rebound(slot)
+                and self._capture.bindings.is_rebound(slot)
                 and before._view is None
                 and before._storage is not t._storage
             ):
-                t._storage.cell = self._capture.or_before(t._storage.cell, before._storage)
+                t._storage.cell = self._capture.cells.or_before(t._storage.cell, before._storage)
 
     def template_of_made(self, t: Tensor) -> Template | None:
         """Return the template by which each call makes a tensor like this one, which was made
@@ -298,7 +298,11 @@ class CapturedOutputs:
         """Return where each of these storages is found again at the next call."""
         slots: dict[int, Slot] = {}
         for slot in self._capture.slots.values():
-            if slot.is_read and isinstance(slot.initial, Tensor) and self._capture.is_rebound(slot):
+            if (
+                slot.is_read
+                and isinstance(slot.initial, Tensor)
+                and self._capture.bindings.is_rebound(slot)
+            ):
                 slots.setdefault(id(slot.initial._storage), slot)
         found: list[CellSource] = []
         for storage in storages:

@@ -61,7 +61,7 @@ class Tracing:
     ) -> None:
         self.fn = fn
         self.capture = Capture(name, drawn)
-        self.capture.defined_at = defined_at(fn)
+        self.capture.refused.defined_at = defined_at(fn)
         self.results = TraceResults()
         self.arguments = arguments
         self.n_forward = 0
@@ -186,12 +186,12 @@ class Tracing:
                     closed = make_jaxpr(with_arguments, *avals)
                 else:
                     closed = make_jaxpr(self.body)
-                capture.end_refused()
+                capture.refused.end_refused()
                 return closed
         except BaseException as error:
-            capture.fail()
+            capture.host.fail()
             capture.undo_python()
-            raise cleaned(capture.reason_to_end(error)) from None
+            raise cleaned(capture.refused.reason_to_end(error)) from None
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
@@ -207,7 +207,7 @@ class Tracing:
         """Return the arguments whose own storage was used as well, reached past the placeholder, or
         compared with it, and those whose placeholder, or a view of it, the body put somewhere
         outside."""
-        used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
+        used = {id(s) for s in (*self.capture.cells.inputs, *self.capture.cells.written)}
         return (
             self.compared_arguments()
             | self._held_arguments
@@ -238,7 +238,7 @@ class Tracing:
         try:
             result = self.fn(*self.args, **self.kwargs)
             self.capture.run_last_checks()
-            self.capture.end_refused()
+            self.capture.refused.end_refused()
             leaves, structure = self._flattened(result)
             del result
             if changed := before.changed():
@@ -250,7 +250,7 @@ class Tracing:
                 if isinstance(leaf, (types.GeneratorType, types.CoroutineType)):
                     self.capture.refuse("returning a generator", "a list")
             self._check_arguments()
-            self.capture.check_hooks()
+            self.capture.cells.check_hooks(self.capture.observer.reasons)
             return self._results(leaves, structure)
         finally:
             observer.stop()
@@ -304,7 +304,7 @@ class Tracing:
         n = len(own)
         for index in self.results.changes:
             if self.capture.observer.has_visited(own[n + index]):
-                self.capture.fail()
+                self.capture.host.fail()
                 self.capture.undo_python()
                 self._refuse_of_container(
                     "changing a list or dictionary that was passed as an argument and is also "
@@ -324,19 +324,19 @@ class Tracing:
     def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
         """Return the arrays of the cells written, of what is returned, and of the gradients."""
         capture, results, returned = self.capture, self.results, self.outputs
-        written = [slot_value(s.owner, s.name) for s in capture.slots_written.values()]
+        written = [slot_value(s.owner, s.name) for s in capture.bindings.written.values()]
         self._check_offsets([*leaves, *written])
         leaves = [without_unknown_place(x) for x in leaves]
         capture.see_plain_slots()
-        capture.check_histories()
+        capture.cells.check_histories()
         self._check_sizes()
         results.flags = [
             (capture.placeholders.get(id(t), t), before, t._requires_grad)
-            for t, before in capture.flags_written()
+            for t, before in capture.cells.flags_written()
         ]
         slots = [
             (s, without_unknown_place(slot_value(s.owner, s.name)))
-            for s in capture.slots_written.values()
+            for s in capture.bindings.written.values()
             if s.is_there()
         ]
         gradients: list[Any] = []
@@ -362,10 +362,10 @@ class Tracing:
         self._check_python()
         forget_examples(structure)
         results.result = (templates, structure)
-        results.written = returned.places(capture.written)
+        results.written = returned.places(capture.cells.written)
         if capture.has_checks:
             returned.keep_slots(slots)
-        outputs = capture.results() + [s.read() for s in returned.made]
+        outputs = capture.cells.results(capture.has_checks) + [s.read() for s in returned.made]
         if meta.involved(outputs):
             capture.refuse("a result on the meta device", "a tensor with values")
         if any(type(array) is Wrapped for array in outputs):
@@ -378,19 +378,19 @@ class Tracing:
             )
         results.n_made = len(returned.made)
         results.ordinary = mixed_operands.installed.ordinary_results(
-            capture.inputs.values(), returned.made
+            capture.cells.inputs.values(), returned.made
         )
         self.n_forward = len(outputs)
-        self.first_values = capture.first_values
+        self.first_values = capture.host.first_values
         return outputs + gradients
 
     def sources(self) -> dict[int, InputSource]:
         """Return the source of each constant of the jaxpr, by its id."""
-        inputs = self.capture.inputs
+        inputs = self.capture.cells.inputs
         found: dict[int, InputSource] = dict(
             zip(map(id, inputs.values()), self.outputs.places(inputs), strict=True)
         )
-        for i, (_, placeholder) in enumerate(self.capture.host_values):
+        for i, (_, placeholder) in enumerate(self.capture.host.getters):
             found[id(placeholder)] = HostValue(i)
         found |= self.backward.sources()
         for i, placeholder in self.numbers.placeholders.items():
@@ -414,7 +414,7 @@ class Tracing:
         for key in capture.made_modules:
             capture.modules.pop(key, None)
         roots = [p.now() for p in observer.changes()]
-        for owner, name, before in capture.attributes_written.values():
+        for owner, name, before in capture.bindings.attributes_written.values():
             now = owner.__dict__.get(name, MISSING)
             if now is not before and not is_own(owner):
                 roots.append(now)
@@ -439,11 +439,13 @@ class Tracing:
     def _check_kept(self) -> None:
         """Find the tensors that were made inside and are kept outside by other means than results
         and slots, and keep no program where there are some."""
-        written = {id(owner): owner for owner, *_ in self.capture.attributes_written.values()}
+        written = {
+            id(owner): owner for owner, *_ in self.capture.bindings.attributes_written.values()
+        }
         # A module that the body made (a loss) is made again by the next capture; asked before
         # anything collects garbage.
         own = {key for key, owner in written.items() if self._is_own(owner)}
-        kept = [s for s in self.capture.created_alive() if s not in self.outputs]
+        kept = [s for s in self.capture.cells.created_alive() if s not in self.outputs]
         for generation in range(3):
             # What the body left in cycles is young, since collections were off while it ran; one of
             # everything takes 150 ms where a million lists live.
@@ -451,7 +453,7 @@ class Tracing:
                 break
             del kept
             gc.collect(generation)
-            kept = [s for s in self.capture.created_alive() if s not in self.outputs]
+            kept = [s for s in self.capture.cells.created_alive() if s not in self.outputs]
         kept = [s for s in kept if isinstance(s.cell, core.Tracer)]
         if kept or self._n_kept:
             # They get their values from this run, but a later run could not find their owners.
@@ -460,9 +462,9 @@ class Tracing:
                 f"{len(kept) + self._n_kept} tensor(s) made inside are kept outside (in a list, "
                 "dict or attribute); return them instead"
             )
-        slots = self.capture.slots_written
+        slots = self.capture.bindings.written
         observer, changed = self.capture.observer, []
-        for key, (owner, name, before) in self.capture.attributes_written.items():
+        for key, (owner, name, before) in self.capture.bindings.attributes_written.items():
             label, space = f"{type(owner).__name__}.{name}", owner.__dict__
             self._refuse_kept_number(space.get(name), label)
             self.copies.check_kept(space.get(name), label)
@@ -489,9 +491,9 @@ class Tracing:
         """Keep no program where memory from outside has another size now: the next call finds it
         so, and is another program's. A placeholder has its memory to itself; the argument may share
         it."""
-        for storage, (cell, host, _) in self.capture.written.items():
+        for storage, (cell, host, _) in self.capture.cells.written.items():
             before = (cell if host is None else host).shape
-            if self.capture.values[storage].shape == before:
+            if self.capture.cells.values[storage].shape == before:
                 continue
             self.results.do_not_keep(f"it changes the size of memory from outside ({list(before)})")
             if id(storage) in self._position:
@@ -536,7 +538,7 @@ class Tracing:
             )
         gone = [
             f"`{type(s.owner).__name__}.{s.name}`"
-            for s in self.capture.slots_written.values()
+            for s in self.capture.bindings.written.values()
             if not s.is_missing and not s.is_there()
         ]
         if gone:
