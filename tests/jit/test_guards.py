@@ -5,7 +5,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import modes
-from torchlike._jit.capture import collect
+from torchlike._jit.capture import capture as collect
 from torchlike._jit.guards import containers, modules, objects, tensors, weak
 from torchlike._jit.guards import guard as basic
 from torchlike._jit.guards.guard import Guard, GuardSet

@@ -18,7 +18,7 @@ from jax.extend.core import jaxpr_as_fun
 import torchlike as torch
 import torchlike.nn.functional as F
 from torchlike import nn
-from torchlike._jit.program import builder
+from torchlike._jit.program import program as builder
 from torchlike._runtime.rolling import roll
 from torchlike._runtime.rolling.repeats import Repeat, repeats
 

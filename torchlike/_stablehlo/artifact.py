@@ -26,7 +26,7 @@ from torchlike._jit.guards.sources import (
     SlotCell,
 )
 from torchlike._jit.program.checks import checked
-from torchlike._jit.trace import partitioner
+from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
 from torchlike._jit.trace.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._runtime import targets
 from torchlike._stablehlo import apart, descriptions, safety, trees
@@ -164,7 +164,7 @@ class Artifact:
             closed, run.n_forward, _cotangents(closed, run.sources())
         )
         inputs, constants, cotangents = _lifted(closed, run.sources(), names)
-        split = partitioner.partition(
+        split = partition(
             closed.jaxpr,
             n_forward,
             [v for v, _ in inputs],
@@ -174,7 +174,7 @@ class Artifact:
         )
         bound = [c for _, c in constants]
         input_avals = [_aval(v) for v, _ in inputs]
-        forward = _exported(partitioner.evaluator(split.forward, bound), input_avals, platforms)
+        forward = _exported(evaluator(split.forward, bound), input_avals, platforms)
         backward = None
         if split.backward is not None:
             residuals = [_aval(v) for v in split.forward.outvars[n_forward:]]
@@ -183,7 +183,7 @@ class Artifact:
                 _aval(closed.jaxpr.outvars[len(program.written) + o])
                 for o in _root_outputs(program)
             ]
-            gradients = partitioner.backward_evaluator(split, bound)
+            gradients = backward_evaluator(split, bound)
             flat = _flat_backward(gradients, len(residuals), len(kept))
             backward = _exported(flat, [*residuals, *kept, *incoming], platforms)
         about = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._jit.guards.sources import ArgumentCell, CellSource
-from torchlike._jit.trace.output_templates import NumberTemplate
+from torchlike._jit.trace.outputs import NumberTemplate
 from torchlike.tensor import Tensor
 
 

@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from torchlike import nn, random
 from torchlike._core.trees import flatten, flatten_call, unflatten
+from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.function import JitFunction
 from torchlike._stablehlo import archive
 from torchlike._stablehlo.artifact import Artifact, built
@@ -72,26 +72,25 @@ class ScriptFunction(JitFunction):
             self._examples[(mode, f"{structure} {kinds}")] = _detached((args, kwargs))
         return result
 
-    def _program(self) -> Any:
-        if self.latest is None:
+    def _program(self) -> CapturedProgram:
+        program = self.program_that_ran()
+        if program is None:
             raise NoGraphYet(
                 f"{self._name} has no graph yet: it is made for the arguments of its first call"
             )
-        return self.latest
+        return program
 
     @property
     def graph(self) -> str:
         """The jaxpr of the program that ran last, as text. RuntimeError before the first call."""
-        program = self._program()
-        return str(jax.make_jaxpr(program.forward)(*program.inputs.avals))
+        return str(self._program().jaxpr())
 
     inlined_graph = graph
 
     @property
     def code(self) -> str:
         """Its StableHLO text."""
-        program = self._program()
-        return program.forward.lower(*program.inputs.avals).as_text()
+        return self._program().stablehlo()
 
     def artifacts(self, state: Mapping[str, Tensor], checks: bool = False) -> list[Artifact]:
         """Export a program for each kind of call so far. RuntimeError when there was none.

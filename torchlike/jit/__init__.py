@@ -23,14 +23,14 @@ from typing import Any
 # Where `from __future__ import annotations` has left a name, `torch.jit.annotations` is a module.
 import torchlike.jit.annotations as annotations
 from torchlike._core.errors import JitCaptureError
+from torchlike._jit.call.captured_program import CapturedProgram, Entry
 from torchlike._jit.call.entry import jit, set_fallback, set_mode, set_warmup
-from torchlike._jit.call.explain import Entry, Explanation, explain
 from torchlike._jit.call.function import JitFunction
-from torchlike._jit.trace.layers import scan_layers
 from torchlike._stablehlo.torchscript import *  # noqa: F403
 from torchlike._stablehlo.type_tests import isinstance
 from torchlike.futures import Future
 from torchlike.jit._buckets import bucket_of, pad_to_bucket
+from torchlike.jit._explain import Explanation, explain
 from torchlike.jit._markers import (
     Final,
     _overload,
@@ -43,6 +43,7 @@ from torchlike.jit._markers import (
     script_if_tracing,
     unused,
 )
+from torchlike.jit._scan_layers import scan_layers
 
 script_method = export
 _script_if_tracing = script_if_tracing  # PyTorch's own name, which torchvision uses
@@ -58,6 +59,7 @@ class _CallableModule(types.ModuleType):
 sys.modules[__name__].__class__ = _CallableModule
 
 __all__ = [
+    "CapturedProgram",
     "Entry",
     "Explanation",
     "JitCaptureError",

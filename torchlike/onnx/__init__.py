@@ -17,7 +17,7 @@ from torchlike import autograd
 from torchlike._core.trees import flatten_call
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.guards.sources import ArgumentCell
-from torchlike._jit.trace.output_templates import Template
+from torchlike._jit.trace.outputs import Template
 from torchlike._runtime import whole_files
 from torchlike._stablehlo.artifact import Unexportable
 from torchlike.onnx import symbolic_helper as symbolic_helper

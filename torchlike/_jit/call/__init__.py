@@ -2,5 +2,5 @@
 
 May import all layers of the compiler. Begin at ``function.py``; ``tracer.py`` makes a program,
 ``programs.py`` keeps it, ``recompile_messages.py`` says why there is one more, ``fallback.py`` runs
-what cannot be compiled, ``explain.py`` shows what became of a function.
+what cannot be compiled, ``captured_program.py`` shows a program.
 """

@@ -14,9 +14,10 @@ from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tracebacks import trim
 from torchlike._core.trees import flatten_arguments
+from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.fallback import ModuleFallback
 from torchlike._jit.call.programs import ProgramCache, Ready, WarmUp, Way, checked
-from torchlike._jit.call.recompile_messages import Recompiles
+from torchlike._jit.call.recompile_messages import Recompiles, parameter_names
 from torchlike._jit.call.tracer import (
     MODES_IN_KEY,
     BodyRaised,
@@ -126,6 +127,21 @@ class JitFunction:
     def latest(self) -> Program | None:
         """The program that ran last."""
         return self._cache.latest
+
+    def programs(self) -> list[CapturedProgram]:
+        """Return the programs that are kept, the latest first, and behind them one that ran last
+        and is not kept: what each takes, gives, guards and costs."""
+        kept = [(key, p) for key, programs in self._cache.programs.items() for p in programs]
+        kept.sort(key=lambda entry: entry[1].state.used, reverse=True)
+        latest = self._cache.latest
+        if latest is not None and all(p is not latest for _, p in kept):
+            kept.append((self._cache.latest_key or (), latest))
+        parameters = parameter_names(self._fn)
+        return [CapturedProgram(self._name, p, key, parameters) for key, p in kept]
+
+    def program_that_ran(self) -> CapturedProgram | None:
+        """Return the program that ran last."""
+        return next((p for p in self.programs() if p.is_of(self._cache.latest)), None)
 
     def reset(self) -> None:
         """Forget every compiled program."""

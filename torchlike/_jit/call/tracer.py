@@ -15,9 +15,8 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.trees import containers
 from torchlike._jit.guards.keys import Numbers, static_key, with_offset
 from torchlike._jit.guards.weak import held_by
-from torchlike._jit.program.builder import build
 from torchlike._jit.program.node import Double
-from torchlike._jit.program.program import Program
+from torchlike._jit.program.program import Program, build
 from torchlike._jit.trace.rewriting import Conversion
 from torchlike._jit.trace.tracing import Tracing, offsets_among
 from torchlike.tensor import Tensor

@@ -1,5 +1,5 @@
 """The record of a run: cells, slots and host values, what Python code read, what was refused.
 
 May import `guards`. Begin at ``capture.py``, to which tensors report, and at
-``frame_observer.py``, which sees the user's code run; ``collect.py`` makes guards of both.
+``frame_observer.py``, which sees the user's code run; `guards_of` makes guards of both.
 """

@@ -33,7 +33,6 @@ import numpy as np
 
 from torchlike._core import devices, dtypes
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.capture import outside
 from torchlike._jit.capture.bytecode import (
     given_to,
     lines_that_store,
@@ -49,7 +48,7 @@ from torchlike._jit.capture.guard_collector import (
     GuardCollector,
     legacy_state,
 )
-from torchlike._jit.capture.library_calls import Handler, handler_of
+from torchlike._jit.capture.library_calls import Handler, frozen, handler_of, see
 from torchlike._jit.capture.refusals import LIBRARIES, is_library, line_of
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import (
@@ -353,7 +352,7 @@ class FrameObserver(GuardCollector):
         ):
             self.say(f"{function.__name__} of a file")
         self._see_method(frame, function)
-        outside.see(self, frame, function)
+        see(self, frame, function)
 
     def _see_method(self, frame: Any, function: Any) -> None:
         """Guard the state of an object that a method written in C may tell, where it is from
@@ -367,7 +366,7 @@ class FrameObserver(GuardCollector):
             return
         if getter is UNSEEN or is_too_large(owner):
             line = line_of(frame.f_code, frame.f_lineno)
-            self.reasons.append(outside.frozen(f"{kind.__name__}.{name}", line))
+            self.reasons.append(frozen(f"{kind.__name__}.{name}", line))
         else:
             what = f"the state of a {kind.__name__}, as of {name}()"
             self._add((id(owner), getter), ComparedGuard(owner, what, getter))

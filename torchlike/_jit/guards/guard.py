@@ -53,6 +53,11 @@ class Guard:
         """Describe what changed, where ``check`` is false, for the message of a recompilation."""
         raise NotImplementedError
 
+    def describe(self) -> str:
+        """Describe what is guarded; where a kind says no more, by what its class says of all."""
+        first = (type(self).__doc__ or type(self).__name__).partition("\n\n")[0]
+        return " ".join(first.split()).rstrip(".")
+
 
 _G = TypeVar("_G", bound=Guard)
 
@@ -191,6 +196,9 @@ class ValueGuard(Guard):
     def __init__(self, owner: Any, label: str) -> None:
         self.owner = owner
         self.label = label
+
+    def describe(self) -> str:
+        return f"`{self.label}` is {describe(self.before())}"
 
     @property
     def holder(self) -> Any:

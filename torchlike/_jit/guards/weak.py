@@ -19,7 +19,7 @@ _OF_THE_USER = frozenset(("of", "owner", "space", "value"))
 #: Modules whose objects a program consists of.
 _OF_PROGRAMS = (
     "torchlike._jit.program",
-    "torchlike._jit.trace.output_templates",
+    "torchlike._jit.trace.outputs",
     "torchlike._jit.guards",
     "torchlike._runtime.scheduling",
 )

@@ -17,14 +17,7 @@ from torchlike._jit.capture import scalars as given
 from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.sources import CellSource, InputSource, Slot, ValueSource
 from torchlike._jit.program.node import node_of_call
-from torchlike._jit.trace.output_templates import (
-    Anew,
-    NumberTemplate,
-    Template,
-    build,
-    number,
-    once_each,
-)
+from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build, number, once_each
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.late_checks import Words
 from torchlike.autograd.partial import When

@@ -24,7 +24,7 @@ from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike._jit.guards.keys import PLAIN, Identity, is_plain
 from torchlike._jit.guards.sources import CellSource, FixedCell
-from torchlike._jit.trace.output_templates import Anew, NumberTemplate, Template, build
+from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build
 from torchlike._runtime.late_checks import queue
 from torchlike.tensor import Tensor
 

@@ -19,8 +19,8 @@ from torchlike._core import boxes, errors, modes
 from torchlike._core.tape import Edge, Node, gradient_edge, saving
 from torchlike._dispatch.executable import Executable
 from torchlike._jit.guards.sources import CotangentInput, SecondCotangent, Slot
-from torchlike._jit.trace import partitioner
-from torchlike._jit.trace.output_templates import Template
+from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
+from torchlike._jit.trace.outputs import Template
 from torchlike._jit.trace.subgraph import SubgraphNode, filled
 from torchlike._runtime import late_checks
 from torchlike._runtime.scheduling import compiled
@@ -50,9 +50,7 @@ class Double:
                 variables.append(var)
                 self.inputs.append(source.across_traces())
         n = len(backward.gradients)
-        split = partitioner.partition(
-            closed.jaxpr, n, variables, constants, cotangents, len(backward.roots)
-        )
+        split = partition(closed.jaxpr, n, variables, constants, cotangents, len(backward.roots))
         self.n = n
         #: Which gradients depend on what requires grad, and where theirs lead.
         self.roots = backward.roots
@@ -62,14 +60,14 @@ class Double:
         ranks, name = run.capture.ranks, f"gradient of {run.capture.name}"
         if ranks is not None:
             bound = [np.asarray(x) for x in bound]
-        evaluate = partitioner.evaluator(split.forward, bound)
+        evaluate = evaluator(split.forward, bound)
         self.forward = compiled(evaluate, split.forward, (), ranks, name)
         self.residual_inputs = split.residual_inputs
         #: `forward` and `backward` under a transform, once one asked for them.
         self.batched: dict[str, Executable] = {}
         self.backward = None
         if split.backward is not None:
-            evaluate = partitioner.backward_evaluator(split, bound)
+            evaluate = backward_evaluator(split, bound)
             self.backward = compiled(
                 evaluate, split.backward[0], (), ranks, f"backward of the {name}"
             )

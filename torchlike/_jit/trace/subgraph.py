@@ -21,7 +21,7 @@ from jax import core
 from torchlike._core import modes, tape
 from torchlike._core.tape import Edge, RemovableHandle, gradient_edge
 from torchlike._jit.capture.scalars import Number, device_number, weak
-from torchlike._jit.trace import partitioner
+from torchlike._jit.trace.backward import boundary_of, hooks_left_to_others, partition
 from torchlike._runtime.jaxprs import make_jaxpr
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial, When
@@ -246,7 +246,7 @@ class Subgraph:
             roots: list[Any] = [edges[i] for i in self.roots]
             with capture.outside():
                 cotangents.extend(jnp.zeros(results[i].shape, results[i].dtype) for i in self.roots)
-            leaving = partitioner.boundary_of(
+            leaving = boundary_of(
                 roots, capture.first_sequence, lambda leaf: capture.is_own(leaf._storage)
             )
             found_at = _gradients(roots, cotangents, leaving, capture.first_sequence)
@@ -282,7 +282,7 @@ class Subgraph:
                 constant_vars.append(var)
                 self.closed.append(const)
         n = len(self.outputs)
-        split = partitioner.partition(
+        split = partition(
             jaxpr, n, constant_vars + list(jaxpr.invars), [], cotangent_vars, len(cotangents)
         )
         #: forward(closed..., inputs...) -> outputs + residuals
@@ -327,7 +327,7 @@ def _gradients(
 ) -> dict[Any, Any]:
     """Compute the subgraph's part of backward, by edge; no entry where a Function gave None."""
     given = [Partial(c, {i: True}) for i, c in enumerate(cotangents)]
-    with partitioner.hooks_left_to_others(targets):
+    with hooks_left_to_others(targets):
         found = engine.run(
             roots,
             given,

@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from torchlike._core.trees import flatten
+from torchlike._jit.call.captured_program import CapturedProgram, Entry
 from torchlike._jit.call.function import JitFunction
-from torchlike._jit.call.recompile_messages import is_tensor_key, leaf_names, parameter_names, shown
-from torchlike._jit.guards.guard import GuardSet, ValueGuard, describe
-from torchlike._jit.guards.modules import ModuleGuard, OptimizerGuard
-from torchlike._jit.guards.sources import InputNames
-from torchlike._jit.guards.tensors import TensorGuard
-from torchlike._jit.program.program import Program
 from torchlike._runtime.lazy import LazyModule
 from torchlike.tensor import Tensor
 
@@ -24,17 +19,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 consoles, tables = LazyModule("rich.console"), LazyModule("rich.table")
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """One array that goes into or comes out of a program."""
-
-    role: str
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    donated: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,11 +110,11 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
         tensors = [x for x in flatten(result)[0] if isinstance(x, Tensor)]
         jax.block_until_ready([t._storage.cell for t in tensors])
         seconds = time.perf_counter() - started
-        program = compiled.latest
+        program = compiled.program_that_ran()
         if compiled.ran_eagerly:
             return _of_eager(compiled, result, seconds)
         assert program is not None
-        return _explanation(compiled, program, result, seconds)
+        return _explanation(compiled._name, program, result, seconds)
 
     return explained
 
@@ -163,102 +147,20 @@ def _of_eager(compiled: JitFunction, result: Any, seconds: float) -> Explanation
 
 
 def _explanation(
-    compiled: JitFunction, program: Program, result: Any, call_seconds: float
+    name: str, program: CapturedProgram, result: Any, call_seconds: float
 ) -> Explanation:
-    arguments, numbers, static = _names_of_arguments(compiled, program)
-    started = time.perf_counter()
-    executable = program.forward.lower(*program.inputs.avals).compile()
-    seconds = time.perf_counter() - started
-    cost = executable.cost_analysis() or {}
-    memory = executable.memory_analysis()
-    names = InputNames(_storage_names(program.guards), arguments, numbers, program.inputs.getters)
-    values = program.guards.of(ValueGuard)
-    inputs = []
-    for i, (aval, source) in enumerate(
-        zip(program.inputs.avals, program.inputs.sources, strict=True)
-    ):
-        role, name = source.explain(names)
-        donated = i in program.inputs.donated
-        inputs.append(Entry(role, name, tuple(aval.shape), str(aval.dtype), donated))
-    outputs = [
-        Entry(role, name, tuple(aval.shape), str(aval.dtype))
-        for aval, (role, name) in zip(
-            executable.out_info, _output_roles(program, names), strict=False
-        )
-    ]
+    cost, values = program.cost(), program.guarded_values
     return Explanation(
-        name=compiled._name,
+        name=name,
         result=result,
-        inputs=inputs,
-        outputs=outputs,
-        guards=[g.label for g in values],
-        guard_values=[describe(g.before()) for g in values],
-        static_arguments=static,
+        inputs=program.inputs,
+        outputs=program.outputs,
+        guards=[label for label, _ in values],
+        guard_values=[value for _, value in values],
+        static_arguments=program.static_arguments,
+        not_kept=program.not_kept,
         capture_seconds=program.capture_seconds,
         call_seconds=call_seconds,
-        not_kept="" if program.cacheable else program.why_not,
-        flops=float(cost.get("flops", 0.0)),
-        bytes_accessed=float(cost.get("bytes accessed", 0.0)),
-        argument_bytes=getattr(memory, "argument_size_in_bytes", 0),
-        output_bytes=getattr(memory, "output_size_in_bytes", 0),
-        temporary_bytes=getattr(memory, "temp_size_in_bytes", 0),
-        instructions=_instructions(executable),
-        compile_seconds=seconds,
-        has_backward=program.gradient.executable is not None,
+        has_backward=program.has_backward,
+        **dataclasses.asdict(cost),
     )
-
-
-def _names_of_arguments(
-    compiled: JitFunction, program: Program
-) -> tuple[list[str], list[str], dict[str, str]]:
-    """Return the names of the tensors among the arguments and of the traced numbers, each in order,
-    and all other arguments with their values."""
-    kept = compiled._cache.programs.items()
-    key: Any = next((k for k, programs in kept if program in programs), compiled._cache.latest_key)
-    names = leaf_names(key[0], parameter_names(compiled._fn))
-    parts = dict(zip(names, key[-len(names) :] if names else (), strict=True))
-    tensors = [name for name, part in parts.items() if is_tensor_key(part)]
-    roots = getattr(program.numbers, "positions", ())
-    numbers = [names[i] for i in roots]
-    return (
-        tensors,
-        numbers,
-        {
-            name: shown(part)
-            for name, part in parts.items()
-            if name not in tensors and name not in numbers
-        },
-    )
-
-
-def _instructions(executable: Any) -> int:
-    """Count the instructions in the entry computation, its parameters not counted."""
-    entry = executable.as_text().partition("\nENTRY ")[2].partition("\n}")[0]
-    return sum(" = " in line and " parameter(" not in line for line in entry.splitlines())
-
-
-def _storage_names(guards: GuardSet) -> dict[int, str]:
-    """Return the names of tensors that the program reached: {id(storage): name}."""
-    names = {id(g.storage): g.label for g in guards.of(TensorGuard)}
-    for module in (guard.module for guard in guards.of(ModuleGuard)):
-        for table in ("_parameters", "_buffers"):
-            for name, t in module.__dict__.get(table, {}).items():
-                if t is not None:
-                    names.setdefault(id(t._storage), f"{type(module).__name__}.{name}")
-    for optimizer in guards.of(OptimizerGuard):
-        optimizer.name_states(names)
-    return names
-
-
-def _output_roles(program: Program, names: InputNames) -> list[tuple[str, str]]:
-    roles = []
-    for where in program.outputs.written:
-        role, name = where.explain(names)
-        roles.append(("written argument" if role == "argument" else "hidden output", name))
-    slots = {t.output: s for s, t in program.outputs.slots if t is not None and t.output >= 0}
-    for i in range(program.outputs.n_made):
-        if i in slots:
-            roles.append(("hidden output", names.of_slot(slots[i])))
-        else:
-            roles.append(("result", str(i)))
-    return roles + [("kept for backward", "")] * len(program.gradient.residual_avals)
