@@ -27,8 +27,10 @@ def test_a_program_tells_its_inputs_outputs_guards_and_cost():
     step(torch.ones(4, 3), 3.0)
     (program,) = step.programs()
     by_name = {entry.name: entry for entry in program.inputs}
-    assert by_name["x"].role == "argument" and by_name["x"].shape == (4, 3)
-    assert by_name["Linear.weight"].donated and by_name["lr"].role == "host value"
+    assert by_name["x"].role == "argument"
+    assert by_name["x"].shape == (4, 3)
+    assert by_name["Linear.weight"].donated
+    assert by_name["lr"].role == "host value"
     kinds = [type(source) for source in program.sources]
     assert kinds == sorted(kinds, key=[FixedCell, ArgumentCell, HostValue].index)
     assert [e.name for e in program.outputs if e.role == "hidden output"][:2] == [
@@ -38,7 +40,9 @@ def test_a_program_tells_its_inputs_outputs_guards_and_cost():
     assert [e.shape for e in program.outputs if e.role == "result"] == [()]
     assert program.static_arguments == {"scale": "3.0"}
     assert any("`model` is Linear" in guard for guard in program.guards)
-    assert program.updates and not program.has_backward and program.not_kept == ""
+    assert program.updates
+    assert not program.has_backward
+    assert program.not_kept == ""
     assert program.cost().flops > 0
     assert len(program.jaxpr().in_avals) == len(program.avals) == len(program.inputs)
     assert "module @" in program.stablehlo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -13,9 +13,11 @@ import jax
 from torchlike._jit.call.recompile_messages import is_tensor_key, leaf_names, shown
 from torchlike._jit.guards.guard import GuardSet, ValueGuard, describe
 from torchlike._jit.guards.modules import ModuleGuard, OptimizerGuard
-from torchlike._jit.guards.sources import InputNames, InputSource
+from torchlike._jit.guards.sources import CellSource, InputNames, InputSource
 from torchlike._jit.guards.tensors import TensorGuard
 from torchlike._jit.program.program import Program
+from torchlike._jit.trace.outputs import Template
+from torchlike.tensor import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,7 @@ class CapturedProgram:
     """
 
     def __init__(
-        self, name: str, program: Program, key: tuple[Any, ...], parameters: Sequence[str]
+        self, name: str, program: Program, key: tuple[Any, ...], parameters: Sequence[str] = ()
     ) -> None:
         """Look at ``program``, which calls of this key run, of a function with these
         parameters."""
@@ -79,6 +81,24 @@ class CapturedProgram:
     def avals(self) -> list[jax.ShapeDtypeStruct]:
         """Shapes and dtypes of the inputs."""
         return self._program.inputs.avals
+
+    @property
+    def donated(self) -> tuple[int, ...]:
+        """The inputs whose memory is given up, because an output overwrites them."""
+        return self._program.inputs.donated
+
+    @property
+    def written(self) -> list[CellSource]:
+        """Where the first outputs are written to."""
+        return self._program.outputs.written
+
+    @property
+    def new_results(self) -> list[int | None]:
+        """Of the tensors that a call gives back, in order, the output that each is; None for one
+        that is no new tensor of its own."""
+        n = len(self.written)
+        leaves = [x for x in self._program.outputs.result[0] if isinstance(x, Template)]
+        return [None if x.output < 0 or x.view is not None else n + x.output for x in leaves]
 
     @property
     def inputs(self) -> list[Entry]:
@@ -136,6 +156,29 @@ class CapturedProgram:
     def capture_seconds(self) -> float:
         """Seconds that the run of the Python body took."""
         return self._program.capture_seconds
+
+    @property
+    def has_host_values(self) -> bool:
+        """Whether Python provides numbers at each call: random draws, an optimizer's rate."""
+        return bool(self._program.inputs.getters)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function of the inputs' arrays to the outputs', for JAX to trace and compile."""
+        return getattr(self._program.forward, "__wrapped__", self._program.forward)
+
+    def values(self, arguments: Sequence[Tensor]) -> list[Any]:
+        """Return the arrays that the cells among the inputs hold at a call with these tensors as
+        arguments."""
+        return [storage.read() for storage in self._program.storages(arguments)]
+
+    def run(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return the outputs for these inputs. Nothing is written to."""
+        return self._program.forward(*arrays)
+
+    def equations(self) -> Any:
+        """Return the jaxpr without the call of ``jax.jit`` around it."""
+        return self._program.forward.trace(*self.avals).jaxpr.jaxpr
 
     def jaxpr(self) -> Any:
         """Return the program as a ``jax.core.ClosedJaxpr``, of the inputs to the outputs."""

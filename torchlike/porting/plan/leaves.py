@@ -13,6 +13,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core.storage import Storage
 from torchlike._core.trees import flatten
+from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.guards.sources import ArgumentCell, FixedCell, HostValue, SlotCell
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.nn import Module
@@ -114,10 +115,10 @@ class Names:
         self.of_cell.setdefault(id(t._storage), (name, kind, of, module))
 
 
-def leaves_of(program: Any, names: Names) -> list[Leaf]:
+def leaves_of(program: CapturedProgram, names: Names) -> list[Leaf]:
     """Return the inputs of a captured program, in its order."""
     found = []
-    for aval, source in zip(program.inputs.avals, program.inputs.sources, strict=True):
+    for aval, source in zip(program.avals, program.sources, strict=True):
         storage = None
         if isinstance(source, FixedCell):
             storage = source.storage
