@@ -101,7 +101,7 @@ def text_of(name, platform):
 
     program = captured(step, (x, y), {}, platform).program
     with targets.platform(platform, 1):
-        traced = program.forward.trace(*program.inputs.avals)
+        traced = jax.jit(program.function).trace(*program.avals)
         return traced.lower(lowering_platforms=(platform,)).as_text()
 
 
