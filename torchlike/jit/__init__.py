@@ -26,12 +26,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._jit.call.captured_program import CapturedProgram, Entry
 from torchlike._jit.call.entry import jit, set_fallback, set_mode, set_warmup
 from torchlike._jit.call.function import JitFunction
-from torchlike._stablehlo.torchscript import *  # noqa: F403
-from torchlike._stablehlo.type_tests import isinstance
-from torchlike.futures import Future
-from torchlike.jit._buckets import bucket_of, pad_to_bucket
-from torchlike.jit._explain import Explanation, explain
-from torchlike.jit._markers import (
+from torchlike._stablehlo.markers import (
     Final,
     _overload,
     _overload_method,
@@ -43,6 +38,13 @@ from torchlike.jit._markers import (
     script_if_tracing,
     unused,
 )
+from torchlike._stablehlo.script_errors import Error
+from torchlike._stablehlo.torchscript import *  # noqa: F403  # noqa: F403
+from torchlike._stablehlo.tracing import *  # noqa: F403
+from torchlike._stablehlo.type_tests import isinstance
+from torchlike.futures import Future
+from torchlike.jit._buckets import bucket_of, pad_to_bucket
+from torchlike.jit._explain import Explanation, explain
 from torchlike.jit._scan_layers import scan_layers
 
 script_method = export
@@ -61,6 +63,7 @@ sys.modules[__name__].__class__ = _CallableModule
 __all__ = [
     "CapturedProgram",
     "Entry",
+    "Error",
     "Explanation",
     "JitCaptureError",
     "JitFunction",

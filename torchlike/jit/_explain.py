@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from torchlike._core.trees import flatten
 from torchlike._jit.call.captured_program import CapturedProgram, Entry
 from torchlike._jit.call.function import JitFunction
 from torchlike._runtime.lazy import LazyModule
+from torchlike._runtime.trees import flatten
 from torchlike.tensor import Tensor
 
 if TYPE_CHECKING:

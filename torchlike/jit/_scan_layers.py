@@ -19,12 +19,12 @@ from jax import lax
 from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._core.tape import gradient_edge
-from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture import scalars
 from torchlike._jit.guards.guard import VALUES, describe, same
 from torchlike._jit.guards.sources import set_slot, slot_value
 from torchlike._jit.trace import loop_lowering
 from torchlike._jit.trace.subgraph import Leaf, SubgraphCapture, SubgraphNode, joined
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
 _TENSORS = ("_parameters", "_buffers")

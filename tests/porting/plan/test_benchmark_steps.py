@@ -3,6 +3,7 @@ them, and products say the precision that was asked for. Needs no plugin: nothin
 
 import re
 
+import jax
 import pytest
 
 import torchlike as torch

@@ -12,8 +12,6 @@ from typing import Any
 
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.tracebacks import trim
-from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.fallback import ModuleFallback
 from torchlike._jit.call.programs import ProgramCache, Ready, WarmUp, Way, checked
@@ -32,6 +30,8 @@ from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
 from torchlike._jit.program.program import WHY, Program, SharedOutside
 from torchlike._runtime import late_checks
 from torchlike._runtime.environment_variables import CHECKS
+from torchlike._runtime.tracebacks import trim
+from torchlike._runtime.trees import flatten_arguments
 from torchlike.tensor import Tensor
 
 #: After so many captures that could not be kept, say so (each call then compiles anew).

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core import errors
-from torchlike._core.trees import AGAIN, split_call
 from torchlike._core.views import Geometry, contiguous_strides
 from torchlike._jit.guards.keys import TRACED, Numbers
 from torchlike._runtime import logs
+from torchlike._runtime.trees import AGAIN, split_call
 
 #: After so many recompilations of one function, warn once. As PyTorch's compiler's limit.
 WARN_AFTER = 8

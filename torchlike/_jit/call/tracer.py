@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.trees import containers
 from torchlike._jit.guards.keys import Numbers, static_key, with_offset
 from torchlike._jit.guards.weak import held_by
 from torchlike._jit.program.node import Double
 from torchlike._jit.program.program import Program, build
 from torchlike._jit.trace.rewriting import Conversion
 from torchlike._jit.trace.tracing import Tracing, offsets_among
+from torchlike._runtime.trees import containers
 from torchlike.tensor import Tensor
 
 #: The structure and the modes stand before the leaves in a key.

@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 from jax import core
 
-from torchlike._core import shared_hooks, tape
+from torchlike._core import tape
 from torchlike._core.storage import Storage
+from torchlike._extensions import shared_hooks
 from torchlike._jit.capture.cells import Bindings, Cells, HostValues, outside_of_capture
 from torchlike._jit.capture.effects import DeferredPrints, Tables
 from torchlike._jit.capture.frame_observer import FrameObserver

@@ -23,11 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import modes, trees
+from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._core.views import Geometry
 from torchlike._jit.guards.guard import same
+from torchlike._runtime import trees
 from torchlike.tensor import Tensor
 
 _SCALAR_GEOMETRY = Geometry((), (), 0)

@@ -12,7 +12,6 @@ import jax
 
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
-from torchlike._core.trees import unflatten
 from torchlike._jit.capture import scalars as given
 from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.sources import CellSource, InputSource, Slot, ValueSource
@@ -20,6 +19,7 @@ from torchlike._jit.program.node import node_of_call
 from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build, number, once_each
 from torchlike._runtime import mixed_operands
 from torchlike._runtime.late_checks import Words
+from torchlike._runtime.trees import unflatten
 from torchlike.autograd.partial import When
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator

@@ -18,7 +18,6 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.storage import Storage
-from torchlike._core.trees import unflatten
 from torchlike._jit.capture import scalars as given
 from torchlike._jit.capture.scalars import GivenContainer
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
@@ -26,6 +25,7 @@ from torchlike._jit.guards.keys import PLAIN, Identity, is_plain
 from torchlike._jit.guards.sources import CellSource, FixedCell
 from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build
 from torchlike._runtime.late_checks import queue
+from torchlike._runtime.trees import unflatten
 from torchlike.tensor import Tensor
 
 #: What the function gives where the general way is to be taken, before anything has happened: a

@@ -19,7 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core.devices import CPU, to_jax
-from torchlike._core.mapped_files import PrivateMap, name_of
 from torchlike._core.storage import Storage, device_array
 from torchlike._jit.capture import scalars as given
 from torchlike._jit.capture.capture import Capture, guards_of
@@ -59,6 +58,7 @@ from torchlike._jit.trace.outputs import TraceResults
 from torchlike._runtime import targets
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.late_checks import Words
+from torchlike._runtime.mapped_files import PrivateMap, name_of
 from torchlike._runtime.one_device import Placed
 from torchlike._runtime.rolling.roll import Outside, rolled
 from torchlike._runtime.scheduling import compiled

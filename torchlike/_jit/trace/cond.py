@@ -13,10 +13,10 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture.scalars import Number, weak
 from torchlike._jit.guards.guard import same
 from torchlike._jit.trace.subgraph import Leaf, Subgraph, array_of, filled, joined
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike._runtime.value_check import has_checks
 from torchlike.autograd.partial import When, union
 from torchlike.tensor import Tensor

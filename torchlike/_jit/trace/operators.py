@@ -17,7 +17,6 @@ import jax.numpy as jnp
 
 from torchlike._core import errors, modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture.effects import Effects
 from torchlike._jit.capture.scalars import device_number, is_device, weak
 from torchlike._jit.guards.guard import same
@@ -25,6 +24,7 @@ from torchlike._jit.trace import cond, loop_lowering
 from torchlike._jit.trace import cond as cond_lowering
 from torchlike._jit.trace.ast_transform import VALUE
 from torchlike._jit.trace.subgraph import Leaf, Subgraph, array_of
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
 #: More turns than this are not unrolled as conditions (and a row source may have no end).

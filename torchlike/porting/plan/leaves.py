@@ -12,9 +12,9 @@ from weakref import WeakSet
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core.storage import Storage
-from torchlike._core.trees import flatten
 from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.guards.sources import ArgumentCell, FixedCell, HostValue, SlotCell
+from torchlike._runtime.trees import flatten
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.nn import Module
 from torchlike.optim import Optimizer

@@ -11,12 +11,12 @@ import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core import devices, modes
-from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call.captured_program import CapturedProgram
 from torchlike._jit.call.function import JitFunction
 from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, capturing
 from torchlike._jit.guards.keys import Numbers, signature, static_key
 from torchlike._runtime import compilation_cache, targets
+from torchlike._runtime.trees import flatten_arguments
 from torchlike.porting.plan import program_text, weightless
 from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings
