@@ -141,6 +141,11 @@ class StandIn:
         return self
 
 
+def is_one(value: Any) -> bool:
+    """Return whether a cell's value is a `StandIn`."""
+    return type(value) in KINDS
+
+
 def kind_among(arrays: Iterable[Any]) -> Any:
     """Return the kind that takes a call with these operands, which may be nested in tuples, lists
     and dictionaries; None where all are arrays."""

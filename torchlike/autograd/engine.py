@@ -544,7 +544,7 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         leaf._set_grad(made)
     elif (kind := _adding_anew(grad._storage.cell, gradient)) is not None:
         summed = kind.add(_add, grad._read(), gradient)
-        if type(summed) is not type(grad._storage.cell):  # dense from now on
+        if cells.is_one(summed) is not cells.is_one(grad._storage.cell):  # dense from now on
             leaf._set_grad(wrap(summed))
         else:
             grad._write(summed)

@@ -79,9 +79,9 @@ inplace_methods = {
 
 #: What the source calls containers that were annotated by their names in ``typing``.
 _GENERICS: dict[Any, Any] = {
-    list: list,
-    dict: dict,
-    set: set,
+    list: typing.List,  # noqa: UP006
+    dict: typing.Dict,  # noqa: UP006
+    set: typing.Set,  # noqa: UP006
     frozenset: typing.FrozenSet,  # noqa: UP006
     tuple: typing.Tuple,  # noqa: UP006
 }
