@@ -101,7 +101,11 @@ FLOORS = [
         "_utils",
         "ops",
     },
-    {"_jit"},
+    {"_jit.guards"},
+    {"_jit.capture"},
+    {"_jit.trace"},
+    {"_jit.program"},
+    {"_jit.call"},
     {"_higher_order_ops.control_flow"},
     {"nn"},
     {
@@ -159,7 +163,7 @@ FLOORS = [
 #: Stand outside the order: they gather names from every floor.
 GATHERING = {"__init__", "__main__"}
 #: Hold no code, and import nothing.
-EMPTY = {"_core", "_compat"}
+EMPTY = {"_core", "_compat", "_jit"}
 #: One command that stands below the floor it is filed on, because programs call it first thing.
 FREE = {"torchlike.porting.allocator"}
 #: Files that stand as high as another room than the one they are filed in, which does not import

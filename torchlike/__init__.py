@@ -186,7 +186,7 @@ from torchlike._compat.torch_version import __version__ as __version__  # noqa: 
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
 from torchlike._core.errors import AcceleratorError, OutOfMemoryError  # noqa: E402
 from torchlike._dispatch.tags import Tag  # noqa: E402
-from torchlike._jit.markers import _disable_dynamo as _disable_dynamo  # noqa: E402
+from torchlike._stablehlo.markers import _disable_dynamo as _disable_dynamo  # noqa: E402
 from torchlike._stablehlo.torchscript import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402

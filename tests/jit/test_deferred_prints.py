@@ -2,7 +2,7 @@
 
 import types
 
-from torchlike._jit.capture.deferred_prints import DeferredPrints
+from torchlike._jit.capture.effects import DeferredPrints
 
 # ruff: noqa: T201
 

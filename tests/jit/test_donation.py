@@ -58,8 +58,8 @@ def test_a_cell_is_updated_in_its_own_memory():
     head = text(compiled).partition("\n")[0]
     aliased = {int(o): int(i) for o, i in re.findall(r"\{(\d+)\}: \((\d+)", head)}
     assert len(aliased) >= len(program.outputs.written) == len(program.inputs.donated)
-    for o, (kind, cell) in enumerate(program.outputs.written):
-        assert program.inputs.sources[aliased[o]] == (kind, cell)
+    for o, where in enumerate(program.outputs.written):
+        assert program.inputs.sources[aliased[o]] == where
 
 
 @pytest.mark.parametrize("extreme", [float("nan"), float("inf"), -0.0, 1e-42])

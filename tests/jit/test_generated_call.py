@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import torchlike as torch
-from torchlike._jit.compile.program import Program
+from torchlike._jit.program.program import Program
 
 
 @pytest.fixture
@@ -226,4 +226,4 @@ def test_written_functions_count_as_the_library(general):
     package = str(Path(torch.__file__).parent)
     for written in (add.latest.state.call, add.latest.state.guard):
         assert written.__code__.co_filename.startswith(package)
-        assert written.__module__ == "torchlike._jit.compile.generated_call"
+        assert written.__module__ == "torchlike._jit.program.generated_call"

@@ -362,7 +362,7 @@ def test_the_calls_from_the_second_on_are_written_out():
         assert f(row(1), d) is d
     assert d["k"].tolist() == [4.0, 8.0]
     assert f.compiles == 1
-    assert f.latest.state.call.__module__ == "torchlike._jit.compile.generated_call"
+    assert f.latest.state.call.__module__ == "torchlike._jit.program.generated_call"
     assert f.latest.state.call.__name__ == "call"
 
 

@@ -5,36 +5,13 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import modes
-from torchlike._jit.compile.generated_call import generate_guard
-from torchlike._jit.guards import (
-    collect,
-    containers,
-    environment_variables,
-    identity,
-    memory,
-    modules,
-    objects,
-    optimizers,
-    slots,
-    tensors,
-    values,
-    variables,
-)
+from torchlike._jit.capture import capture as collect
+from torchlike._jit.guards import containers, modules, objects, tensors, weak
+from torchlike._jit.guards import guard as basic
 from torchlike._jit.guards.guard import Guard, GuardSet
+from torchlike._jit.program.generated_call import generate_guard
 
-ROOMS = (
-    containers,
-    environment_variables,
-    identity,
-    memory,
-    modules,
-    objects,
-    optimizers,
-    slots,
-    tensors,
-    values,
-    variables,
-)
+ROOMS = (containers, basic, modules, objects, tensors, weak)
 
 
 class Weather(Guard):
@@ -143,7 +120,7 @@ def test_every_kind_of_guard_has_its_three_methods():
         if isinstance(kind, type) and issubclass(kind, Guard) and kind.__module__ == room.__name__
     }
     assert len(kinds) > 25
-    bases = {values.ValueGuard, variables.VariableGuard, memory._MemoryGuard}
+    bases = {Guard, basic.ValueGuard, basic.VariableGuard, tensors._MemoryGuard}
     for kind in kinds - bases:
         assert kind.check is not Guard.check, kind
         assert kind.explain is not Guard.explain, kind
@@ -212,7 +189,7 @@ def test_each_guard_on_a_value_sees_it_change():
     """Values are exchanged one by one: exactly then do check and generated guard say no."""
     program, arguments = next(iter(_programs()))
     n = 0
-    for guard in program.guards.of(variables.NameGuard):
+    for guard in program.guards.of(basic.NameGuard):
         if not isinstance(guard.space, dict):
             continue
         generated = generate_guard(GuardSet([guard]))
@@ -221,7 +198,7 @@ def test_each_guard_on_a_value_sees_it_change():
             assert not guard.check()
             assert not generated(arguments)
             assert guard.explain() == f"`{guard.label}` changed: " + (
-                f"{values.describe(guard.before())} → 'another'"
+                f"{basic.describe(guard.before())} → 'another'"
             )
         finally:
             guard.restore()

@@ -1,6 +1,6 @@
 """One view of bytecode, whichever release of Python compiled it."""
 
-from torchlike._jit.capture.instructions import instructions
+from torchlike._jit.capture.bytecode import instructions
 
 
 def named(code, opname):

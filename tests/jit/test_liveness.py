@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._jit.control_flow import liveness
+from torchlike._jit.trace import liveness
 
 UP, DOWN, BIG = (torch.tensor(x) for x in ([1.0, 2.0], [-1.0, -2.0], [10.0, 20.0]))
 

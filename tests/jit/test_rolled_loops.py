@@ -18,9 +18,9 @@ from jax.extend.core import jaxpr_as_fun
 import torchlike as torch
 import torchlike.nn.functional as F
 from torchlike import nn
-from torchlike._jit.compile import builder
-from torchlike._jit.rolling import roll
-from torchlike._jit.rolling.repeats import Repeat, repeats
+from torchlike._jit.program import program as builder
+from torchlike._runtime.rolling import roll
+from torchlike._runtime.rolling.repeats import Repeat, repeats
 
 #: Sums and products in the same order, but fused otherwise.
 TOLERANCE: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-13}

@@ -8,17 +8,17 @@ import threading
 import pytest
 
 import torchlike as torch
-from torchlike._jit import warmup
+from torchlike._jit.call import programs
 
 
 def test_xla_compiles_in_another_thread(monkeypatch):
-    threads, original = [], warmup.Compilation._do
+    threads, original = [], programs.Compilation._do
 
     def noted(self):
         threads.append(threading.current_thread().name)
         return original(self)
 
-    monkeypatch.setattr(warmup.Compilation, "_do", noted)
+    monkeypatch.setattr(programs.Compilation, "_do", noted)
     f = torch.jit(lambda x: x.sin().sum(), warmup=2)
     for _ in range(2):
         f(torch.ones(3))
@@ -82,7 +82,7 @@ def test_an_error_of_xla_is_raised_by_the_call_that_waits(monkeypatch):
 
         return work
 
-    monkeypatch.setattr("torchlike._jit.compile.program.Program.compiling", broken)
+    monkeypatch.setattr("torchlike._jit.program.program.Program.compiling", broken)
     f = torch.jit(lambda x: x + 1, warmup=2)
     assert f(torch.ones(1)).item() == 2
     assert f(torch.ones(1)).item() == 2

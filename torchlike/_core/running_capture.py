@@ -2,7 +2,7 @@
 
 ``torchlike.jit`` stands above the rooms that a capture hears from: storages, tensors, ops, modules,
 optimizers. They reach it as ``modes.current.capture``, of this type. ``_jit/capture/capture.py``
-implements it, and so does, inside a branch or a loop's body, ``_jit/control_flow/subgraph.py``.
+implements it, and so does, inside a branch or a loop's body, ``_jit/trace/subgraph.py``.
 
 Tensors, storages and arrays are typed Any here: this file stands below theirs.
 """

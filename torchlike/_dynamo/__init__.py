@@ -17,9 +17,7 @@ from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import errors, modes
 from torchlike._dynamo import config, eval_frame, utils
 from torchlike._dynamo.eval_frame import is_dynamo_supported
-from torchlike._jit.explain import Explanation
-from torchlike._jit.explain import explain as _explain
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
 from torchlike.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -32,6 +30,8 @@ from torchlike.compiler import (
 )
 from torchlike.compiler.optimized_module import OptimizedModule
 from torchlike.compiler.torch_compile import compile
+from torchlike.jit._explain import Explanation
+from torchlike.jit._explain import explain as _explain
 from torchlike.nn import Module
 from torchlike.tensor import Tensor
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from torchlike._core import dtypes, modes, protocol
 from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._jit.capture.effects import Effects
 from torchlike._jit.capture.scalars import is_device
-from torchlike._jit.control_flow import loop_lowering
-from torchlike._jit.control_flow.cond import choose, describe
-from torchlike._jit.control_flow.effects import Effects
-from torchlike._jit.control_flow.subgraph import Leaf
+from torchlike._jit.trace import loop_lowering
+from torchlike._jit.trace.cond import choose, describe
+from torchlike._jit.trace.subgraph import Leaf
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.tensor import Tensor
 

@@ -1,6 +1,6 @@
 """Words of compiled programs that say whether a check of values has failed, looked at late.
 
-A program returns one small array beside its results (`_jit/compile/checks.py`). Waiting for it
+A program returns one small array beside its results (`_jit/program/checks.py`). Waiting for it
 would make every call wait for its results. So it is looked at where that costs nothing: when a
 value is read on the host, at the next call of the program, when everything is waited for, and when
 the process ends. The error is that of the eager operation, with the line where it stands.

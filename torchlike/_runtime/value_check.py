@@ -4,7 +4,7 @@ An operation that looks at values (is this index in range?) cannot raise while i
 binds ``value_check`` instead: an equation without results, whose effect keeps it alive through
 JAX's own transformations, branches and loops. ``kept`` marks what a program is about to write to
 state: where a check fails, the old value has to stay. The compiler turns both into arithmetic (see
-``_jit/compile/checks.py``). Lowered as they are, by whoever does not know them, they do nothing.
+``_jit/program/checks.py``). Lowered as they are, by whoever does not know them, they do nothing.
 """
 
 from __future__ import annotations

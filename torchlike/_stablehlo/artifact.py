@@ -16,10 +16,17 @@ from jax import export as jax_export
 
 from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
-from torchlike._jit.compile import partitioner
-from torchlike._jit.compile.checks import checked
-from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.guards.sources import (
+    CotangentInput,
+    FixedCell,
+    HostValue,
+    InputSource,
+    SlotCell,
+)
+from torchlike._jit.program.checks import checked
+from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
+from torchlike._jit.trace.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._runtime import targets
 from torchlike._runtime.trees import flatten, flatten_call, unflatten
 from torchlike._stablehlo import apart, descriptions, safety, trees
@@ -142,7 +149,7 @@ class Artifact:
         ]
         compiled = JitFunction(whole, checks=checks)
         run, closed, _ = compiled._tracer.trace(tensors, given, structure, (), avals)
-        program, capture = run.builder, run.capture
+        program, capture = run.results, run.capture
         if capture.ranks is not None:
             raise Unexportable(
                 "it has collectives between processes (torch.distributed): export what stands "
@@ -157,7 +164,7 @@ class Artifact:
             closed, run.n_forward, _cotangents(closed, run.sources())
         )
         inputs, constants, cotangents = _lifted(closed, run.sources(), names)
-        split = partitioner.partition(
+        split = partition(
             closed.jaxpr,
             n_forward,
             [v for v, _ in inputs],
@@ -167,7 +174,7 @@ class Artifact:
         )
         bound = [c for _, c in constants]
         input_avals = [_aval(v) for v, _ in inputs]
-        forward = _exported(partitioner.evaluator(split.forward, bound), input_avals, platforms)
+        forward = _exported(evaluator(split.forward, bound), input_avals, platforms)
         backward = None
         if split.backward is not None:
             residuals = [_aval(v) for v in split.forward.outvars[n_forward:]]
@@ -176,7 +183,7 @@ class Artifact:
                 _aval(closed.jaxpr.outvars[len(program.written) + o])
                 for o in _root_outputs(program)
             ]
-            gradients = partitioner.backward_evaluator(split, bound)
+            gradients = backward_evaluator(split, bound)
             flat = _flat_backward(gradients, len(residuals), len(kept))
             backward = _exported(flat, [*residuals, *kept, *incoming], platforms)
         about = {
@@ -198,7 +205,7 @@ class Artifact:
         }
         if checks:
             about |= {"checks": described(sites), "words": words}
-        capture.fail()
+        capture.host.fail()
         capture.undo_python()
         run.outputs.cut()
         json.dumps(about)  # plain data, or a TypeError here rather than when it is saved
@@ -307,7 +314,7 @@ class Artifact:
 
 
 def _lifted(
-    closed: Any, sources: Mapping[int, tuple[str, Any]], names: Mapping[int, str]
+    closed: Any, sources: Mapping[int, InputSource], names: Mapping[int, str]
 ) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]], dict[int, Any]]:
     """Return a jaxpr's inputs (state by name, then arguments) and constants, as (variable,
     what), and the variables of its cotangents. Unexportable where it asks Python for a value at
@@ -316,18 +323,18 @@ def _lifted(
     constants: list[tuple[Any, Any]] = []
     cotangents: dict[int, Any] = {}
     for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-        kind, what = sources.get(id(const), ("constant", None))
-        if kind == "cotangent":
-            cotangents[what] = var
+        source = sources.get(id(const))
+        if isinstance(source, CotangentInput):
+            cotangents[source.index] = var
             continue
-        if kind == "host":
+        if isinstance(source, HostValue):
             raise Unexportable(
                 "it draws random numbers or reads an optimizer's rate, which an exported "
                 "program could not draw anew: call model.eval() before, or pass them in"
             )
         name = None
-        if kind in ("fixed", "slot"):
-            name = names.get(id(what if kind == "fixed" else what.initial._storage))
+        if isinstance(source, (FixedCell, SlotCell)):
+            name = names.get(id(source.captured()))
         if name is None:
             constants.append((var, const))
         else:
@@ -336,12 +343,12 @@ def _lifted(
     return inputs, constants, cotangents
 
 
-def _cotangents(closed: Any, sources: Mapping[int, tuple[str, Any]]) -> frozenset[Any]:
+def _cotangents(closed: Any, sources: Mapping[int, InputSource]) -> frozenset[Any]:
     """Return the variables of the cotangents."""
     return frozenset(
         var
         for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True)
-        if sources.get(id(const), ("",))[0] == "cotangent"
+        if isinstance(sources.get(id(const)), CotangentInput)
     )
 
 

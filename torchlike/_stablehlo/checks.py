@@ -1,6 +1,6 @@
 """Checks of values in a saved program: what the numbers of its word stand for, as plain data.
 
-A program that checks values gives its word behind its other results (`_jit/compile/checks.py`). The
+A program that checks values gives its word behind its other results (`_jit/program/checks.py`). The
 file beside it says which errors these are: a name out of a closed list, and a text with places for
 numbers. A text of a file is not handed to ``str.format`` as it is, whose fields reach attributes
 and ask for any width.

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._jit.compile.output_templates import NumberTemplate
+from torchlike._jit.guards.sources import ArgumentCell, CellSource
+from torchlike._jit.trace.outputs import NumberTemplate
 from torchlike.tensor import Tensor
 
 
@@ -25,15 +26,14 @@ def argument(x: Any) -> list[Any]:
     )
 
 
-def written(where: Any, names: dict[int, str]) -> list[Any]:
+def written(where: CellSource, names: dict[int, str]) -> list[Any]:
     """Return what a cell that the program writes to is called."""
-    kind, what = where
-    if kind == "argument":
-        return ["argument", what]
-    storage = what if kind == "fixed" else what.initial._storage
-    if id(storage) not in names:
+    if isinstance(where, ArgumentCell):
+        return ["argument", where.position]
+    name = names.get(id(where.captured()))
+    if name is None:
         raise Unexportable("it writes to a tensor that is no state of the module")
-    return ["state", names[id(storage)]]
+    return ["state", name]
 
 
 def slots(bound: Sequence[tuple[Any, Any]], names: dict[int, str]) -> list[Any]:

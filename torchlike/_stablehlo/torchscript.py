@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import jax
-
 from torchlike import nn
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.call import Call
-from torchlike._jit.function import JitFunction
-from torchlike._jit.markers import scripting
+from torchlike._jit.call.captured_program import CapturedProgram
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.call.tracer import Call
 from torchlike._runtime.trees import flatten, flatten_call, unflatten
 from torchlike._stablehlo import archive
 from torchlike._stablehlo.artifact import Artifact, built
 from torchlike._stablehlo.checks import are_wanted as checks_are_wanted
 from torchlike._stablehlo.loaded import LoadedModule, about_state, state_of
+from torchlike._stablehlo.markers import scripting
 from torchlike._stablehlo.script_errors import as_told
 from torchlike._stablehlo.signature import by_position, parameters_of
 from torchlike.futures import Future
@@ -85,28 +84,27 @@ class ScriptFunction(JitFunction):
         """Return whether the module trains; None of a function."""
         return getattr(self._fn, "training", None)
 
-    def _program(self) -> Any:
-        if self.latest is None:
+    def _program(self) -> CapturedProgram:
+        program = self.program_that_ran()
+        if program is None:
             for why in self.fell_back.values():
                 raise NoGraphYet(f"{self._name} has no graph: it cannot be compiled: {why}")
             raise NoGraphYet(
                 f"{self._name} has no graph yet: it is made for the arguments of its first call"
             )
-        return self.latest
+        return program
 
     @property
     def graph(self) -> str:
         """The jaxpr of the program that ran last, as text. RuntimeError before the first call."""
-        program = self._program()
-        return str(jax.make_jaxpr(program.forward)(*program.inputs.avals))
+        return str(self._program().jaxpr())
 
     inlined_graph = graph
 
     @property
     def code(self) -> str:
         """Its StableHLO text."""
-        program = self._program()
-        return program.forward.lower(*program.inputs.avals).as_text()
+        return self._program().stablehlo()
 
     def artifacts(self, state: Mapping[str, Tensor], checks: bool = False) -> list[Artifact]:
         """Export a program for each kind of call so far. RuntimeError when there was none.

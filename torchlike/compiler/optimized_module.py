@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sized
 from typing import Any
 
-from torchlike._jit.entry import jit
+from torchlike._jit.call.entry import jit
 from torchlike.nn import Module, hooks
 
 #: Attributes of its own; all others are the wrapped module's.

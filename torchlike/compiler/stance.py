@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import errors, modes
-from torchlike._jit.function import exchange_stance
+from torchlike._jit.call.function import exchange_stance
 from torchlike.autograd.grad_mode import DecoratingContext, F
 
 _STANCES = (

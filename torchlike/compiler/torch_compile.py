@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._jit.entry import jit
-from torchlike._jit.warmup import of_options
+from torchlike._jit.call.entry import jit
+from torchlike._jit.call.programs import of_options
 from torchlike.compiler.optimized_module import OptimizedModule
 from torchlike.nn import Module
 

@@ -124,7 +124,7 @@ class RanksOfCapture:
 
     def agreement(self, eqns: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         """Return a function that makes of each rank's words of checks of values
-        (`_jit/compile/checks.py`) the one of all: the first that says something.
+        (`_jit/program/checks.py`) the one of all: the first that says something.
 
         A program without collectives of its own gets none for it.
         """

@@ -18,7 +18,7 @@ from jax import core
 from jax.interpreters import partial_eval
 
 from torchlike._core import errors, modes
-from torchlike._jit.capture.libraries import is_library
+from torchlike._jit.capture.refusals import is_library
 from torchlike.nn import Parameter
 from torchlike.tensor import Tensor
 

@@ -16,8 +16,8 @@ from torchlike._core import dtypes, modes
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute
 from torchlike._jit.guards.keys import static_key
-from torchlike._jit.guards.trace_guards import TraceGuards
 from torchlike.interop import modules
+from torchlike.interop.trace_guards import TraceGuards
 from torchlike.nn import Module
 from torchlike.tensor import Tensor
 

@@ -23,12 +23,10 @@ from typing import Any
 # Where `from __future__ import annotations` has left a name, `torch.jit.annotations` is a module.
 import torchlike.jit.annotations as annotations
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.buckets import bucket_of, pad_to_bucket
-from torchlike._jit.control_flow.layers import scan_layers
-from torchlike._jit.entry import jit, set_fallback, set_mode, set_warmup
-from torchlike._jit.explain import Entry, Explanation, explain
-from torchlike._jit.function import JitFunction
-from torchlike._jit.markers import (
+from torchlike._jit.call.captured_program import CapturedProgram, Entry
+from torchlike._jit.call.entry import jit, set_fallback, set_mode, set_warmup
+from torchlike._jit.call.function import JitFunction
+from torchlike._stablehlo.markers import (
     Final,
     _overload,
     _overload_method,
@@ -41,10 +39,13 @@ from torchlike._jit.markers import (
     unused,
 )
 from torchlike._stablehlo.script_errors import Error
-from torchlike._stablehlo.torchscript import *  # noqa: F403
+from torchlike._stablehlo.torchscript import *  # noqa: F403  # noqa: F403
 from torchlike._stablehlo.tracing import *  # noqa: F403
 from torchlike._stablehlo.type_tests import isinstance
 from torchlike.futures import Future
+from torchlike.jit._buckets import bucket_of, pad_to_bucket
+from torchlike.jit._explain import Explanation, explain
+from torchlike.jit._scan_layers import scan_layers
 
 script_method = export
 _script_if_tracing = script_if_tracing  # PyTorch's own name, which torchvision uses
@@ -60,6 +61,7 @@ class _CallableModule(types.ModuleType):
 sys.modules[__name__].__class__ = _CallableModule
 
 __all__ = [
+    "CapturedProgram",
     "Entry",
     "Error",
     "Explanation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
 from torchlike._runtime import trees
 from torchlike.library.registration import lookup
 from torchlike.tensor import Tensor

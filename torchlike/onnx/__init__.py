@@ -14,8 +14,9 @@ import jax
 import numpy as np
 
 from torchlike import autograd
-from torchlike._jit.compile.output_templates import Template
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.guards.sources import ArgumentCell
+from torchlike._jit.trace.outputs import Template
 from torchlike._runtime import whole_files
 from torchlike._runtime.trees import flatten_call
 from torchlike._stablehlo.artifact import Unexportable
@@ -147,24 +148,28 @@ def _pure(
     compiled = JitFunction(model)
     with autograd.no_grad():
         compiled(*args, **kwargs)
-    program = compiled.latest
-    if program is None or program.updates or program.inputs.getters:
+    program = compiled.program_that_ran()
+    if program is None or program.updates or program.has_host_values:
         raise Unexportable(
             "the model writes state or draws random numbers: call model.eval() before"
         )
     tensors = [x for x in flatten_call(args, kwargs)[0] if isinstance(x, Tensor)]
-    results = [x for x in program.outputs.result[0] if isinstance(x, Template)]
-    if not results or any(x.output < 0 or x.view is not None for x in results):
+    results = [output for output in program.new_results if output is not None]
+    if not results or len(results) != len(program.new_results):
         raise Unexportable("the model must return tensors that it made")
-    held = [storage.read() for storage in program.storages(tensors)]
-    place = {what: i for i, (kind, what) in enumerate(program.inputs.sources) if kind == "argument"}
+    held = program.values(tensors)
+    place = {
+        source.position: i
+        for i, source in enumerate(program.sources)
+        if isinstance(source, ArgumentCell)
+    }
 
     def fn(*arrays: Any) -> Any:
         inputs = list(held)
         for argument, i in place.items():
             inputs[i] = arrays[argument]
-        outputs = program.forward(*inputs)
-        found = [outputs[x.output] for x in results]
+        outputs = program.run(inputs)
+        found = [outputs[i] for i in results]
         return found[0] if len(found) == 1 else found
 
     return fn, [t._read() for t in tensors]

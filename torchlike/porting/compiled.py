@@ -18,8 +18,8 @@ import numpy as np
 import torchlike
 from torchlike import nn
 from torchlike._core import modes, tape
-from torchlike._jit.fallback.replay import replayable
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.fallback import replayable
+from torchlike._jit.call.function import JitFunction
 from torchlike._jit.guards.keys import NoKey
 from torchlike._runtime.environment_variables import COMPILE
 from torchlike.porting.module_compiler import ModuleCompiler

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from torchlike._jit.fallback.replay import WHY
+from torchlike._jit.call.fallback import WHY
 
 
 @dataclass

@@ -17,8 +17,8 @@ from torchlike._core import dtypes
 from torchlike._core.devices import device
 from torchlike._core.dtypes import dtype
 from torchlike._core.size import Size
-from torchlike._jit.capture.libraries import is_library
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.capture.refusals import is_library
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import Module
 from torchlike.random import default_generator

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
 from torchlike._runtime.lazy import LazyModule
 from torchlike.interop.pytrees import arrays
 from torchlike.tensor import Tensor

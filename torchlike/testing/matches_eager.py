@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
 from torchlike.random import default_generator
 from torchlike.testing.observation import assert_same, observe
 from torchlike.testing.state import State

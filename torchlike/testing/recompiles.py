@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike._jit.compile.program import Program
-from torchlike._jit.fallback.recompile_messages import logger
-from torchlike._jit.function import JitFunction, functions
-from torchlike._jit.function_tracer import watchers
+from torchlike._jit.call.function import JitFunction, functions
+from torchlike._jit.call.recompile_messages import logger
+from torchlike._jit.call.tracer import watchers
+from torchlike._jit.program.program import Program
 
 
 class _Watch(logging.Handler):

@@ -7,8 +7,8 @@ import functools
 import types
 from typing import Any
 
-from torchlike._jit.capture.libraries import is_library
-from torchlike._jit.function import JitFunction
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.capture.refusals import is_library
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import Module
 from torchlike.optim import Optimizer

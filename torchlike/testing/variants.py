@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from torchlike._jit.entry import jit
+from torchlike._jit.call.entry import jit
 from torchlike._ops.shape.joining import stack
 from torchlike._runtime.first_calls.settings import set_first_calls
 from torchlike.autograd.grad_mode import no_grad

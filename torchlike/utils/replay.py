@@ -22,7 +22,7 @@ import jax
 from torchlike._core import errors, modes
 from torchlike._core.storage import Storage
 from torchlike._core.tape import saving
-from torchlike._jit.capture.slots import set_slot, slot_value
+from torchlike._jit.guards.sources import set_slot, slot_value
 from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from torchlike.autograd.saved import pack, unpack

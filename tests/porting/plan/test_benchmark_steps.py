@@ -3,6 +3,7 @@ them, and products say the precision that was asked for. Needs no plugin: nothin
 
 import re
 
+import jax
 import pytest
 
 import torchlike as torch
@@ -101,7 +102,7 @@ def text_of(name, platform):
 
     program = captured(step, (x, y), {}, platform).program
     with targets.platform(platform, 1):
-        traced = program.forward.trace(*program.inputs.avals)
+        traced = jax.jit(program.function).trace(*program.avals)
         return traced.lower(lowering_platforms=(platform,)).as_text()
 
 

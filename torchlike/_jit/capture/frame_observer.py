@@ -33,7 +33,6 @@ import numpy as np
 
 from torchlike._core import devices, dtypes
 from torchlike._core.errors import JitCaptureError
-from torchlike._jit.capture import outside
 from torchlike._jit.capture.bytecode import (
     given_to,
     lines_that_store,
@@ -41,6 +40,7 @@ from torchlike._jit.capture.bytecode import (
     only_adds,
     only_records,
 )
+from torchlike._jit.capture.effects import Effect, Tables, counting, logging
 from torchlike._jit.capture.guard_collector import (
     ATOMS,
     MAX_ELEMENTS,
@@ -48,15 +48,24 @@ from torchlike._jit.capture.guard_collector import (
     GuardCollector,
     legacy_state,
 )
-from torchlike._jit.capture.libraries import LIBRARIES, is_library, line_of
-from torchlike._jit.capture.library_calls import Handler, handler_of
-from torchlike._jit.capture.replayed_effects import Effect, counting, logging
-from torchlike._jit.capture.structure import Tables
+from torchlike._jit.capture.library_calls import Handler, frozen, handler_of, see
+from torchlike._jit.capture.refusals import LIBRARIES, is_library, line_of
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
-from torchlike._jit.guards.objects import StateGuard
-from torchlike._jit.guards.states import UNSEEN, ComparedGuard, is_too_large, state_told_by
-from torchlike._jit.guards.values import MISSING, VALUES, ValueGuard
-from torchlike._jit.guards.variables import CellGuard, NameGuard, VariableGuard
+from torchlike._jit.guards.guard import (
+    MISSING,
+    VALUES,
+    CellGuard,
+    NameGuard,
+    ValueGuard,
+    VariableGuard,
+)
+from torchlike._jit.guards.objects import (
+    UNSEEN,
+    ComparedGuard,
+    StateGuard,
+    is_too_large,
+    state_told_by,
+)
 from torchlike._runtime.collector import functions_of
 from torchlike.tensor import Tensor
 
@@ -98,6 +107,10 @@ _builtin_names = frozenset(vars(builtins))
 _library_code: dict[int, types.CodeType] = {}
 #: A library's code objects at which something is done.
 _handled_code: dict[int, tuple[types.CodeType, Handler]] = {}
+
+
+#: What tells a view from another tensor on the same memory.
+_OF_VIEWS = frozenset(("_base", "_is_view"))
 
 
 class FrameObserver(GuardCollector):
@@ -339,7 +352,7 @@ class FrameObserver(GuardCollector):
         ):
             self.say(f"{function.__name__} of a file")
         self._see_method(frame, function)
-        outside.see(self, frame, function)
+        see(self, frame, function)
 
     def _see_method(self, frame: Any, function: Any) -> None:
         """Guard the state of an object that a method written in C may tell, where it is from
@@ -353,7 +366,7 @@ class FrameObserver(GuardCollector):
             return
         if getter is UNSEEN or is_too_large(owner):
             line = line_of(frame.f_code, frame.f_lineno)
-            self.reasons.append(outside.frozen(f"{kind.__name__}.{name}", line))
+            self.reasons.append(frozen(f"{kind.__name__}.{name}", line))
         else:
             what = f"the state of a {kind.__name__}, as of {name}()"
             self._add((id(owner), getter), ComparedGuard(owner, what, getter))
@@ -560,6 +573,11 @@ class FrameObserver(GuardCollector):
             not names.isdisjoint(e.reads.attributes | e.reads.methods)
             for e in self._entered.values()
         )
+
+    def asks_for_bases(self) -> bool:
+        """Return whether code may ask what an argument is a view of: its placeholder does not
+        know."""
+        return self.names_any(_OF_VIEWS)
 
     def asks_for_types(self) -> bool:
         """Return whether code that ran names ``type`` or ``id``, which see what an object really

@@ -27,17 +27,11 @@ import numpy as np
 
 from torchlike._core.errors import JitCaptureError, users_frame
 from torchlike._core.tensor_copies import FIELDS
-from torchlike._jit.capture import outside
 from torchlike._jit.capture.bytecode import Reads, reads_of, rebinds
-from torchlike._jit.capture.libraries import (
-    is_library,
-    is_library_file,
-    is_library_module,
-    line_of,
-)
+from torchlike._jit.capture.effects import Tables
+from torchlike._jit.capture.library_calls import asks, frozen
+from torchlike._jit.capture.refusals import is_library, is_library_file, is_library_module, line_of
 from torchlike._jit.capture.scalars import Number
-from torchlike._jit.capture.structure import Tables
-from torchlike._jit.capture.weakly_reached import PROXIES, Reached
 from torchlike._jit.guards.containers import (
     ArrayGuard,
     AttributesGuard,
@@ -46,16 +40,19 @@ from torchlike._jit.guards.containers import (
     NoAttributesGuard,
     entries,
 )
-from torchlike._jit.guards.objects import CacheGuard, ClassGuard, FunctionGuard, StateGuard
-from torchlike._jit.guards.states import (
+from torchlike._jit.guards.guard import MISSING, CellGuard, MemberGuard, NameGuard, ValueGuard
+from torchlike._jit.guards.objects import (
     UNSEEN,
+    CacheGuard,
+    ClassGuard,
     ComparedGuard,
+    FunctionGuard,
+    StateGuard,
     is_too_large,
     sees_locks,
     state_of,
 )
-from torchlike._jit.guards.values import MISSING, ValueGuard
-from torchlike._jit.guards.variables import CellGuard, MemberGuard, NameGuard
+from torchlike._jit.guards.weak import PROXIES, Reached
 from torchlike.tensor import Tensor
 
 ATOMS = frozenset(
@@ -409,9 +406,9 @@ class GuardCollector(Reached):
         self.visit(method.__func__, label, depth)
 
     def _partial(self, value: Any, label: str, depth: int) -> None:
-        if type(value.func) is types.BuiltinFunctionType and outside.asks(value.func):
+        if type(value.func) is types.BuiltinFunctionType and asks(value.func):
             # Called by nothing that is seen.
-            self.reasons.append(outside.frozen(value.func.__name__, label))
+            self.reasons.append(frozen(value.func.__name__, label))
         self.visit(value.func, label, depth + 1)
         self.visit(value.args, label, depth + 1)
         self.visit(value.keywords, f"{label}.keywords", depth + 1)

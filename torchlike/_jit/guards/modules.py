@@ -1,14 +1,14 @@
-"""Guards on modules: their attributes, parameters, hooks and flags."""
+"""Guards on modules and optimizers, and on slots: what their attributes hold at a call."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchlike._jit.capture.slots import rebound_slots
-from torchlike._jit.guards.guard import Guard
-from torchlike._jit.guards.values import MISSING, describe, equal_tuples, same
+from torchlike._jit.guards.guard import ARGUMENTS, MISSING, Guard, describe, equal_tuples, same
+from torchlike._jit.guards.keys import PLAIN, describe_slot, is_plain
+from torchlike._jit.guards.sources import Slot, rebound_slots
 from torchlike._runtime import targets
 from torchlike.tensor import Tensor
 
@@ -203,3 +203,188 @@ class _HeldAs:
 
     def __repr__(self) -> str:
         return describe(self.value)
+
+
+# -------------------------------------------------------------------------------------------------
+# Guards on optimizers whose step is part of a program.
+
+
+class OptimizerGuard(Guard):
+    """An optimizer's groups and state tensors: whether its step would still be the same program.
+
+    Numbers that the program asks for anew at each run (a learning rate) may change, but for their
+    being zero, which some rules leave out.
+    """
+
+    def __init__(self, optimizer: Any, capture: Any) -> None:
+        self._optimizer = optimizer
+        self._groups = list(optimizer.param_groups)
+        self._live = [(g, k) for g in self._groups for k in g if (id(g), k) in capture.host.places]
+        self._fixed = [
+            (g, k, v)
+            for g in self._groups
+            for k, v in g.items()
+            if (id(g), k) not in capture.host.places and k != "params"
+        ]
+        self._zero = [(g, k, _is_zero(g[k])) for g, k in self._live]
+        self._params = [(g, tuple(map(id, g["params"]))) for g in self._groups]
+        self._kept = [g["params"][:] for g in self._groups]
+        self._state = optimizer.state
+        #: (whose, what it is, ids of its tensors, the tensors, which keeps the ids theirs).
+        self._states = [
+            (p, s, tuple(map(id, s.values())), list(s.values()))
+            for p, s in self._state.items()
+            if isinstance(s, dict)
+        ]
+        self._n_states = len(self._state)
+        self._sizes = [(g, len(g)) for g in self._groups]
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        optimizer = self._optimizer
+        groups = optimizer.param_groups
+        if optimizer.state is not self._state or len(self._state) != self._n_states:
+            return False
+        if len(groups) != len(self._groups):
+            return False
+        for now, before in zip(groups, self._groups, strict=True):
+            if now is not before:
+                return False
+        for group, n in self._sizes:
+            if len(group) != n:
+                return False
+        for group, ids in self._params:
+            if tuple(map(id, group["params"])) != ids:
+                return False
+        for group, name, value in self._fixed:
+            now = group.get(name, MISSING)
+            if now is not value and not same(now, value) and not equal_tuples(now, value):
+                return False
+        for group, name, zero in self._zero:
+            if _is_zero(group[name]) != zero:
+                return False
+        get = self._state.get
+        return all(
+            get(p) is state and tuple(map(id, state.values())) == ids
+            for p, state, ids, _ in self._states
+        )
+
+    def name_states(self, names: dict[int, str]) -> None:
+        """Add names of state tensors."""
+        for p, state in self._state.items():
+            of = names.get(id(p._storage), "a parameter") if isinstance(p, Tensor) else str(p)
+            for name, t in state.items():
+                if isinstance(t, Tensor):
+                    names.setdefault(id(t._storage), f"{name} of {of}")
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        kind = type(self._optimizer).__name__
+        for group, name, value in self._fixed:
+            now = group.get(name, MISSING)
+            if not same(now, value) and not equal_tuples(now, value):
+                return f"`{kind}.{name}` changed: {describe(value)} → {describe(now)}"
+        for group, name, zero in self._zero:
+            if _is_zero(group[name]) != zero:
+                return f"`{kind}.{name}` changed: {'0' if zero else 'nonzero'} → {group[name]}"
+        if len(self._optimizer.param_groups) != len(self._groups):
+            return f"the parameter groups of {kind} changed"
+        return f"the parameters or state of {kind} were replaced"
+
+
+def _is_zero(value: Any) -> bool:
+    return False if isinstance(value, Tensor) else value == 0
+
+
+# -------------------------------------------------------------------------------------------------
+# Guards on slots: what `p.grad`, a module's buffer and their like hold at a call.
+
+
+class SlotGuard(Guard):
+    """Of a slot that programs rebind: whether it holds a tensor, and of which shape and dtype."""
+
+    __slots__ = ("described", "slot")
+    of_arguments = True
+
+    def __init__(self, slot: Slot) -> None:
+        self.slot = slot
+        value = slot.initial
+        self.described: Any = not slot.is_missing if value is None else describe_slot(value)
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        slot = self.slot
+        now = slot.value(arguments)
+        if now is None:
+            return self.described is (slot.of_tensor or slot.is_there())
+        return bool(describe_slot(now) == self.described)
+
+    def expression(self, name: Callable[[Any], str]) -> str | None:
+        slot = self.slot
+        if not slot.of_tensor or slot.argument >= 0:
+            return None
+        now = f"{name(slot.owner)}.__dict__.get({slot.name!r})"
+        if self.described is True:
+            return f"{now} is None"
+        before = self.described
+        if not isinstance(before, tuple) or before[2:] != (*PLAIN[:4], 0, *PLAIN[4:]):
+            return None
+        shape, dtype = before[:2]
+        own = name(slot)  # its locals
+        plain = is_plain(now, own, shape, dtype, name)
+        return f"({plain} or {name(self.check)}({ARGUMENTS}))"
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        slot, before = self.slot, self.described
+        now = slot.value(arguments)
+        present = describe_slot(now) if now is not None else slot.is_there()
+        name = slot_label(slot)
+        if isinstance(present, bool) or isinstance(before, bool):
+            words = {True: "None", False: "nothing"}
+            was, became = (
+                words[x] if isinstance(x, bool) else "a tensor" for x in (before, present)
+            )
+            return f"{name} changed: {was} → {became}"
+        if isinstance(now, Tensor) and present[0] != before[0]:
+            return f"the shape of {name} changed: {before[0]} → {present[0]}"
+        return f"the kind of {name} changed"
+
+
+class BoundSlotGuard(Guard):
+    """Of a slot that only a change of a module rebinds: the very object that it holds."""
+
+    __slots__ = ("held", "slot")
+    follows_epoch = True
+
+    def __init__(self, slot: Slot) -> None:
+        self.slot = slot
+        self.held = slot.initial
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        slot = self.slot
+        return slot.value(()) is self.held and not rebound_slots.has(slot.owner, slot.name)
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        return f"{slot_label(self.slot)} was bound to another tensor"
+
+
+class FlagGuard(Guard):
+    """The ``requires_grad`` of a leaf from outside, which the program switches."""
+
+    __slots__ = ("leaf", "requires_grad")
+
+    def __init__(self, leaf: Tensor, requires_grad: bool) -> None:
+        self.leaf = leaf
+        self.requires_grad = requires_grad
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        return self.leaf._requires_grad is self.requires_grad
+
+    def expression(self, name: Callable[[Any], str]) -> str | None:
+        return f"{name(self.leaf)}._requires_grad is {self.requires_grad}"
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        before = self.requires_grad
+        return f"the requires_grad of a tensor changed: {before} → {not before}"
+
+
+def slot_label(slot: Slot) -> str:
+    """Return the name of a slot in messages: `` `Linear.bias` ``, `` `Parameter.grad` ``."""
+    return f"`{type(slot.owner).__name__}.{slot.name.removeprefix('_')}`"

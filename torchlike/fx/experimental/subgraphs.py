@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchlike._jit.control_flow.cond import describe
+from torchlike._jit.trace.cond import describe
 from torchlike._ops.aten import custom
 from torchlike.fx.experimental.proxy_tensor import (
     ProxyTorchDispatchMode,

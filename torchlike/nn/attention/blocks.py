@@ -18,7 +18,7 @@ from jax import lax
 
 from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
-from torchlike._jit.control_flow.subgraph import Leaf, Subgraph, SubgraphNode, joined
+from torchlike._jit.trace.subgraph import Leaf, Subgraph, SubgraphNode, joined
 from torchlike._ops.nn.attention.chunked import BLOCK, Blocks, Settings, added
 from torchlike._runtime import targets
 from torchlike.nn.attention.block_mask import BlockMask

@@ -14,8 +14,8 @@ import numpy as np
 
 import torchlike
 from torchlike._core import modes
-from torchlike._jit.function import JitFunction
-from torchlike._jit.function_tracer import FunctionTracer
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.call.tracer import FunctionTracer
 from torchlike.porting.divergence.scope import Scope
 from torchlike.porting.divergence.watch import Watch
 from torchlike.tensor import Tensor

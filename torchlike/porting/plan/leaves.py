@@ -12,6 +12,8 @@ from weakref import WeakSet
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core.storage import Storage
+from torchlike._jit.call.captured_program import CapturedProgram
+from torchlike._jit.guards.sources import ArgumentCell, FixedCell, HostValue, SlotCell
 from torchlike._runtime.trees import flatten
 from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.nn import Module
@@ -113,27 +115,28 @@ class Names:
         self.of_cell.setdefault(id(t._storage), (name, kind, of, module))
 
 
-def leaves_of(program: Any, names: Names) -> list[Leaf]:
+def leaves_of(program: CapturedProgram, names: Names) -> list[Leaf]:
     """Return the inputs of a captured program, in its order."""
     found = []
-    for aval, (source, what) in zip(program.inputs.avals, program.inputs.sources, strict=True):
+    for aval, source in zip(program.avals, program.sources, strict=True):
         storage = None
-        if source == "fixed":
-            storage = what
-        elif source == "slot":
-            storage = _storage_in(what)
+        if isinstance(source, FixedCell):
+            storage = source.storage
+        elif isinstance(source, SlotCell):
+            storage = _storage_in(source.slot)
         name, kind, of, module = "a tensor", "other state", "", ""
-        if source == "argument":
-            name, kind = f"argument {what}", "batch"
-        elif source == "host":
-            name, kind = f"draw {what}", "random numbers"
+        if isinstance(source, ArgumentCell):
+            name, kind = f"argument {source.position}", "batch"
+        elif isinstance(source, HostValue):
+            name, kind = f"draw {source.index}", "random numbers"
         elif storage is not None and id(storage) in names.of_cell:
             name, kind, of, module = names.of_cell[id(storage)]
         elif storage is not None and storage in fetched_cells:
             name, kind = "a batch fetched by the step", "batch"
-        elif source == "slot":
-            name = f"{type(what.owner).__name__}.{what.name.removeprefix('_')}"
-            kind = "gradients" if what.name == "_grad" else kind
+        elif isinstance(source, SlotCell):
+            slot = source.slot
+            name = f"{type(slot.owner).__name__}.{slot.name.removeprefix('_')}"
+            kind = "gradients" if slot.name == "_grad" else kind
         spec = storage.sharding.spec if isinstance(storage, PlacedStorage) else None
         found.append(Leaf(name, kind, tuple(aval.shape), aval.dtype, of, module, spec))
     return found

@@ -11,13 +11,10 @@ import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core import devices, modes
-from torchlike._jit.call import MODES_IN_KEY, Call
-from torchlike._jit.compile.program import Program
-from torchlike._jit.function import JitFunction
-from torchlike._jit.function_tracer import FunctionTracer, capturing
-from torchlike._jit.guards.arguments import Numbers
-from torchlike._jit.guards.keys import static_key
-from torchlike._jit.guards.signatures import signature
+from torchlike._jit.call.captured_program import CapturedProgram
+from torchlike._jit.call.function import JitFunction
+from torchlike._jit.call.tracer import MODES_IN_KEY, Call, FunctionTracer, capturing
+from torchlike._jit.guards.keys import Numbers, signature, static_key
 from torchlike._runtime import compilation_cache, targets
 from torchlike._runtime.trees import flatten_arguments
 from torchlike.porting.plan import program_text, weightless
@@ -47,7 +44,7 @@ class CapturedStep:
     """
 
     name: str
-    program: Program
+    program: CapturedProgram
     leaves: list[Leaf]
     flops: dict[str, int]
     seconds: float
@@ -111,9 +108,9 @@ def captured(
             tracer = FunctionTracer(step, name, Numbers(step, None, None, None))
             with capturing:
                 traced = tracer.program_of(call, silent=True)
-            program, inputs = traced.program, leaves_of(traced.program, names)
-            jaxpr = program.forward.trace(*program.inputs.avals).jaxpr.jaxpr
-            flops = dict(flops_of(jaxpr, platform))
+            program = CapturedProgram(name, traced.program, traced.key)
+            inputs = leaves_of(program, names)
+            flops = dict(flops_of(program.equations(), platform))
             traced.trace.capture.undo_python()
             traced.trace.outputs.cut()
     finally:
@@ -142,19 +139,19 @@ def compiled(
     program, placed = step.program, shardings(step.leaves, mesh, rule)
     avals = [
         jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=sharding)
-        for a, sharding in zip(program.inputs.avals, placed, strict=True)
+        for a, sharding in zip(program.avals, placed, strict=True)
     ]
-    function = program.forward.__wrapped__
+    function = program.function
     with targets.platform(topology.platform, len(topology.devices)):
         outputs, tree = jax.tree.flatten(jax.eval_shape(function, *avals))
         kept: list[Any] = [None] * len(outputs)
-        for o, where in enumerate(program.outputs.written):
-            source = _input_of(program, where)
+        for o, where in enumerate(program.written):
+            source = next((i for i, x in enumerate(program.sources) if x == where), None)
             if source is not None and outputs[o].shape == avals[source].shape:
                 kept[o] = placed[source]
         jitted = jax.jit(
             function,
-            donate_argnums=program.inputs.donated,
+            donate_argnums=program.donated,
             out_shardings=jax.tree.unflatten(tree, kept),
         )
         started = time.perf_counter()
@@ -165,14 +162,6 @@ def compiled(
             seconds = time.perf_counter() - started
             text = text_of(executable)
     return CompiledStep(step, topology, mesh, placed, executable, text, seconds)
-
-
-def _input_of(program: Program, where: tuple[str, Any]) -> int | None:
-    """Return the input that an output replaces."""
-    for i, (kind, what) in enumerate(program.inputs.sources):
-        if kind == where[0] and (what is where[1] or (kind == "argument" and what == where[1])):
-            return i
-    return None
 
 
 def _place(error: BaseException) -> str:

@@ -1,0 +1,548 @@
+"""`JitFunction` finds the program that fits a call, and makes one where none does."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import weakref
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torchlike._core import dtypes, errors, modes
+from torchlike._core.errors import JitCaptureError
+from torchlike._jit.call.captured_program import CapturedProgram
+from torchlike._jit.call.fallback import ModuleFallback
+from torchlike._jit.call.programs import ProgramCache, Ready, WarmUp, Way, checked
+from torchlike._jit.call.recompile_messages import Recompiles, parameter_names
+from torchlike._jit.call.tracer import (
+    MODES_IN_KEY,
+    BodyRaised,
+    Call,
+    FunctionTracer,
+    Traced,
+    capturing,
+)
+from torchlike._jit.guards.keys import NoKey, Numbers, signature, static_key
+from torchlike._jit.program.delivery import deliver, targets_of, write
+from torchlike._jit.program.generated_call import UNFIT, generate_inline_cache
+from torchlike._jit.program.program import WHY, Program, SharedOutside
+from torchlike._runtime import late_checks
+from torchlike._runtime.environment_variables import CHECKS
+from torchlike._runtime.tracebacks import trim
+from torchlike._runtime.trees import flatten_arguments
+from torchlike.tensor import Tensor
+
+#: After so many captures that could not be kept, say so (each call then compiles anew).
+_WARN_AFTER = 3
+#: After so many kinds of calls that cannot be compiled, try no further (PyTorch's limit, too).
+_GIVE_UP_AFTER = 8
+#: All functions there are, for ``reset_all``.
+_functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+
+
+#: Runs a call eagerly, of positional and keyword arguments.
+_Eagerly = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+class JitFunction:
+    """A function compiled as a whole, with the state it uses found by itself.
+
+    Attributes:
+      fell_back: why calls ran eagerly (``fallback="eager"``): the words of the errors.
+    """
+
+    #: Whether ``torch.jit.is_scripting()`` says yes inside.
+    scripting = False
+    #: The error where arguments choose no program.
+    without_key: type[Exception] = TypeError
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        max_programs: int = 64,
+        static_argnums: Any = None,
+        static_argnames: Any = None,
+        dynamic: Any = None,
+        fallback: str | None = None,
+        warmup: int = 0,
+        heeds_stance: bool = False,
+        checks: bool | None = None,
+    ) -> None:
+        if fallback not in (None, "eager"):
+            raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
+        _functions.add(self)
+        self._options = {
+            "max_programs": max_programs,
+            "static_argnums": static_argnums,
+            "static_argnames": static_argnames,
+            "dynamic": dynamic,
+            "fallback": fallback,
+            "warmup": warmup,
+            "heeds_stance": heeds_stance,
+            "checks": checks,
+        }
+        self._fn = fn
+        self._name = getattr(fn, "__qualname__", type(fn).__name__)
+        self._cache = ProgramCache(fn, max_programs)
+        self._programs = self._cache.programs
+        self._calls = 0
+        #: Captures that could not be kept: in a row, by the key of the call, where the body
+        #: changed the structure of modules or optimizers; all others under None.
+        self._unkept: Counter[Any] = Counter()
+        self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
+        self._recompiles = Recompiles(fn, self._name, self._numbers)
+        self._fallback = fallback
+        self._tracer = FunctionTracer(
+            fn,
+            self._name,
+            self._numbers,
+            fallback is not None,
+            self.scripting,
+            not CHECKS.said() if checks is None else checks,
+        )
+        self._warm_up = (
+            WarmUp(warmup, self._tracer, self._cache, self._recompiles) if checked(warmup) else None
+        )
+        #: Whether ``torch.compiler.set_stance`` speaks of it, and whether a stance let it run
+        #: eagerly before it compiles.
+        self._heeds_stance = heeds_stance
+        self._deferred = False
+        self.fell_back: dict[Any, str] = {}
+        #: The places that stand in the way, of which it was warned.
+        self._told: set[Any] = set()
+        self._module_fallback: ModuleFallback | None = None
+        #: Whether the last call did.
+        self.ran_eagerly = False
+        functools.update_wrapper(self, fn, updated=())
+
+    @property
+    def compiles(self) -> int:
+        """How many programs were compiled."""
+        return self._tracer.traces
+
+    @property
+    def latest(self) -> Program | None:
+        """The program that ran last."""
+        return self._cache.latest
+
+    def programs(self) -> list[CapturedProgram]:
+        """Return the programs that are kept, the latest first, and behind them one that ran last
+        and is not kept: what each takes, gives, guards and costs."""
+        kept = [(key, p) for key, programs in self._cache.programs.items() for p in programs]
+        kept.sort(key=lambda entry: entry[1].state.used, reverse=True)
+        latest = self._cache.latest
+        if latest is not None and all(p is not latest for _, p in kept):
+            kept.append((self._cache.latest_key or (), latest))
+        parameters = parameter_names(self._fn)
+        return [CapturedProgram(self._name, p, key, parameters) for key, p in kept]
+
+    def program_that_ran(self) -> CapturedProgram | None:
+        """Return the program that ran last."""
+        return next((p for p in self.programs() if p.is_of(self._cache.latest)), None)
+
+    def reset(self) -> None:
+        """Forget every compiled program."""
+        self._cache.clear()
+        self._unkept.clear()
+        if self._warm_up is not None:
+            self._warm_up.clear()
+        self.fell_back.clear()
+        self._told.clear()
+        self._module_fallback = None
+        self._deferred = False
+
+    def __reduce__(self) -> Any:
+        """Have copies and pickles be of the function and compile anew: a program is bound to the
+        very cells that it was captured with. One that stands where its function did is told by
+        name."""
+        found: Any = sys.modules.get(str(getattr(self, "__module__", None)))
+        name = str(getattr(self, "__qualname__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return name
+        fresh = type(self)(self._fn, **self._options)
+        users = {k: v for k, v in vars(self).items() if k not in vars(fresh)}
+        return _made_again, (type(self), self._fn, self._options), users or None
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind the function as a method: the instance is an argument like any other."""
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        current = modes.current.__dict__  # of this thread: one look instead of six
+        if current["capture"] is not None or current["levels"] or current["seen_by_mode"]:
+            # Nested: part of the graph being captured, of what a torch.func transform runs, or of
+            # what a TorchFunctionMode sees.
+            return self._fn(*args, **kwargs)
+        latest = self._cache.latest
+        if latest is not None and (recognize := latest.state.inline_cache):
+            tensors = recognize(args, kwargs, current)
+            if tensors is not None:
+                try:
+                    return self._run(latest, tensors, ())
+                except SharedOutside:
+                    return self._call_sharing(args, kwargs)
+        try:
+            leaves, structure = flatten_arguments(args, kwargs)
+        except RecursionError:
+            why = NoKey(
+                "a list or dictionary that is nested too deeply was passed to a jitted function"
+            )
+            return self._call_without_key(why, args, kwargs)
+        except Exception as error:  # of a method of the user's
+            return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
+        tensors = []
+        switches = current["inference"], current["autocast"]
+        key: list[Any] = [
+            structure,
+            current["grad_enabled"],
+            dtypes.get_default_dtype(),
+            switches,
+            current["device"],
+        ]
+        first: dict[int, int] = {}
+        try:
+            for leaf in leaves:
+                if isinstance(leaf, Tensor):
+                    key.append(signature(leaf, first))
+                    tensors.append(leaf)
+                else:
+                    key.append(static_key(leaf))
+        except NoKey as why:
+            return self._call_without_key(why, args, kwargs)
+        except Exception as error:
+            return self._call_unseen("its arguments cannot be looked into", error, args, kwargs)
+        traced: Sequence[int] = ()
+        if self._numbers.active:
+            traced = self._numbers.rewrite(key, MODES_IN_KEY, leaves, structure)
+        whole = tuple(key)
+        for program in self._programs.get(whole, ()):
+            state = program.state
+            guard = state.guard
+            if (guard is not None and guard(tensors)) or program.guards.check(tensors):
+                numbers = program.numbers_of(leaves, (args, kwargs)) if program.numbers else ()
+                if numbers is not None:
+                    if state.inline_cache is None and guard and not self._numbers.active:
+                        state.inline_cache = generate_inline_cache(program.guards, args, whole)
+                    try:
+                        return self._run(program, tensors, numbers)
+                    except SharedOutside:
+                        return self._call_sharing(args, kwargs)
+        call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
+        eagerly = self._eager_way(call)
+        if eagerly is None:
+            try:
+                with capturing:  # one capture at a time
+                    result, eagerly = self._call_captured(call)
+            except Exception as error:
+                trim(error)
+                raise
+            if eagerly is None:
+                return result
+        return eagerly(args, kwargs)
+
+    def _eager_way(self, call: Call) -> _Eagerly | None:
+        """Return the function that runs eagerly a call that no program fits; None where it is to be
+        compiled."""
+        if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
+            return self._call_by_modules
+        if modes.current.warming or not self._may_compile(call):
+            return self._call_plainly
+        return None
+
+    def _call_captured(self, call: Call) -> tuple[Any, _Eagerly | None]:
+        """Capture a call that no program fits, and return its result, or the function that runs it
+        eagerly after all."""
+        found = self._cache.find(call)  # another thread may have compiled it
+        if found is not None:
+            return self._run(found[0], call.tensors, found[1]), None
+        if late_checks.queue:  # another call's error is none of the body that is captured
+            late_checks.look()
+        try:
+            way = Way.COMPILED if self._warm_up is None else self._warm_up.take(call)
+            if type(way) is Ready:
+                return self._run(way.program, call.tensors, way.numbers), None
+            if type(way) is Traced:
+                return self._first_run(way, way.call.key), None
+            if way is Way.COMPILED:
+                return self._compile(call), None
+            return None, self._call_warming
+        except SharedOutside as why:
+            self._fall_back(call.key, str(why))
+            return None, self._call_by_modules
+        except JitCaptureError as error:
+            if error.is_final or (error.is_final is None and self._fallback is None):
+                raise
+            self._fall_back(call.key, error)
+            return None, self._call_by_modules
+        except BodyRaised as raised:
+            # What the capture did is undone; eagerly, what the body does before it raises is done.
+            return None, functools.partial(self._call_raised, call.key, raised.args[0])
+
+    def _compile(self, call: Call) -> Any:
+        """Trace, compile, run for the first time and remember."""
+        cache, asked = self._cache, call.key
+        reason, before = cache.reason(call, self._compiling(asked)), cache.latest_key
+        if not call.traced and before is not None and asked not in cache.programs:
+            call = self._tracer.with_numbers(call, before)
+        traced = self._tracer.program_of(call)
+        if reason and traced.program.cacheable and not traced.trace.capture.host.unrepeatable:
+            self._recompiles.note(reason, before, asked)
+        return self._first_run(traced, asked)
+
+    def _first_run(self, traced: Traced, asked: Any) -> Any:
+        """Let a program do what its trace did, and remember it where later calls may use it.
+        ``asked`` is the key under which the call found no program."""
+        call, key, run, program = traced
+        try:
+            program.check_memory(call.tensors)
+        except SharedOutside:  # the body runs once more
+            run.capture.host.fail()
+            run.capture.undo_python()
+            raise
+        run.capture.prints.let_out()
+        self._calls = program.state.used = self._calls + 1
+        self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
+        numbers = program.numbers_of(call.leaves, call.given)
+        ran = program.run(call.tensors, run.first_values, numbers)
+        made, known = run.outputs.made, run.outputs.cut()
+        if program.words is not None:
+            self._look_at_first(traced, ran.outputs)
+        result = deliver(program, call.tensors, ran, made, numbers, known)
+        del made, known
+        if run.modes_left is not None:
+            run.modes_left.restore()
+        if not run.capture.host.unrepeatable:
+            if program.cacheable:
+                self._unkept.pop(asked, None)
+                self._cache.keep(key, program)
+                self._tracer.say_recorded(run)
+            else:
+                self._count_unkept(program, asked)
+                if run.capture.observer.weak:
+                    self._cache.latest = None  # it would keep alive what they refer to
+        return result
+
+    def _look_at_first(self, traced: Traced, outputs: Sequence[Any]) -> None:
+        """Raise where a check of values has failed in a program's first run: all that the body did
+        is undone, and what it made is nobody's. Later calls may use the program."""
+        call, key, run, program = traced
+        what, n = program.outputs, len(program.outputs.written)
+
+        def undo() -> None:
+            write(targets_of(what, call.tensors), outputs[:n])
+            run.capture.host.fail()
+            run.capture.undo_python()
+            if program.cacheable and not run.capture.host.unrepeatable:
+                self._cache.keep(key, program)
+
+        assert program.words is not None
+        program.words.read(outputs[n + what.n_made], undo)
+
+    def _count_unkept(self, program: Program, asked: Any) -> None:
+        """Count a program that is for one call alone, as those of later calls may be; fall back to
+        eager calls, or warn, when there are too many."""
+        # What is changed once is made at the first call of its kind: so it is counted for each.
+        kind = asked if program.changes_structure else None
+        self._unkept[kind] += 1
+        if self._fallback is not None and self._unkept[kind] >= _WARN_AFTER:
+            self._fall_back(asked, program.why_not)
+        elif self._unkept[kind] == _WARN_AFTER:
+            errors.warn_user(
+                f"torchlike.jit: {self._name} was compiled {self._unkept[kind]} times and "
+                f"cannot be kept: {program.why_not}. Each call compiles anew."
+            )
+
+    def _call_without_key(self, why: NoKey, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call whose arguments choose no program: eagerly where the function falls back, else
+        refuse it."""
+        if self._fallback is None:
+            raise self.without_key(str(why)) from None
+        if NoKey not in self.fell_back:
+            self._fall_back(NoKey, str(why))
+        return self._call_by_modules(args, kwargs)
+
+    def _call_unseen(
+        self, what: str, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a call of which something raises that only torchlike asks for, which eager code does
+        not do: eagerly where the function falls back, else refuse it."""
+        why = f"{what}: {type(error).__name__}: {error}"
+        if self._fallback is None:
+            raise JitCaptureError(f"{self._name} cannot be compiled: {why}") from error
+        return self._call_without_key(NoKey(why), args, kwargs)
+
+    def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call that cannot be compiled: eagerly, its modules compiled by themselves."""
+        self.ran_eagerly = True
+        if self._module_fallback is None:
+            self._module_fallback = ModuleFallback(self._fn, self._part, self._tell_of)
+        return self._module_fallback.run(self._fn, args, kwargs)
+
+    def _tell_of(self, module: Any, why: str) -> None:
+        """Say once for a class of modules why its modules run eagerly."""
+        name = type(module).__qualname__
+        if (name, why) not in self._told:
+            self._told.add((name, why))
+            errors.warn_user(f"torchlike.jit: {name} runs eagerly from now on, because {why}")
+
+    def _part(self, module: Any) -> JitFunction:
+        """Make the compiled function of a module that a call in parts calls."""
+        part = JitFunction(
+            module,
+            fallback="eager",
+            warmup=self._options["warmup"],
+            heeds_stance=self._heeds_stance,
+            checks=self._options["checks"],
+        )
+        part._told = self._told
+        part.stand_alone()
+        return part
+
+    def stand_alone(self) -> None:
+        """Mark the function as that of a module that is compiled by itself, unasked: what its
+        backward pass does in Python is done when the script runs that."""
+        self._tracer.is_part = True
+
+    def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a call while the stance is "force_eager": eagerly, unless the function does not heed
+        the stance."""
+        if not self._heeds_stance:
+            return _call(self, *args, **kwargs)
+        self.ran_eagerly = True
+        return self._fn(*args, **kwargs)
+
+    def _may_compile(self, call: Call) -> bool:
+        """Return whether the stance lets a call be compiled that no program fits. RuntimeError
+        where it wants to be told."""
+        if (
+            _stance in ("default", "force_eager")
+            or not self._heeds_stance
+            or (self._warm_up is not None and self._warm_up.find(call) is not None)
+        ):
+            return True
+        if _stance == "fail_on_recompile":
+            code = getattr(self._fn, "__code__", None)
+            where = (
+                ""
+                if code is None
+                else (
+                    f"filename: '{code.co_filename}', function name: '{code.co_name}', "
+                    f"line number: {code.co_firstlineno}"
+                )
+            )
+            reason = self._cache.reason(call, self._compiling(call.key))
+            raise RuntimeError(
+                f"Detected recompile when torch.compile stance is '{_stance}'. {where}"
+                + (f"\n    triggered by: {reason}" if reason else "")
+            )
+        if _stance == "eager_then_compile":
+            self._deferred, deferred = True, self._deferred
+            return deferred
+        return False  # eager_on_recompile
+
+    def _compiling(self, key: Any) -> list[Program]:
+        """Return the programs that are being compiled for calls with a key."""
+        return [] if self._warm_up is None else self._warm_up.programs(key)
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether first calls run eagerly."""
+        return self._warm_up is not None
+
+    def _call_warming(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call eagerly, as do the compiled functions that it calls."""
+        self.ran_eagerly = modes.current.warming = True
+        try:
+            return self._fn(*args, **kwargs)
+        finally:
+            modes.current.warming = False
+
+    def _call_plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call eagerly."""
+        self.ran_eagerly = True
+        return self._fn(*args, **kwargs)
+
+    def _call_sharing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call eagerly whose tensors share memory outside: eager operations read and write it
+        in their order. Other calls of its kind may not, so they keep their program."""
+        if SharedOutside not in self._told:
+            self._told.add(SharedOutside)
+            errors.warn_user(f"torchlike.jit: a call of {self._name} runs eagerly, because {WHY}")
+        self.ran_eagerly = True
+        return self._fn(*args, **kwargs)
+
+    def _call_raised(
+        self, key: Any, why: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run eagerly a call whose body raised ``why`` while it was captured. Where it does not
+        raise eagerly, calls like it are not captured again."""
+        result = self._call_by_modules(args, kwargs)
+        self._fall_back(key, why)
+        return result
+
+    def _run(self, program: Program, tensors: Sequence[Tensor], numbers: Any) -> Any:
+        state = program.state
+        if late_checks.queue:
+            late_checks.look()
+        self._calls = state.used = self._calls + 1
+        self._cache.latest, self.ran_eagerly = program, False
+        if program.effects:
+            program.check_memory(tensors)  # before anything is done
+            for effect in program.effects:
+                effect()
+        call = state.call or program.generate()
+        if not program.updates:
+            result = call(tensors, numbers)
+            return program.call(tensors, numbers) if result is UNFIT else result
+        with state.lock:  # a call reads state and writes it back: two would lose one update
+            result = call(tensors, numbers)
+            return program.call(tensors, numbers) if result is UNFIT else result
+
+    def _fall_back(self, key: Any, why: str | JitCaptureError) -> None:
+        """Run calls like this one eagerly from now on, and say so, once for each place in the
+        code that is in the way: other kinds of calls, and modules that are compiled by themselves
+        then, come to the same."""
+        self.fell_back[key] = str(why)
+        place = getattr(why, "place", str(why))
+        if place not in self._told:
+            self._told.add(place)
+            errors.warn_user(
+                f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}"
+            )
+
+
+def _made_again(cls: type[JitFunction], fn: Any, options: dict[str, Any]) -> JitFunction:
+    return cls(fn, **options)
+
+
+_call = JitFunction.__call__
+#: What ``torch.compiler.set_stance`` set last, for all threads.
+_stance = "default"
+
+
+def exchange_stance(stance: str) -> str:
+    """Set the stance; gives the one before.
+
+    "force_eager" exchanges the method, so that a call does not have to ask for the stance.
+    """
+    global _stance
+    previous, _stance = _stance, stance
+    call = JitFunction._call_eagerly if stance == "force_eager" else _call
+    JitFunction.__call__ = call  # type: ignore[method-assign]
+    return previous
+
+
+def functions() -> list[JitFunction]:
+    """Return every compiled function that is alive."""
+    return list(_functions)
+
+
+def reset_all() -> None:
+    """Forget every compiled program of every function."""
+    for function in functions():
+        function.reset()

@@ -1,0 +1,308 @@
+"""`FunctionTracer` traces a call that no program fits, and compiles a program that has not run."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from torchlike._core import modes
+from torchlike._core.errors import JitCaptureError
+from torchlike._jit.guards.keys import Numbers, static_key, with_offset
+from torchlike._jit.guards.weak import held_by
+from torchlike._jit.program.node import Double
+from torchlike._jit.program.program import Program, build
+from torchlike._jit.trace.rewriting import Conversion
+from torchlike._jit.trace.tracing import Tracing, offsets_among
+from torchlike._runtime.trees import containers
+from torchlike.tensor import Tensor
+
+#: The structure and the modes stand before the leaves in a key.
+MODES_IN_KEY = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A call that no program fits."""
+
+    #: Under which the programs that may fit are found.
+    key: tuple[Any, ...]
+    #: The tensors among the leaves.
+    tensors: list[Tensor]
+    leaves: list[Any]
+    structure: Any
+    #: The leaves whose values are no part of the key: traced numbers, and views at any offset.
+    traced: Sequence[int]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def given(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword arguments."""
+        return self.args, self.kwargs
+
+
+# -------------------------------------------------------------------------------------------------
+# `FunctionTracer` traces one call of a function and compiles a program that has not run.
+
+
+logger = logging.getLogger("torchlike.jit")
+#: Held by a capture: two threads that train one model would see each other's tracers.
+capturing = threading.RLock()
+#: Stands for a tensor among the leaves that a program remembers.
+_TENSOR = object()
+#: Told of each program that is made: the function, its name, and the program.
+watchers: list[Callable[[Any, str, Program], None]] = []
+
+
+class BodyRaised(Exception):
+    """The body of a function with a fallback raised an error of its own, which its argument tells:
+    the call runs eagerly, and raises it there."""
+
+
+class Traced(NamedTuple):
+    """A program that has not run, the call and the trace that it was made of, and the key of later
+    calls."""
+
+    call: Call
+    key: tuple[Any, ...]
+    trace: Tracing
+    program: Program
+
+
+class FunctionTracer:
+    """Traces the calls of one function.
+
+    Attributes:
+      traces: how many programs were made.
+      conversion: which of the user's functions are rewritten for their control flow.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        name: str,
+        numbers: Numbers,
+        falls_back: bool = False,
+        scripting: bool = False,
+        checks: bool = True,
+    ) -> None:
+        self._fn = fn
+        self._name = name
+        self._numbers = numbers
+        #: Whether prints are held back and records replayed, as `torch.compile` does.
+        self._falls_back = falls_back
+        self._scripting = scripting
+        #: Whether programs check values.
+        self._checks = checks
+        #: Whether it is of a module that is compiled by itself, unasked.
+        self.is_part = False
+        self.conversion = Conversion()
+        self.traces = 0
+        #: Whether a trace runs whose call is eager: what the body prints then is not told.
+        self._is_silent = False
+        #: What the body records, of which it was told.
+        self._recorded: set[str] = set()
+
+    def program_of(self, call: Call, silent: bool = False) -> Traced:
+        """Trace a call and return its program. `BodyRaised` where the function falls back and its
+        body raised an error of its own."""
+        self._is_silent = silent
+        try:
+            return self._program_of(call)
+        finally:
+            self._is_silent = False
+
+    def _program_of(self, call: Call) -> Traced:
+        started = time.perf_counter()
+        run, closed, shared = self._traced(call)
+        capture, results = run.capture, run.results
+        results.capture_seconds = time.perf_counter() - started
+        run.check_containers(containers(call.given))
+        static = run.numbers.static
+        if static:
+            self._numbers.refuse(call.structure, [run.numbers.positions[i] for i in static])
+        if self._falls_back:
+            results.effects = run.effects
+            if prints := capture.prints.effect():
+                results.effects.append(prints)
+            if run.not_again and results.cacheable:
+                results.do_not_keep(
+                    f"it changes {', '.join(f'`{x}`' for x in run.not_again)}, which a compiled "
+                    "program would do only once"
+                )
+        plain = [_TENSOR if isinstance(x, Tensor) else x for x in call.leaves]
+        results.retrace = functools.partial(
+            self._double, plain, call.structure, shared, run.numbers.positions
+        )
+        program = build(
+            results, capture, closed, run.n_forward, run.sources(), call.tensors, shared
+        )
+        for key in held_by(program, capture.observer.weak_referents()):
+            program = replace(program, cacheable=False, why_not=capture.observer.why_held(key))
+        capture.cells.inputs.clear()
+        self.traces += 1
+        for watch in watchers:
+            watch(self._fn, self._name, program)
+        return Traced(call, _key_of(call, run), run, program)
+
+    def _traced(self, call: Call) -> tuple[Tracing, Any, frozenset[int]]:
+        """Trace a call: with its numbers traced where that can be, and else frozen."""
+        for some in _choices(call.traced, call.leaves):
+            found = self._trace_numbers(call, some)
+            if found is not None:
+                self._numbers.refuse(call.structure, set(call.traced).difference(some))
+                return found
+        try:
+            found = self.trace(call.tensors, call.leaves, call.structure, ())
+        except Exception as error:
+            if not self._falls_back or isinstance(error, JitCaptureError):
+                raise
+            raise BodyRaised(f"{type(error).__name__}: {error}") from error
+        self._numbers.refuse(call.structure, call.traced)
+        return found
+
+    def _trace_numbers(self, call: Call, traced: Sequence[int]) -> Any:
+        """Capture a call with numbers, and the offsets of views, traced; return None where they
+        have to be frozen after all."""
+        tensors = call.tensors
+        moving = [tensors[i] for i in offsets_among(call.leaves, traced)]
+        if any(sum(t is x for x in tensors) > 1 for t in moving):
+            return None  # one tensor twice; later they may be two
+        try:
+            found = self.trace(tensors, call.leaves, call.structure, traced)
+        except Exception:
+            return None  # perhaps for want of a plain number; if not, the error comes again
+        run = found[0]
+        results, observer = run.results, run.capture.observer
+        kept = not results.cacheable or run.capture.host.unrepeatable or run.records
+        # Something may hold a traced number that outlives the capture, or look at its class.
+        wrong = run.numbers.positions and (kept or observer.asks_for_types())
+        # And create_graph traces once more, for one offset.
+        if wrong or (run.offsets and results.cotangent_avals):
+            run.capture.host.fail()
+            run.capture.undo_python()
+            return None
+        return found
+
+    def trace(
+        self,
+        arguments: list[Tensor],
+        leaves: list[Any],
+        structure: Any,
+        traced: Sequence[int],
+        avals: Sequence[Any] | None = None,
+    ) -> tuple[Tracing, Any, frozenset[int]]:
+        """Make one capture, with user functions converted where their control flow asked for it,
+        and arguments as themselves that are also reached from outside."""
+        shared: frozenset[int] = frozenset()
+        drawn: Sequence[Any] = ()
+        while True:
+            with self.conversion.applied():
+                run = self._tracing(arguments, leaves, structure, shared, traced, drawn)
+                try:
+                    closed = run.trace(avals)
+                except Exception as error:
+                    known = frozenset() if avals is not None else run.compared_arguments()
+                    if known:  # the code may have looked for them, and not found the placeholders
+                        shared |= known
+                        continue
+                    if isinstance(error, JitCaptureError) and self.conversion.extend(error):
+                        continue
+                    raise
+                reached = run.arguments_that_are_state()
+                if reached and avals is None:
+                    run.capture.undo_python()
+                    if not run.offsets.isdisjoint(reached):
+                        run.capture.host.fail()
+                    shared, drawn = shared | reached, run.first_values
+                    continue
+            self.conversion.forgive(run.capture.observer)
+            return run, closed, shared
+
+    def _tracing(self, *what: Any) -> Tracing:
+        """Prepare a capture of the function, not begun yet."""
+        run = Tracing(self._fn, self._name, *what)
+        run.capture.scripting, run.capture.checks_values = self._scripting, self._checks
+        run.capture.is_part = self.is_part
+        run.capture.prints.held = self._falls_back
+        run.capture.prints.silent = self._is_silent
+        return run
+
+    def _double(
+        self,
+        plain: list[Any],
+        structure: Any,
+        shared: frozenset[int],
+        traced: Sequence[int],
+        run: Any,
+    ) -> Double:
+        """Trace the gradient's gradient of one run; see ``double``."""
+        it = iter(run.arguments)
+        leaves = [next(it) if x is _TENSOR else x for x in plain]
+        was = modes.current.grad_enabled
+        modes.current.grad_enabled = True
+        try:
+            with capturing, self.conversion.applied():
+                again = self._tracing(
+                    list(run.arguments), leaves, structure, shared, traced, run.drawn
+                )
+                backward = again.record_backward()
+                closed = again.trace()
+                again.capture.undo_python()
+        finally:
+            modes.current.grad_enabled = was
+        return Double(again, backward, closed)
+
+    def with_numbers(self, call: Call, before: Any) -> Call:
+        """Count all that changed between the key ``before`` and that of a call that recompiles, and
+        return the call with the numbers traced that have done so too often."""
+        self._numbers.changed(before, call.key, MODES_IN_KEY)
+        if not self._numbers.active:
+            return call
+        key = list(call.key)
+        traced = self._numbers.rewrite(key, MODES_IN_KEY, call.leaves, call.structure)
+        return replace(call, key=tuple(key), traced=traced)
+
+    def say_recorded(self, run: Tracing) -> None:
+        """Say, once for each, that what the body counts or logs it does once per compile."""
+        if self._falls_back:
+            return
+        new = [label for label in run.records if label not in self._recorded]
+        self._recorded.update(new)
+        if new:
+            logger.warning(
+                "torchlike.jit: %s changes %s; compiled code does that once per compile, not at "
+                "each call",
+                self._name,
+                ", ".join(f"`{label}`" for label in new),
+            )
+
+
+def _key_of(call: Call, run: Tracing) -> tuple[Any, ...]:
+    """Return the key under which the next call will look: numbers found static are part of it."""
+    final = list(call.key)
+    static = {run.numbers.positions[i] for i in run.numbers.static}
+    n_tensors = 0
+    for i, leaf in enumerate(call.leaves, MODES_IN_KEY):
+        if isinstance(leaf, Tensor):
+            if leaf._view is not None and n_tensors not in run.offsets:
+                final[i] = with_offset(final[i], leaf._view.dynamic)
+            n_tensors += 1
+        elif i - MODES_IN_KEY not in run.numbers.positions or i - MODES_IN_KEY in static:
+            final[i] = static_key(leaf)
+    return tuple(final)
+
+
+def _choices(traced: Sequence[int], leaves: list[Any]) -> list[list[int]]:
+    """Return the choices of numbers and offsets to trace, in turn, until it can be done: one kind
+    may be needed in Python, and the other not."""
+    offsets = [i for i in traced if isinstance(leaves[i], Tensor)]
+    numbers = [i for i in traced if i not in offsets]
+    return [x for x in ([*numbers, *offsets], numbers, offsets) if x][
+        : 3 if offsets and numbers else 1
+    ]

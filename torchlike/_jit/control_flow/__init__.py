@@ -1,1 +1,0 @@
-"""Control flow on tensors' values, rewritten into cond, while_loop and scan."""

@@ -1,0 +1,286 @@
+"""What a program's executable takes and gives, and how a call puts outputs in their places."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+
+from torchlike._core.storage import Storage
+from torchlike._core.tape import Edge, gradient_edge
+from torchlike._jit.capture import scalars as given
+from torchlike._jit.capture.scalars import GivenContainer
+from torchlike._jit.guards.sources import CellSource, InputSource, Slot, ValueSource
+from torchlike._jit.program.node import node_of_call
+from torchlike._jit.trace.outputs import Anew, NumberTemplate, Template, build, number, once_each
+from torchlike._runtime import mixed_operands
+from torchlike._runtime.late_checks import Words
+from torchlike._runtime.trees import unflatten
+from torchlike.autograd.partial import When
+from torchlike.random.engine import Engine
+from torchlike.random.generator import Generator
+from torchlike.tensor import Tensor
+
+
+class Run(NamedTuple):
+    """One run of a program: what came out, and what went in."""
+
+    outputs: Sequence[Any]
+    #: Inputs kept for backward.
+    kept: list[Any]
+    arrays: list[Any]
+    arguments: Sequence[Tensor]
+    #: All host values of the call, used or not.
+    drawn: Sequence[Any]
+    #: Puts random generators back, where a check of values may fail.
+    undo: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """The arrays that the executable takes, in this order, and where a call finds them."""
+
+    #: Cells that are the same at each call, then where the others are found.
+    cells: list[Storage]
+    moving: list[CellSource]
+    #: What provides the host values of a call, whether or not they are inputs.
+    getters: list[Callable[[], Any]]
+    #: Where the inputs behind the cells are found.
+    values: list[ValueSource]
+    #: Of all of them, shapes and dtypes, and where they are found.
+    avals: list[Any]
+    sources: list[InputSource]
+    #: Which of them an output overwrites: their memory is given up.
+    donated: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outputs:
+    """What a call does with the arrays that the executable gives: first those that are written to
+    cells, then those of ``n_made`` new storages, then the word of the checks of values (where
+    there are any), then what is kept for backward."""
+
+    #: The places whose cells are written.
+    written: list[CellSource]
+    #: The cells, where they are the same at each call.
+    written_cells: list[Storage] | None
+    n_made: int
+    #: Which of those are of ordinary tensors, whose arrays leave the mesh that the program ran on.
+    ordinary: tuple[int, ...]
+    #: The slots that are bound, and to what; None to None.
+    slots: list[tuple[Slot, Template | None]]
+    #: Which of these are None unless a bool says so, one of the storages made.
+    slot_conditions: dict[int, int]
+    #: Leaves (or which arguments they are) whose ``requires_grad`` is changed: from, to.
+    flags: list[tuple[Any, Any, Any]]
+    #: What the function returned: templates of its leaves, and their structure (trees.py).
+    result: tuple[list[Any], Any]
+    #: Containers among the arguments that it changes, by their places among the numbers of a
+    #: call: what is in them stands behind the result (see ``given``).
+    changes: tuple[int, ...]
+    #: Whether a tensor is given back in more than one place.
+    repeats: bool
+    #: Which tensors given back are views of which: (view, base, what says how it was made).
+    views: list[tuple[Template, Template, Any]]
+    #: What tensors given back hold besides: whose, under which name (``_grad``, or one of the
+    #: user's), a leaf like those of the result.
+    held: list[tuple[Template, str, Any]]
+    #: Tensors that the body put somewhere outside, where no later call can put its own.
+    kept: list[Template]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gradient:
+    """How a call joins the tape."""
+
+    #: Of the results that require grad; empty where none does.
+    cotangent_avals: list[Any]
+    #: For each cotangent, the others whose outputs were computed from its own, as bits.
+    behind: list[int]
+    #: Where the gradients go.
+    boundary: list[Any]
+    #: For each edge of the boundary, the cotangents of which there must be one, and for each
+    #: whether (True) or under which condition, a flag behind the gradients, it counts. Empty
+    #: where a Function gives no gradient: then backward has none.
+    when: list[When]
+    #: What the forward keeps for the backward: inputs, and of its own outputs the shapes.
+    kept_inputs: tuple[int, ...]
+    residual_avals: list[Any]
+    #: ``executable((residuals, inputs), cotangents)``.
+    executable: Any
+    #: What becomes of the word that it gives behind the gradients; None where it gives none.
+    words: Words | None
+
+
+def abstract(array: Any) -> Any:
+    """Return the placeholder of an array among the inputs of a program that is compiled before it
+    is called: its aval, and where it has to be. It does not hold the array, which may be given up
+    meanwhile.
+    """
+    if not isinstance(array, jax.Array):
+        return array  # a number, whose type is part of the signature
+    committed = getattr(array, "_committed", True)
+    return jax.ShapeDtypeStruct(
+        array.shape,
+        array.dtype,
+        weak_type=getattr(array, "weak_type", False),
+        sharding=array.sharding if committed else None,
+    )
+
+
+# -------------------------------------------------------------------------------------------------
+# Delivers a program's outputs: into cells and slots, and as the function's result.
+
+
+def targets_of(outputs: Outputs, arguments: Sequence[Tensor]) -> list[Storage]:
+    """Return the storages that a call writes to."""
+    if outputs.written_cells is not None:
+        return outputs.written_cells
+    return [where.find(arguments) for where in outputs.written]
+
+
+def write(cells: Sequence[Storage], outputs: Sequence[Any]) -> None:
+    """Write a program's first outputs into the cells that they are for."""
+    if mixed_operands.installed.delivered is not None:
+        mixed_operands.installed.delivered(cells, outputs)
+    for storage, array in zip(cells, outputs, strict=False):
+        if storage.host is None:
+            storage.cell = array
+        else:
+            storage._write_host(array)
+        storage.version += 1
+
+
+def deliver(
+    program: Any,
+    arguments: Sequence[Tensor],
+    run: Run,
+    made: list[Storage] | None,
+    numbers: Any = (),
+    known: dict[int, Tensor] | None = None,
+) -> Any:
+    """Write outputs into cells and slots, and build the result.
+
+    ``made`` are the storages of the capture itself on the first call, None on later ones, and
+    ``known`` its tensors (see `CapturedOutputs.cut`).
+    """
+    what, gradient = program.outputs, program.gradient
+    n = len(what.written)
+    outputs = run.outputs
+    cells = targets_of(what, arguments)
+    write(cells, outputs)
+    if program.words is not None and made is None:
+        program.words.add(outputs[n + what.n_made], run.undo)
+    if made is None:
+        made = [Storage(a) for a in outputs[n : n + what.n_made]]
+    else:
+        for storage, array in zip(made, outputs[n : n + what.n_made], strict=True):
+            storage.cell = array
+    for i in what.ordinary:
+        mixed_operands.installed.leave_mesh(made[i])
+    node = None
+    # What was recorded for a leaf reaches it, whether the flag was on before or is on now.
+    _switch(what, arguments, True)
+    give = once_each(build, known) if what.repeats or known else build
+    if gradient.cotangent_avals:
+        first = n + what.n_made + (program.words is not None)
+        residuals = (tuple(outputs[first:]), tuple(run.kept))
+        edges = [
+            gradient_edge(give(b, arguments, made, None))
+            if type(b) is Template
+            else _edge(b, arguments)
+            for b in gradient.boundary
+        ]
+        node = node_of_call(program, edges, residuals, run)
+    # Before any slot is bound: a value may be what another slot holds.
+    bound = (
+        [
+            (slot, None if template is None else give(template, arguments, made, node))
+            for slot, template in what.slots
+        ]
+        if what.slots
+        else []
+    )
+    for i, condition in what.slot_conditions.items():
+        if not bool(made[condition].cell):
+            bound[i] = bound[i][0], None
+    _switch(what, arguments, False)
+    for template in what.kept:
+        give(template, arguments, made, node)
+    leaves, structure = what.result
+    n_leaves = len(leaves)
+    if what.held:
+        leaves = [*leaves, *(leaf for _, _, leaf in what.held)]
+    found = [
+        give(leaf, arguments, made, node)
+        if isinstance(leaf, Template)
+        else number(leaf, made, numbers)
+        if isinstance(leaf, NumberTemplate)
+        else copy.deepcopy(leaf.example)
+        if type(leaf) is Anew
+        else numbers[leaf.index]
+        if type(leaf) is GivenContainer
+        else leaf
+        for leaf in leaves
+    ]
+    for of_view, of_base, made_by in what.views:
+        view = give(of_view, arguments, made, node)
+        view._base, view._made_by = give(of_base, arguments, made, node), made_by
+    if what.held:
+        for (whose, name, _), value in zip(what.held, found[n_leaves:], strict=True):
+            vars(give(whose, arguments, made, node))[name] = value
+        del found[n_leaves:]
+    for slot, value in bound:
+        slot.bind(arguments, value)
+    result = found[0] if structure is None else unflatten(structure, found)
+    return given.write(what.changes, numbers, result) if what.changes else result
+
+
+def _switch(what: Outputs, arguments: Sequence[Tensor], requires_grad: bool) -> None:
+    """Switch on (or off) the flags of the leaves that the body has left so."""
+    for leaf, _, flag in what.flags:
+        if flag is requires_grad:
+            (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(flag)
+
+
+def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:
+    if isinstance(boundary, int):
+        return gradient_edge(arguments[boundary])
+    if isinstance(boundary, Slot):
+        return gradient_edge(boundary.value(arguments))
+    return gradient_edge(boundary) if isinstance(boundary, Tensor) else boundary
+
+
+# -------------------------------------------------------------------------------------------------
+# Random generators of a program that checks values: a call that fails puts them back.
+
+
+#: Streams, and where each was.
+Marks = list[tuple[Engine, tuple[Any, ...]]]
+
+
+class Generators:
+    """The random generators that the calls of one program draw from."""
+
+    def __init__(self, generators: Sequence[Generator]) -> None:
+        self._generators = generators
+
+    def marks(self) -> Marks:
+        """Return where the streams are."""
+        engines = [generator.engine for generator in self._generators]
+        return [(engine, engine.mark()) for engine in engines]
+
+    def undo(self, before: Marks) -> Callable[[], None]:
+        """Return what puts the streams back to ``before``, when a call has just drawn."""
+        return functools.partial(_go_back, before, self.marks())
+
+
+def _go_back(before: Marks, after: Marks) -> None:
+    """Put streams back that nobody has drawn from since: what others drew stays drawn."""
+    for (engine, mark), (_, end) in zip(before, after, strict=True):
+        if engine.is_at(end):
+            engine.go_back(mark)

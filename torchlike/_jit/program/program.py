@@ -1,0 +1,454 @@
+"""A program: built of a trace, compiled, and run on the cells of the moment.
+
+A `Program` never changes. What its runs remember is in its `ProgramState`. ``builder`` makes
+programs, ``delivery`` puts what a run gave where it belongs, ``generated_call`` does both in
+generated source for later calls.
+"""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from sys import getrefcount
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core.devices import CPU, to_jax
+from torchlike._core.storage import Storage, device_array
+from torchlike._jit.capture import scalars as given
+from torchlike._jit.capture.capture import Capture, guards_of
+from torchlike._jit.capture.effects import Effect
+from torchlike._jit.capture.scalars import Table
+from torchlike._jit.guards.guard import GuardSet
+from torchlike._jit.guards.modules import SlotGuard
+from torchlike._jit.guards.sources import (
+    INPUT_KINDS,
+    ArgumentCell,
+    CellSource,
+    ConstantArray,
+    CotangentInput,
+    FixedCell,
+    HostValue,
+    InputSource,
+    SlotCell,
+    TracedNumber,
+    ViewOffset,
+    rebound_slots,
+)
+from torchlike._jit.program.checks import agreement, checked
+from torchlike._jit.program.delivery import (
+    Generators,
+    Gradient,
+    Inputs,
+    Outputs,
+    Run,
+    abstract,
+    deliver,
+    targets_of,
+)
+from torchlike._jit.program.donation import each_in_its_memory, updates_last
+from torchlike._jit.program.generated_call import generate_call, generate_guard
+from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
+from torchlike._jit.trace.outputs import TraceResults
+from torchlike._runtime import targets
+from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.late_checks import Words
+from torchlike._runtime.mapped_files import PrivateMap, name_of
+from torchlike._runtime.one_device import Placed
+from torchlike._runtime.rolling.roll import Outside, rolled
+from torchlike._runtime.scheduling import compiled
+from torchlike.tensor import Tensor
+
+
+class ProgramState:
+    """What the runs of a program remember."""
+
+    __slots__ = ("batched", "call", "double", "guard", "inline_cache", "lock", "used")
+
+    def __init__(self) -> None:
+        #: Held by a call that reads state and writes it back.
+        self.lock = threading.Lock()
+        #: When the function last ran the program, in calls.
+        self.used = 0
+        #: ``call(arguments, numbers)``, what `Program.call` gives or UNFIT, and
+        #: ``guard(arguments)``, which is True only if the guards hold: from the second call on.
+        self.call: Any = None
+        self.guard: Callable[..., Any] | None = None
+        #: ``recognize(args, kwargs, current)`` for calls like the one before: None before there was
+        #: one, False where there cannot be. See ``inline_cache``.
+        self.inline_cache: Any = None
+        #: The gradient's gradient, once one asked for it; see ``double``.
+        self.double: Any = None
+        #: The backward executable under a transform, once one asked for it.
+        self.batched: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Program:
+    """A compiled capture."""
+
+    #: The executable: arrays of the inputs to arrays of the outputs.
+    forward: Any
+    inputs: Inputs
+    outputs: Outputs
+    gradient: Gradient
+    #: What becomes of the words of its calls; None where it checks no values.
+    words: Words | None
+    #: The random generators that a call draws from, where a check of values may undo it.
+    generators: Generators | None
+    #: What it depends on besides the call's key.
+    guards: GuardSet
+    #: What gives the numbers of a call, of its arguments; None where there are none.
+    numbers: Table | given.CallValues | None
+    #: What the body recorded in Python's objects, for the later calls.
+    effects: list[Effect]
+    #: Whether a call writes to cells or binds slots.
+    updates: bool
+    #: Traces the function once more for create_graph.
+    retrace: Callable[[Run], Any] | None
+    #: Seconds that the run of the Python body took.
+    capture_seconds: float
+    #: Whether it may run again; if not, why not, and whether that is only because the body changed
+    #: the structure of modules or optimizers, which it may do once.
+    cacheable: bool
+    why_not: str
+    changes_structure: bool
+    state: ProgramState = field(default_factory=ProgramState)
+
+    def numbers_of(self, leaves: Sequence[Any], given: Any) -> Any:
+        """Return the numbers of a call; None where they do not fit. ``given``: positional and
+        keyword arguments, ``leaves`` what is in them."""
+        return self.numbers.evaluate(leaves, given) if self.numbers else ()
+
+    def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
+        """Return the storages that are behind the inputs now."""
+        inputs = self.inputs
+        if not inputs.moving:
+            return inputs.cells
+        return inputs.cells + [where.find(arguments) for where in inputs.moving]
+
+    def check_memory(self, arguments: Sequence[Tensor]) -> None:
+        """Raise `outside_memory.SharedOutside` where this call would write to memory that
+        another of its cells shares unbeknown to the program."""
+        if self.outputs.written:
+            written = targets_of(self.outputs, arguments)
+            check(self.storages(arguments), written)
+
+    def generate(self) -> Any:
+        """Generate the functions for the calls from now on: 0.5 ms for 10 cells, 2.5 for 100."""
+        state = self.state
+        state.guard = generate_guard(self.guards)
+        state.call = generate_call(self)
+        return state.call
+
+    def call(self, arguments: Sequence[Tensor], numbers: Any) -> Any:
+        """Run on the cells of the moment, the general way; gives the function's result."""
+        return deliver(self, arguments, self.run(arguments, None, numbers), None, numbers)
+
+    def run(
+        self, arguments: Sequence[Tensor], drawn: list[Any] | None = None, numbers: Any = ()
+    ) -> Run:
+        """Execute on the cells of the moment. `outside_memory.SharedOutside` as `check_memory`."""
+        self.check_memory(arguments)
+        inputs = self.inputs
+        arrays: list[Any] = [
+            s.cell if s.host is None and type(s.cell) is not np.ndarray else s.concrete()
+            for s in self.storages(arguments)
+        ]
+        # Held by anything else than its cell and this list (a node, a view, a handle)?
+        for i in [i for i in inputs.donated if getrefcount(arrays[i]) != _SOLE]:
+            arrays[i] = _copied(arrays[i])
+        undo = None
+        if inputs.getters and drawn is None:  # the first run uses what the capture itself drew
+            if self.generators is not None:
+                before = self.generators.marks()
+            drawn = [getter() for getter in inputs.getters]
+            if self.generators is not None:
+                undo = self.generators.undo(before)
+        if inputs.values:
+            arrays += [value.find(arguments, drawn or (), numbers) for value in inputs.values]
+        outputs = self.forward(*arrays)
+        kept = [arrays[i] for i in self.gradient.kept_inputs]
+        return Run(outputs, kept, arrays, arguments, drawn or (), undo)
+
+    def compiling(self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any) -> Any:
+        """Return a function that compiles the program, in any thread, for calls like one with these
+        inputs. It holds none of their arrays."""
+        arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
+        arrays += [value.find(arguments, drawn, numbers) for value in self.inputs.values]
+        inputs, gradient = list(map(abstract, arrays)), self.gradient
+
+        def work() -> None:
+            self.forward.lower(*inputs).compile()
+            if gradient.executable is not None:
+                kept = [inputs[i] for i in gradient.kept_inputs]
+                residuals = tuple(gradient.residual_avals), tuple(kept)
+                gradient.executable.lower(residuals, tuple(gradient.cotangent_avals)).compile()
+
+        return work
+
+
+def _copied(array: Any) -> jax.Array:
+    """Copy an array to memory of its own, on the devices where it lies."""
+    if len(array.sharding.device_set) > 1:
+        return jax.device_put(array, array.sharding, may_alias=False)
+    if targets.runs_on_cpu():  # by NumPy: it compiles nothing (18 ms a shape)
+        return device_array(np.array(array))
+    return jnp.array(array)
+
+
+def _count_references() -> int:
+    """Return the getrefcount of an array held by its cell and by a list."""
+    probe = Storage(object(), None)
+    held = [probe.cell]
+    return getrefcount(held[0])
+
+
+_SOLE = _count_references()
+
+
+# -------------------------------------------------------------------------------------------------
+# Memory that several cells of one program share outside of the package.
+#
+# Two tensors over one NumPy array (or buffer, memory map, DLPack capsule) are two cells to a
+# program, which reads all before it writes any. Where such memory is written to, the call runs
+# eagerly.
+
+
+#: What a function whose call runs eagerly for it says once.
+WHY = (
+    "two of the tensors that it reads or writes lie on the same memory outside (one NumPy array, "
+    "buffer or file), and it writes to it"
+)
+
+
+class SharedOutside(Exception):
+    """A program was about to write to memory that another of its cells lies on. Nothing was done.
+    Never seen by users: the call runs eagerly."""
+
+
+def check(read: Sequence[Storage], written: Sequence[Storage]) -> None:
+    """Raise `SharedOutside` where one of the cells ``written`` shares memory with another cell."""
+    cells = {id(s): s for s in (*read, *written) if s.host is not None}
+    if len(cells) < 2:
+        return
+    targets = {id(s) for s in written}
+    for key in targets & cells.keys():
+        for other, storage in cells.items():
+            if other != key and _share(cells[key].host, storage.host):
+                raise SharedOutside(WHY)
+
+
+def _share(a: Any, b: Any) -> bool:
+    """True if two arrays share memory, or may and it takes long to say."""
+    if np.may_share_memory(a, b):
+        try:
+            return np.shares_memory(a, b, max_work=1)  # type: ignore[arg-type]
+        except np.exceptions.TooHardError:
+            return True
+    first, second = _map_of(a), _map_of(b)
+    if first is None or second is None or first is second:
+        return False
+    # Two maps of one file have two addresses. Which file a map is of, only NumPy's maps say.
+    names = name_of(a), name_of(b)
+    return None in names or names[0] == names[1]
+
+
+def _map_of(array: Any) -> mmap.mmap | None:
+    """Return the memory map that an array lies on, if writes to it leave the process."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    if isinstance(array, memoryview):
+        array = array.obj
+    if isinstance(array, mmap.mmap) and type(array) is not PrivateMap:
+        return array
+    return None
+
+
+# -------------------------------------------------------------------------------------------------
+# Compiles what a trace found out to a `Program`.
+
+
+def build(
+    results: TraceResults,
+    capture: Capture,
+    closed: Any,
+    n_forward: int,
+    sources: dict[int, InputSource],
+    arguments: Sequence[Tensor],
+    as_themselves: Iterable[int],
+) -> Program:
+    """Lift the jaxpr's constants to inputs, compile, and collect the guards.
+
+    ``sources`` has the source of each constant that is an input, by its id. ``arguments`` are the
+    tensors of the call; those ``as_themselves`` were captured as state from outside too.
+    """
+    outside, ranks = _outside(closed, sources), capture.ranks
+    agreed = agreement(closed, outside.cotangents, ranks)
+    closed, n_forward, sites, *words = checked(closed, n_forward, outside.cotangents, agreed)
+    if ranks is None:  # what the ranks compare stays as it is
+        closed = rolled(closed, outside, capture.name)
+    constants = _Constants(closed, sources)
+    split = partition(
+        closed.jaxpr,
+        n_forward,
+        constants.variables(*INPUT_KINDS),
+        constants.variables(ConstantArray),
+        constants.cotangents(),
+        len(results.cotangent_avals),
+    )
+    # Inputs that an output overwrites: their memory can be given up.
+    kept = set(split.residual_inputs)
+    written = set(results.written)
+    cells = constants.sources(FixedCell, SlotCell, ArgumentCell)
+    donated = tuple(i for i, cell in enumerate(cells) if cell in written and i not in kept)
+    order = each_in_its_memory(results.written, [cells[i] for i in donated])
+    outputs = split.forward.outvars
+    forward = split.forward.replace(outvars=[*(outputs[o] for o in order), *outputs[len(order) :]])
+    bound = [source.array for source in constants.sources(ConstantArray)]
+    if ranks is not None:  # a part of the text that the ranks compare
+        bound = [np.asarray(x) for x in bound]
+    given_up = [forward.invars[len(bound) + i] for i in donated]
+    executable = compiled(
+        updates_last(forward, given_up, lambda jaxpr: evaluator(jaxpr, bound)),
+        forward,
+        donated,
+        ranks,
+        capture.name,
+        constants.drawn(),
+    )
+    backward: Any = None
+    if split.backward is not None:
+        evaluate = backward_evaluator(split, bound)
+        backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of {capture.name}")
+    inputs = constants.inputs([getter for getter, _ in capture.host.getters], donated)
+    of_call, of_backward = (
+        Words(capture.name, sites, targets.is_cpu()) if has else None for has in words
+    )
+    if not host().is_default and ranks is None:
+        executable = Placed(executable, to_jax(capture.place or CPU))
+    return Program(
+        forward=executable,
+        inputs=inputs,
+        outputs=_outputs(results, [results.written[o] for o in order]),
+        gradient=Gradient(
+            cotangent_avals=results.cotangent_avals,
+            behind=results.behind,
+            boundary=results.boundary,
+            when=results.when,
+            kept_inputs=tuple(split.residual_inputs),
+            residual_avals=[_aval(v.aval) for v in outputs[n_forward:]],
+            executable=backward,
+            words=of_backward,
+        ),
+        words=of_call,
+        generators=Generators(found) if of_call and (found := capture.host.generators()) else None,
+        guards=_guards(results, capture, inputs, arguments, as_themselves),
+        numbers=results.numbers,
+        effects=results.effects,
+        updates=bool(results.written or results.slot_outputs),
+        retrace=results.retrace,
+        capture_seconds=results.capture_seconds,
+        cacheable=results.cacheable,
+        why_not=results.why_not,
+        changes_structure=results.changes_structure,
+    )
+
+
+def _outputs(results: TraceResults, written: list[CellSource]) -> Outputs:
+    cells = [where.storage for where in written if isinstance(where, FixedCell)]
+    return Outputs(
+        written=written,
+        written_cells=cells if len(cells) == len(written) else None,
+        n_made=results.n_made,
+        ordinary=results.ordinary,
+        slots=results.slot_outputs,
+        slot_conditions=results.slot_conditions,
+        flags=results.flags,
+        result=results.result,
+        changes=results.changes,
+        repeats=results.repeats,
+        views=results.views,
+        held=results.held,
+        kept=results.kept,
+    )
+
+
+def _guards(
+    results: TraceResults,
+    capture: Capture,
+    inputs: Inputs,
+    arguments: Sequence[Tensor],
+    as_themselves: Iterable[int],
+) -> GuardSet:
+    found = guards_of(
+        capture, arguments, sorted(as_themselves), inputs.cells, results.flags, results.written
+    )
+    for slot, _ in results.slot_outputs:
+        if not slot.of_tensor:
+            rebound_slots.add(slot.owner, slot.name)
+    guards = GuardSet(found)
+    for guard in guards.of(SlotGuard):
+        guard.slot.initial = None  # gradients of the first call would live as long as it
+    return guards
+
+
+class _Constants:
+    """The constants of a jaxpr, grouped by what they are."""
+
+    def __init__(self, closed: Any, sources: dict[int, InputSource]) -> None:
+        #: By kind: the source, the variable and the array of each.
+        self._of: dict[type[InputSource], list[tuple[Any, Any, Any]]] = {}
+        for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+            source = sources.get(id(array)) or ConstantArray(array)
+            self._of.setdefault(type(source), []).append((source, variable, array))
+
+    def _all(self, kinds: Iterable[type[InputSource]]) -> list[tuple[Any, Any, Any]]:
+        return [entry for kind in kinds for entry in self._of.get(kind, ())]
+
+    def variables(self, *kinds: type[InputSource]) -> list[Any]:
+        return [variable for _, variable, _ in self._all(kinds)]
+
+    def sources(self, *kinds: type[InputSource]) -> list[Any]:
+        return [source for source, _, _ in self._all(kinds)]
+
+    def cotangents(self) -> dict[int, Any]:
+        """Return the variables of the cotangents, by their numbers."""
+        return {source.index: v for source, v, _ in self._all((CotangentInput,))}
+
+    def drawn(self) -> frozenset[int]:
+        """Return the positions of the inputs that are random numbers."""
+        found = self.sources(*INPUT_KINDS)
+        return frozenset(i for i, source in enumerate(found) if isinstance(source, HostValue))
+
+    def inputs(self, getters: list[Callable[[], Any]], donated: tuple[int, ...]) -> Inputs:
+        return Inputs(
+            cells=[source.storage for source in self.sources(FixedCell)],
+            moving=self.sources(SlotCell, ArgumentCell),
+            getters=getters,
+            values=self.sources(HostValue, TracedNumber, ViewOffset),
+            avals=[_aval(array) for _, _, array in self._all(INPUT_KINDS)],
+            sources=self.sources(*INPUT_KINDS),
+            donated=donated,
+        )
+
+
+def _outside(closed: Any, sources: dict[int, InputSource]) -> Outside:
+    state, cotangents = set(), set()
+    for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        source = sources.get(id(array))
+        if source is not None and source.is_state:
+            state.add(variable)
+        elif isinstance(source, CotangentInput):
+            cotangents.add(variable)
+    return Outside(frozenset(state), frozenset(cotangents))
+
+
+def _aval(array: Any) -> Any:
+    weak = getattr(array, "weak_type", False)
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=weak)
