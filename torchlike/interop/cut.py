@@ -15,10 +15,10 @@ import sys
 from typing import Any
 
 from jax import core
-from jax.interpreters import partial_eval
 
 from torchlike._core import errors, modes
 from torchlike._jit.capture.libraries import is_library
+from torchlike._runtime.jax_private import tracing
 from torchlike.nn import Parameter
 from torchlike.tensor import Tensor
 
@@ -62,7 +62,7 @@ def _is_cut(t: Tensor, array: Any) -> bool:
     if not (modes.current.grad_enabled and t.requires_grad):
         return False
     if isinstance(array, core.Tracer):  # a capture's own, or one of a transformation of JAX's
-        of_trace = isinstance(array, partial_eval.DynamicJaxprTracer)
+        of_trace = tracing.is_of_program(array)
         return of_trace and modes.current.capture is not None
     return True
 

@@ -21,6 +21,7 @@ from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module, Parameter
 from torchlike.tensor import Tensor
+from torchlike._runtime.patches import at_import
 
 
 def _flatten(t: Tensor) -> tuple[tuple[Any], None]:
@@ -66,6 +67,7 @@ def _unflatten_subclass(kind: _Kind, leaves: Any) -> Tensor:
     return t
 
 
+at_import.PYTREES.note()
 jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
 for_each_subclass(
     Tensor,

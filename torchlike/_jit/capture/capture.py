@@ -39,6 +39,7 @@ from torchlike._jit.guards.numbers import values_of
 from torchlike._jit.guards.tensors import retains
 from torchlike._jit.guards.values import MISSING
 from torchlike._runtime import value_check
+from torchlike._runtime.jax_private.primitives import convert
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.random.generator import Generator
 from torchlike.tensor import Tensor
@@ -205,9 +206,7 @@ class Capture:
         if known or not isinstance(array, jax.Array):
             return array
         weak = getattr(array, "weak_type", False)
-        return lax.convert_element_type_p.bind(
-            array, new_dtype=array.dtype, weak_type=weak, sharding=None
-        )
+        return convert(array, array.dtype, weak)
 
     def write(self, storage: Storage, array: Any) -> None:
         """Record a write to a cell, which is an output if it existed before."""

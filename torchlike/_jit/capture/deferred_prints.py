@@ -23,6 +23,7 @@ from typing import Any
 
 from torchlike._core.printing import CAPTURED
 from torchlike._jit.capture.replayed_effects import Effect
+from torchlike._runtime.patches import in_use
 
 
 class _Captures(threading.local):
@@ -67,7 +68,8 @@ class DeferredPrints:
         self._out = sys.stdout
         with _lock:
             if not _running and builtins.print is not _seen:
-                _print, builtins.print = builtins.print, _seen
+                _print = builtins.print
+                in_use.PRINT.replace(builtins, "print", _seen)
             _running += 1
 
     def __exit__(
@@ -80,8 +82,8 @@ class DeferredPrints:
         _captures.printed = self._outer
         with _lock:
             _running -= 1
-            if not _running and builtins.print is _seen:
-                builtins.print = _print
+            if not _running:
+                in_use.PRINT.restore()
 
     def take(self, *values: Any, file: Any = None, **how: Any) -> None:
         """Take over a ``print(*values, file=file, **how)`` of the body: hold its text back, or

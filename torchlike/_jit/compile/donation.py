@@ -20,8 +20,9 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import is_literal
 from torchlike._runtime import targets
+from torchlike._runtime.jax_private.equations import subjaxprs
+from torchlike._runtime.jax_private.jaxprs import is_literal
 
 #: Inputs of fewer bytes are left alone: their copy costs less than a step of the program.
 _LEAST = 1 << 16
@@ -99,8 +100,7 @@ class _Order:
 def _is_computed_once(eqn: Any) -> bool:
     if eqn.primitive.name.startswith(_COMPUTED_ONCE):
         return True
-    inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
-    return inner is not None and any(map(_is_computed_once, inner.eqns))
+    return any(_is_computed_once(e) for inner in subjaxprs(eqn) for e in inner.eqns)
 
 
 def _can_tell(v: Any) -> bool:

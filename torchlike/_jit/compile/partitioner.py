@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._jit.compile.jaxprs import is_literal, kinds, staged
+from torchlike._jit.compile.jaxprs import staged
+from torchlike._runtime.jax_private.jaxprs import is_literal, kinds
 
 
 class Split(NamedTuple):

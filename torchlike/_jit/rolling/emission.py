@@ -17,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import is_literal, kinds, staged
+from torchlike._jit.compile.jaxprs import staged
 from torchlike._jit.rolling.wiring import Carried, Fixed, Inner, Loop, Number, Rows, Stacked
 from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, written
+from torchlike._runtime.jax_private.jaxprs import is_literal, make_var
 
 #: A result of a turn: which equation's, and the how many-th.
 Result = tuple[int, int]
@@ -101,7 +102,7 @@ class Turn:
             return source.atom
         key = _key(source)
         if key not in self._given:
-            self._given[key] = source, kinds().Var(aval)
+            self._given[key] = source, make_var(aval)
         return self._given[key][1]
 
     # -- the scan ----------------------------------------------------------------------------------

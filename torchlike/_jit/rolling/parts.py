@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import is_literal
 from torchlike._jit.rolling.canonical import offsets_of
 from torchlike._jit.rolling.wiring import Member
 from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, with_operands, written
+from torchlike._runtime.jax_private.jaxprs import is_literal
 
 
 def members_of(eqn: Any, known: Mapping[Any, Member]) -> Iterator[tuple[Any, Member]]:

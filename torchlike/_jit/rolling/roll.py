@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike._jit.compile.jaxprs import is_literal, kinds
 from torchlike._jit.rolling.canonical import Canonical
 from torchlike._jit.rolling.emission import Chain, Result, Turn
 from torchlike._jit.rolling.parts import members_of, written_parts
 from torchlike._jit.rolling.repeats import Repeat, repeats
 from torchlike._jit.rolling.wiring import Loop, Member, Program, Stacked, Wiring
 from torchlike._jit.rolling.writing import Writer, renamed, with_operands
+from torchlike._runtime.jax_private.jaxprs import close, is_literal, kinds
 from torchlike._runtime.logs import logger
 
 #: Programs of fewer equations are left as they are, and those that keep more than this share.
@@ -56,7 +56,7 @@ def rolled(closed: Any, outside: Outside, name: str) -> Any:
         _log.info("%s: %d turns of %d equations became one loop", name, loop.turns, loop.period)
     _log.info("%s: %d equations in place of %d", name, after, before)
     variables, arrays = _unzipped(roller.writer.constants)
-    return kinds().ClosedJaxpr(
+    return close(
         jaxpr.replace(
             constvars=[*jaxpr.constvars, *variables],
             eqns=roller.eqns,

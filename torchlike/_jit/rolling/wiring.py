@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike._jit.compile.jaxprs import is_literal
 from torchlike._jit.rolling.canonical import offsets_of
+from torchlike._runtime.jax_private.jaxprs import is_literal
 
 #: From how many turns before an operand may come.
 _FARTHEST = 8
