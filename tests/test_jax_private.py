@@ -16,6 +16,7 @@ from torchlike._runtime.jax_private import (
     caches,
     compiled_calls,
     equations,
+    frames,
     jaxprs,
     kernels,
     lowering,
@@ -35,6 +36,7 @@ FILES = (
     caches,
     compiled_calls,
     equations,
+    frames,
     jaxprs,
     kernels,
     lowering,
@@ -207,6 +209,18 @@ def test_the_files_are_named_in_the_folders_docstring():
     package = __import__("torchlike._runtime.jax_private", fromlist=["_"])
     for path in ROOM.glob("*.py"):
         assert path.stem == "__init__" or f"`{path.stem}`" in package.__doc__, path.stem
+
+
+def test_the_folder_stands_on_logs_and_patches_alone():
+    found = {
+        f"{node.module}.{alias.name}"
+        for path in ROOM.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torchlike")
+        for alias in node.names
+    }
+    outside = {name for name in found if not name.startswith("torchlike._runtime.jax_private")}
+    assert outside == {"torchlike._runtime.logs", "torchlike._runtime.patches.Patch"}
 
 
 def test_a_missing_name_is_told_and_another_way_taken(caplog):

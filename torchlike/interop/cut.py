@@ -18,7 +18,7 @@ from jax import core
 
 from torchlike._core import errors, modes
 from torchlike._jit.capture.libraries import is_library
-from torchlike._runtime.jax_private import tracing
+from torchlike._runtime.jax_private import frames, tracing
 from torchlike.nn import Parameter
 from torchlike.tensor import Tensor
 
@@ -30,11 +30,6 @@ WORDS = (
 )
 
 _HERE = f"{__package__}."
-
-#: JAX's functions that differentiate by the arguments they are given.
-_DIFFERENTIATING = frozenset(
-    ("grad", "value_and_grad", "jvp", "vjp", "linearize", "jacfwd", "jacrev", "hessian")
-)
 
 
 def converted(t: Tensor, array: Any) -> None:
@@ -51,10 +46,10 @@ def taken_apart(t: Tensor, array: Any) -> None:
     functions = _functions_of_jax()
     if t.is_leaf:
         # A compiled function takes its arguments apart without a frame of its own.
-        computes = not functions or "vmap" in functions
+        computes = not functions or not functions.isdisjoint(frames.MAPPING)
         if isinstance(t, Parameter) or not computes:
             return
-    if not functions & _DIFFERENTIATING:
+    if not functions & frames.DIFFERENTIATING:
         _warn()
 
 

@@ -17,11 +17,12 @@ import jax
 from torchlike._core.extension import add_method
 from torchlike._core.subclasses import for_each_subclass
 from torchlike._core.tensor_copies import FIELDS
+from torchlike._runtime.jax_private.frames import ABSTRACTING
+from torchlike._runtime.patches import at_import
 from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module, Parameter
 from torchlike.tensor import Tensor
-from torchlike._runtime.patches import at_import
 
 
 def _flatten(t: Tensor) -> tuple[tuple[Any], None]:
@@ -75,10 +76,6 @@ for_each_subclass(
 )
 
 
-#: JAX's functions that give the type of an array, and take nothing else.
-_ABSTRACTING = frozenset(("canonicalize_value", "shaped_abstractify", "typeof"))
-
-
 class _JaxArray:
     """``__jax_array__``, by which JAX's functions take a tensor for its value.
 
@@ -89,7 +86,7 @@ class _JaxArray:
     def __get__(self, t: Tensor | None, owner: Any = None) -> Any:
         if t is None:
             return self
-        if sys._getframe(1).f_code.co_name in _ABSTRACTING:
+        if sys._getframe(1).f_code.co_name in ABSTRACTING:
             raise ValueError(
                 "JAX got a torchlike.Tensor where it takes arrays alone: give it tensor.jax(). A "
                 "function for jax.grad returns result.jax(), or is made one of JAX's by "

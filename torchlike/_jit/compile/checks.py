@@ -33,7 +33,7 @@ from torchlike._runtime.jax_private.equations import (
     program_of_call,
     while_parts,
 )
-from torchlike._runtime.jax_private.jaxprs import close, is_literal
+from torchlike._runtime.jax_private.jaxprs import close, is_literal, with_more
 from torchlike._runtime.value_check import DETAILS, Site, has_checks
 
 log = logs.logger("checks")
@@ -216,16 +216,10 @@ class _Rewriting:
         """Return the jaxpr with these equations and outputs."""
         given = self._given.jaxpr
         constants = self.writer.constants
-        return close(
-            given.replace(
-                eqns=list(eqns),
-                outvars=list(outvars),
-                constvars=[*given.constvars, *(v for v, _ in constants)],
-                effects={e for e in given.effects if type(e) is not value_check.ValueCheck},
-                debug_info=given.debug_info._replace(result_paths=None),
-            ),
-            [*self._given.consts, *(c for _, c in constants)],
-        )
+        effects = {e for e in given.effects if type(e) is not value_check.ValueCheck}
+        variables = [v for v, _ in constants]
+        whole = with_more(given, variables, outvars, eqns, effects)
+        return close(whole, [*self._given.consts, *(c for _, c in constants)])
 
     def _add(self, eqn: Any) -> None:
         is_late = self._is_late(eqn)

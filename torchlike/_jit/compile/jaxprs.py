@@ -1,4 +1,4 @@
-"""Traces a function to a program, and calls a program as a function."""
+"""Traces a function to a program."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from types import TracebackType
 from typing import Any
 
 import jax
-
-from torchlike._runtime.jax_private.jaxprs import close, kinds
-from torchlike._runtime.jax_private.primitives import call
 
 
 def make_jaxpr(function: Callable[..., Any], *avals: Any) -> Any:
@@ -33,18 +30,3 @@ def make_jaxpr(function: Callable[..., Any], *avals: Any) -> Any:
                 error.__traceback__ = traceback
         raised.clear()
         raise
-
-
-def staged(jaxpr: Any) -> Callable[..., Any]:
-    """Return ``jaxpr`` as a function, which a trace takes in as one call.
-
-    By ``core.eval_jaxpr`` every equation is traced anew: of a GPT step with 3,100 that makes 0.53
-    and not 0.40 s of tracing; taken over inline, as ``jax.jit(inline=True)`` does, 0.50.
-    """
-    closed = close(jaxpr)
-    lengths = {"in": len(jaxpr.invars), "out": len(jaxpr.outvars)}
-    parameters = dict(kinds().call_parameters, jaxpr=closed, name="program")
-    for name, value in parameters.items():
-        if isinstance(value, tuple) and len(value) == 1:  # one entry an input or an output
-            parameters[name] = value * lengths["out" if name.startswith("out_") else "in"]
-    return call(kinds().call, parameters)

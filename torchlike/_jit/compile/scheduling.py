@@ -9,6 +9,7 @@ import jax
 
 from torchlike._runtime import mixed_operands, one_device, targets, x64
 from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
+from torchlike._runtime.jax_private.equations import CHECKPOINTS, LOOPS
 
 
 def compiled(
@@ -38,8 +39,8 @@ def compiled(
     function = x64.requiring(function)
     barriers = [e for e in eqns if e.primitive.name == "optimization_barrier"]
     names = {e.primitive.name for e in eqns}
-    has_regions = "checkpoint" in names or any(len(e.invars) > 1 for e in barriers)
-    has_loops = not names.isdisjoint(("scan", "while"))
+    has_regions = not names.isdisjoint(CHECKPOINTS) or any(len(e.invars) > 1 for e in barriers)
+    has_loops = not names.isdisjoint(LOOPS)
     asks = has_regions or (barriers and not has_loops)
     if not asks or not targets.is_cpu():
         return _looked_at(jax.jit(function, donate_argnums=donated), function, part, drawn)

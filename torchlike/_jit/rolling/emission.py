@@ -17,10 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._jit.compile.jaxprs import staged
 from torchlike._jit.rolling.wiring import Carried, Fixed, Inner, Loop, Number, Rows, Stacked
 from torchlike._jit.rolling.writing import Writer, as_aval, part, renamed, written
-from torchlike._runtime.jax_private.jaxprs import is_literal, make_var
+from torchlike._runtime.jax_private.jaxprs import is_literal, make_var, staged
 
 #: A result of a turn: which equation's, and the how many-th.
 Result = tuple[int, int]

@@ -7,6 +7,7 @@ the log and the slower public way, or an error that says what is missing.
 
 The files, by subject: `compiled_calls` (jitted functions whose cache misses come to us), `tracing`,
 `jaxprs` (what traced programs are made of), `equations` (the walker over them), `primitives`,
-`arrays`, `symbolic_sizes`, `backends`, `caches`, `lowering`, `processes`, `kernels`. The first,
-`names`, needs no JAX. It may import `logs` and nothing else of the package.
+`arrays`, `symbolic_sizes`, `frames`, `backends`, `caches`, `lowering`, `processes`, `kernels`.
+`names`, which declares and finds, needs no JAX. The folder imports `logs` and `patches`, and
+nothing else of the package.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -75,11 +74,6 @@ def evaluator(primitive: Any, params: Mapping[str, Any]) -> Callable[..., Sequen
 def rebind(eqn: Any, *operands: Any) -> Any:
     """Bind an equation's primitive with its parameters on other operands."""
     return eqn.primitive.bind(*operands, **eqn.params)
-
-
-def call(primitive: Any, params: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a primitive with parameters as a function of operands."""
-    return functools.partial(primitive.bind, **params)
 
 
 def convert(x: Any, dtype: Any, weak_type: bool) -> Any:
