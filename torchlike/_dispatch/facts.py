@@ -11,6 +11,8 @@ class Facts(TypedDict, total=False):
 
     #: Whether it has a gradient (the default). Without one its outputs never require grad.
     differentiable: bool
+    #: The in-place form of an op that is not differentiable has a gradient, of zeros.
+    ends_history: bool
     #: Which operands each wanted gradient needs: None for all of them, "nothing" for linear ops, or
     #: ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
     needs: Any
@@ -31,6 +33,8 @@ class Facts(TypedDict, total=False):
     #: An elementwise op of one operand that XLA has an instruction for, and no vectors for where
     #: rows are short (short_rows.py).
     one_instruction: bool
+    #: The result is the operand, its memory order included.
+    copies: bool
     #: Another rule of memory_order.py for the outputs' strides.
     memory_order: Callable[..., None] | None
     #: Whether ``out=`` may have another dtype of at least the result's category. So it is by

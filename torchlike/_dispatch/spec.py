@@ -22,7 +22,9 @@ class OpSpec:
         "casts_out",
         "check",
         "combine",
+        "copies",
         "differentiable",
+        "ends_history",
         "fn",
         "from_output",
         "grad_name",
@@ -61,6 +63,8 @@ class OpSpec:
         self.schema = Schema(fn, self.name)
         self.namespaces = namespaces
         self.differentiable = say("differentiable", True)
+        self.copies = say("copies", False)
+        self.ends_history = say("ends_history", False)
         self.from_output = say("from_output")
         self.residuals = say("residuals", False)
         self.passes_on = say("passes_on")

@@ -30,7 +30,7 @@ EXCEPTHOOKS = declare(
     when=_WHEN,
     why="the line of your program that an error is about is the last one shown. "
     "`TORCHLIKE_TRACEBACK=full` shows all",
-    files=("_core/tracebacks.py",),
+    files=("_runtime/tracebacks.py",),
 )
 X64 = declare(
     "x64",
@@ -117,7 +117,7 @@ MODULES = declare(
     files=(
         "_compat/unsupported.py",
         "_compat/places.py",
-        "_core/homes.py",
+        "_compat/homes.py",
         "jit/__init__.py",
         "backends/opt_einsum.py",
         "backends/xnnpack.py",

@@ -125,7 +125,7 @@ TRACER_WARNINGS = declare(
     "A filter of `warnings`",
     when="`torch.jit.TracerWarning.ignore_lib_warnings()`",
     why="you asked for it",
-    files=("_stablehlo/torchscript.py",),
+    files=("_stablehlo/tracing.py",),
     permanent="`warnings.resetwarnings()` removes it",
 )
 ALLOCATOR = declare(

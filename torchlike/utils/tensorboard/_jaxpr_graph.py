@@ -7,9 +7,9 @@ from typing import Any
 import jax
 
 from torchlike import autograd
-from torchlike._core.trees import flatten, unflatten
 from torchlike._runtime.jax_private.equations import called
 from torchlike._runtime.jax_private.jaxprs import is_literal
+from torchlike._runtime.trees import flatten, unflatten
 from torchlike.nn import Module
 from torchlike.nn.utils.stateless import reparametrized
 from torchlike.tensor import Tensor, wrap
