@@ -15,12 +15,13 @@ from torchlike._runtime import interrupts
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
-#: The module alone, which needs nothing of torchlike.
+#: The module, which needs nothing but the standard library, without the package around it.
 HEAD = f"""
-import gc, importlib.util, os, signal, sys, threading, time, weakref
-spec = importlib.util.spec_from_file_location("interrupts", {interrupts.__file__!r})
-interrupts = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(interrupts)
+import gc, os, signal, sys, threading, time, types, weakref
+bare = sys.modules["torchlike"] = types.ModuleType("torchlike")
+bare.__path__ = [{os.path.dirname(os.path.dirname(interrupts.__file__))!r}]
+from torchlike._runtime import interrupts
+assert "jax" not in sys.modules and "numpy" not in sys.modules
 interrupts.keep()
 
 def interrupt(*_):

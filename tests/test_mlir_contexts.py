@@ -33,4 +33,4 @@ def test_it_is_renewed_and_each_thread_has_its_own(monkeypatch):
 def test_without_the_name_each_lowering_makes_one(monkeypatch, caplog):
     monkeypatch.delattr(mlir, "make_ir_context")
     mlir_contexts.keep()
-    assert "has no mlir.make_ir_context" in caplog.text
+    assert "has no jax._src.interpreters.mlir.make_ir_context" in caplog.text

@@ -26,7 +26,7 @@ PLACES = {
     ("_jit/program/generated_call.py", "exec"): (1, "guards, made of what was captured here"),
     ("_jit/call/function.py", "getattr walk"): (1, "the __qualname__ of a function, where it lies"),
     ("_ops/aten/custom.py", "import_module"): (2, "closed tables: _OWN and _WRITTEN"),
-    ("_runtime/first_calls/internals.py", "import_module"): (1, OWN),
+    ("_runtime/jax_private/names.py", "import_module"): (2, OWN),
     ("_runtime/first_calls/interpreter.py", "exec"): (1, "a plan of a jaxpr, of numbers alone"),
     ("_runtime/lazy.py", "import_module"): (1, OWN),
     ("_stablehlo/artifact.py", "deserialize"): (1, "of files: _stablehlo/safety.py checks each"),

@@ -1,4 +1,4 @@
-"""python -m tools.generate [--check]: write, or check, what is made from the registry."""
+"""python -m tools.generate [--check]: write, or check, what is made from the registries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tools.generate import page, stubs
+from tools.generate import changes, page, stubs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,6 +25,7 @@ def files() -> dict[Path, Callable[[], str]]:
         package / "_core/methods.pyi": lambda: stubs.methods(tensor, package / "tensor.py"),
         package / "nn/functional.pyi": lambda: stubs.functions(functional),
         ROOT / "docs/operators.md": lambda: page.text(NAMESPACES, tensor),
+        ROOT / "docs/what-importing-changes.md": changes.text,
     }
     for space in ("linalg", "fft", "special"):
         made[package / space / "__init__.pyi"] = partial(stubs.functions, NAMESPACES[space])

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._runtime.patches import at_import
 
 
 class Functions(NamedTuple):
@@ -223,4 +224,4 @@ def _found(names: Mapping[str, str] | Functions, name: str) -> Any:
 def install() -> None:
     """Have Python find the table's modules, from the first import on."""
     if not any(isinstance(finder, PlaceFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, PlaceFinder())
+        at_import.PLACES.insert(sys.meta_path, PlaceFinder())

@@ -12,13 +12,13 @@ import os
 from typing import Any
 
 import numpy as np
-from jax._src.xla_bridge import backends_are_initialized
 
 from torchlike._compat import determinism
 from torchlike._compat.tensor_types import TENSOR_TYPES, TensorType
 from torchlike._core import devices, dtypes, modes
 from torchlike._core.errors import type_name, warn_once
 from torchlike._runtime import targets, xla_flags
+from torchlike._runtime.jax_private import backends
 
 
 def get_float32_matmul_precision() -> str:
@@ -189,7 +189,7 @@ def set_num_threads(num: int) -> None:
     _check_threads("set_num_threads", num)
     if num == get_num_threads():
         return
-    if not backends_are_initialized():
+    if not backends.started():
         xla_flags.set_cpu_threads(int(num))
         return
     warn_once(

@@ -282,8 +282,8 @@ def sym_min(a: Any, b: Any) -> Any:
 
 #: Functions of expressions that do not go by the function's own name.
 _EXPRESSIONS: dict[Any, Callable[..., Any]] = {
-    sym_max: lambda a, b: symbolic_sizes.greatest(a, b),
-    sym_min: lambda a, b: symbolic_sizes.least(a, b),
+    sym_max: lambda a, b: symbolic_sizes.of_jax.greatest(a, b),
+    sym_min: lambda a, b: symbolic_sizes.of_jax.least(a, b),
 }
 
 

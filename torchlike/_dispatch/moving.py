@@ -17,8 +17,8 @@ from jax import core
 from torchlike._core import devices, modes
 from torchlike._core.cells import KINDS
 from torchlike._core.tape import Node, gradient_edge
-from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.jax_private.tracing import trace_state_clean
 from torchlike.tensor import Tensor, wrap
 
 
@@ -41,7 +41,7 @@ class MoveNode(Node):
 def placed(value: Any, device: devices.device) -> Any:
     """Move an array to a device and return it; in a trace, whose program has one device, return it
     as it is."""
-    if isinstance(value, core.Tracer) or not internals.trace_state_clean():
+    if isinstance(value, core.Tracer) or not trace_state_clean():
         if device.type != "cpu" and modes.current.capture is not None:
             modes.current.place = device
         return value

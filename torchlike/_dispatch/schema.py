@@ -18,6 +18,7 @@ import numpy as np
 from torchlike._core import casts, dtypes, modes, protocol
 from torchlike._dispatch import old_signatures
 from torchlike._dispatch.synonyms import OF_OVERLOADS, SYNONYMS
+from torchlike._runtime.jax_private.jaxprs import seems_symbolic
 from torchlike.tensor import Tensor
 
 
@@ -82,7 +83,7 @@ def _int(value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        if type(value).__name__ == "_DimExpr":  # a symbolic size of JAX's
+        if seems_symbolic(value):
             return value
         raise
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from torchlike._runtime.lazy import LazyModule
+from torchlike._runtime.patches import at_import
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +35,8 @@ def sleep_at_once() -> None:
     they spin. Call it before NumPy is imported."""
     global _spin
     _spin = "numpy" in sys.modules and _SPINS not in os.environ
-    if not _spin:
-        os.environ.setdefault(_SPINS, "4")
+    if not _spin and _SPINS not in os.environ:
+        at_import.BLAS_THREADS.set_item(os.environ, _SPINS, "4")
 
 
 #: Whether NumPy was imported first, so that its threads spin.

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from jax._src import compilation_cache as jax_cache
-from jax._src.lru_cache import LRUCache
 
 from torchlike._runtime import trust, whole_files, xla_flags
 from torchlike._runtime.environment_variables import CACHE_DIR
+from torchlike._runtime.jax_private.caches import USED, LRUCache
+from torchlike._runtime.patches import at_import
 
 #: Beyond this size the oldest entries go, at most once a day. JAX's own bound scans the whole
 #: folder at every write: with 3,000 entries a 10 ms compile became 100-200 ms.
@@ -155,10 +155,13 @@ def enable() -> Path | None:
         _log.warning(_FOLDER_REFUSED, against, folder, CACHE_DIR.name)
         return None
     # What JAX makes its cache of at the first compilation.
-    jax_cache.LRUCache = WholeEntries  # pyright: ignore[reportPrivateImportUsage]
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    USED.replace(at_import.CACHE_CLASS, WholeEntries)
+    for option, value in {
+        "jax_compilation_cache_dir": str(folder),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }.items():
+        at_import.CACHE_OPTIONS.set_option(jax.config, option, value)
     prune(folder)
     return folder
 

@@ -20,6 +20,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from torchlike._runtime.patches import at_import
+
 #: Seconds until a dropped interruption comes again: the callback that lost it has returned then. If
 #: it is lost once more, it comes once more.
 _PAUSE = 0.01
@@ -36,7 +38,7 @@ def keep() -> None:
         else:
             told(what)
 
-    sys.unraisablehook = dropped
+    at_import.INTERRUPTS.replace(sys, "unraisablehook", dropped)
 
 
 def _comes_again(what: Any) -> bool:

@@ -22,11 +22,18 @@ from typing import Any
 import jax
 import numpy as np
 from jax import lax
-from jax._src.interpreters import mlir
 
-from torchlike._runtime import logs
-
-log = logs.logger("first_calls")
+from torchlike._runtime.jax_private.equations import (
+    interpret,
+    loop_of,
+    rewrite,
+    subjaxprs,
+    walk,
+    while_parts,
+    with_params,
+)
+from torchlike._runtime.jax_private.lowering import LOWER
+from torchlike._runtime.patches import at_import
 
 #: What a value may be known to be, as bits; none for what only a run of the program tells.
 _NAN, _INFINITE, _ZERO, _NUMBER = 1, 2, 4, 8
@@ -107,23 +114,7 @@ def guarded(closed: Any) -> Any:
 
 
 def _has_exponentials(jaxpr: Any) -> bool:
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.name in _EXPONENTIALS:
-            return True
-        if any(_has_exponentials(inner) for inner in _inner(eqn)):
-            return True
-    return False
-
-
-def _inner(eqn: Any) -> list[Any]:
-    """Return the jaxprs that an equation calls, without their constants."""
-    found = []
-    for value in eqn.params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            jaxpr = getattr(item, "jaxpr", item)
-            if hasattr(jaxpr, "eqns"):
-                found.append(jaxpr)
-    return found
+    return any(eqn.primitive.name in _EXPONENTIALS for eqn in walk(jaxpr))
 
 
 @functools.cache
@@ -154,27 +145,18 @@ def _closed(closed: Any, inputs: list[int]) -> tuple[list[int], Any]:
 
 
 def _open(jaxpr: Any, constants: list[int], inputs: list[int]) -> tuple[list[int], Any]:
-    known: dict[Any, int] = dict(
-        zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *inputs), strict=True)
-    )
+    guards: dict[int, list[Any]] = {}
 
-    def of(atom: Any) -> int:
-        return _known(atom.val) if hasattr(atom, "val") else known[atom]
-
-    eqns, changed = [], False
-    for eqn in jaxpr.eqns:
-        operands = [of(atom) for atom in eqn.invars]
+    def run(eqn: Any, operands: list[int]) -> list[int]:
         results, own = _results(eqn, operands)
-        changed = changed or own is not eqn
-        for var, result in zip(eqn.outvars, results, strict=True):
-            known[var] = result
         if eqn.primitive.name in _EXPONENTIALS and operands[0] & _NAN and _is_real(eqn):
-            eqns += _with_guard(eqn)
-            changed = True
-        else:
-            eqns.append(own)
-    results = [of(atom) for atom in jaxpr.outvars]
-    return results, jaxpr.replace(eqns=eqns) if changed else jaxpr
+            guards[id(eqn)] = _with_guard(eqn)
+        elif own is not eqn:
+            guards[id(eqn)] = [own]
+        return results
+
+    results = interpret(jaxpr, constants, inputs, run, lambda atom: _known(atom.val))
+    return results, rewrite(jaxpr, lambda eqn: guards.get(id(eqn)))
 
 
 def _is_real(eqn: Any) -> bool:
@@ -199,13 +181,12 @@ def _results(eqn: Any, operands: list[int]) -> tuple[list[int], Any]:
     """Return what is known of the results of an equation, and the equation with guards in what it
     calls."""
     name = eqn.primitive.name
-    if _inner(eqn) and not name.startswith(_INTO_MEMORY):
+    if any(subjaxprs(eqn)) and not name.startswith(_INTO_MEMORY):
         call = {"cond": _cond, "while": _while, "scan": _scan}.get(name, _call)
         results, params = call(eqn, operands)
         if results is None:
             results = [_anything(operands)] * len(eqn.outvars)
-        same = all(params[key] is value for key, value in eqn.params.items())
-        return results, eqn if same else eqn.replace(params=params)
+        return results, with_params(eqn, params)
     if name == "optimization_barrier":
         return operands, eqn
     found = _arithmetic(eqn, operands)
@@ -333,9 +314,7 @@ def _until_the_same(step: Callable[[list[int]], list[int]], carried: list[int]) 
 
 
 def _while(eqn: Any, operands: list[int]) -> tuple[list[int], Any]:
-    params = eqn.params
-    n, m = params["cond_nconsts"], params["body_nconsts"]
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    cond, body, n, m = while_parts(eqn)
     own, shared = operands[:n], operands[n : n + m]
     carried = [o & ~_CONSTANT for o in operands[n + m :]]
     carried = _until_the_same(lambda c: _run(body, [*shared, *c])[0], carried)
@@ -343,23 +322,17 @@ def _while(eqn: Any, operands: list[int]) -> tuple[list[int], Any]:
         "cond_jaxpr": _run(cond, [*own, *carried])[1],
         "body_jaxpr": _run(body, [*shared, *carried])[1],
     }
-    return carried, {**params, **changed}
+    return carried, {**eqn.params, **changed}
 
 
 def _scan(eqn: Any, operands: list[int]) -> tuple[list[int], Any]:
     body = eqn.params["jaxpr"]
-    m = _of_same_rank(eqn.outvars, body.jaxpr.outvars)
-    # Constants, what is carried, rows: only the last have a dimension more outside.
-    n = _of_same_rank(eqn.invars, body.jaxpr.invars) - m
+    n, m = loop_of(eqn)
     shared, rows = operands[:n], operands[n + m :]
     carried = [o & ~_CONSTANT for o in operands[n : n + m]]
     carried = _until_the_same(lambda c: _run(body, [*shared, *c, *rows])[0][:m], carried)
     results, changed = _run(body, [*shared, *carried, *rows])
     return [*carried, *results[m:]], {**eqn.params, "jaxpr": changed}
-
-
-def _of_same_rank(outer: Sequence[Any], inner: Sequence[Any]) -> int:
-    return sum(a.aval.ndim == b.aval.ndim for a, b in zip(outer, inner, strict=True))
 
 
 # -- where JAX lowers ------------------------------------------------------------------------------
@@ -379,12 +352,6 @@ class Guarding:
 
 def watch_for() -> None:
     """Let JAX guard the exponentials of NaNs that XLA may know, from now on."""
-    lower = getattr(mlir, "lower_jaxpr_to_module", None)
-    if isinstance(lower, Guarding):
-        return
-    if lower is None:
-        log.warning(
-            "JAX %s has no mlir.lower_jaxpr_to_module: NaNs are not guarded", jax.__version__
-        )
-        return
-    mlir.lower_jaxpr_to_module = Guarding(lower)
+    lower = LOWER.find()
+    if lower is not None and not isinstance(lower, Guarding):
+        LOWER.replace(at_import.KNOWN_NANS, Guarding(lower))

@@ -8,8 +8,6 @@ the process ends. The error is that of the eager operation, with the line where 
 
 from __future__ import annotations
 
-import atexit
-import os
 import sys
 import traceback
 from collections import deque
@@ -18,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._runtime.patches import at_import
 from torchlike._runtime.value_check import Site
 
 #: The words that nobody has looked at, in the order of the calls, and whose they are.
@@ -91,6 +90,5 @@ def _look_at_the_end() -> None:
         traceback.print_exception(error, file=sys.stderr)
 
 
-atexit.register(_look_at_the_end)
-if hasattr(os, "register_at_fork"):  # absent on Windows, which cannot fork
-    os.register_at_fork(after_in_child=queue.clear)  # a child would wait for ever
+at_import.LATE_CHECKS.at_exit(_look_at_the_end)
+at_import.FORKS.at_fork(queue.clear)  # a child would wait for ever

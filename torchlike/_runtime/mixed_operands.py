@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private.equations import interpret, subjaxprs
 
 
 class _Allowed(threading.local):
@@ -154,40 +154,39 @@ _TUPLES = ("optimization_barrier",)
 
 def _first_mixed(program: Any, given: list[str | None]) -> tuple[list[str | None], str | None]:
     """Return (whose each result is, the name of the first step that mixes or None)."""
-    kinds: dict[Any, str | None] = dict(zip(program.invars, given, strict=True))
+    steps: list[str] = []
 
-    def kind(v: Any) -> str | None:
-        return None if type(v) is internals.literal else kinds.get(v)
+    def run(eqn: Any, operands: list[str | None]) -> list[str | None]:
+        results = _kinds_of(eqn, operands, steps)
+        return [
+            None if found is _OWN and v.aval.size == 1 else found
+            for v, found in zip(eqn.outvars, results, strict=True)
+        ]
 
-    for eqn in program.eqns:
-        operands = [kind(v) for v in eqn.invars]
-        inner = _inner(eqn)
-        if inner is not None:
-            results, step = _first_mixed(inner, operands)
-            if step is not None:
-                return [], step
-        elif eqn.primitive.name == "sharding_constraint":
-            results = [_ALL]
-        elif eqn.primitive.name in _TUPLES:
-            results = operands
-        elif _ALL in operands and _OWN in operands:
-            return [], eqn.primitive.name
-        else:
-            of = _ALL if _ALL in operands else _OWN if _OWN in operands else None
-            results = [of] * len(eqn.outvars)
-        for v, found in zip(eqn.outvars, results, strict=True):
-            kinds[v] = None if found is _OWN and v.aval.size == 1 else found
-    return [kind(v) for v in program.outvars], None
+    results = interpret(program, (None,) * len(program.constvars), given, run, lambda v: None)
+    return results, next(iter(steps), None)
+
+
+def _kinds_of(eqn: Any, operands: list[str | None], steps: list[str]) -> list[str | None]:
+    """Return whose each result of a step is, and add the step's name to ``steps`` where it
+    mixes."""
+    inner = _inner(eqn)
+    if inner is not None:
+        results, step = _first_mixed(inner, operands)
+        if step is not None:
+            steps.append(step)
+        return results
+    if eqn.primitive.name == "sharding_constraint":
+        return [_ALL]
+    if eqn.primitive.name in _TUPLES:
+        return operands
+    if _ALL in operands and _OWN in operands:
+        steps.append(eqn.primitive.name)
+    of = _ALL if _ALL in operands else _OWN if _OWN in operands else None
+    return [of] * len(eqn.outvars)
 
 
 def _inner(eqn: Any) -> Any:
-    """Return the program that a step calls with its own operands, if it does."""
-    for value in eqn.params.values():
-        inner = getattr(value, "jaxpr", value)
-        if (
-            type(inner) is internals.jaxpr
-            and len(inner.invars) == len(eqn.invars)
-            and len(inner.outvars) == len(eqn.outvars)
-        ):
-            return inner
-    return None
+    """Return the program that a step runs on its own operands, once or more often, if it does."""
+    n = len(eqn.invars), len(eqn.outvars)
+    return next((p for p in subjaxprs(eqn) if (len(p.invars), len(p.outvars)) == n), None)

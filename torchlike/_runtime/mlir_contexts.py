@@ -11,12 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import jax
-from jax._src.interpreters import mlir
-
-from torchlike._runtime import logs
-
-log = logs.logger("first_calls")
+from torchlike._runtime.jax_private.lowering import MAKE_CONTEXT
+from torchlike._runtime.patches import at_import
 
 #: Programs lowered in one context: less than 1 % of a context's cost for each, and a few MB held.
 _RENEWED_AFTER = 200
@@ -45,8 +41,6 @@ class KeptContext:
 
 def keep() -> None:
     """Let JAX lower many programs in one context, from now on."""
-    made = getattr(mlir, "make_ir_context", None)
-    if made is None:
-        log.warning("JAX %s has no mlir.make_ir_context: each lowering makes one", jax.__version__)
-    elif not isinstance(made, KeptContext):
-        mlir.make_ir_context = KeptContext(made)
+    made = MAKE_CONTEXT.find()
+    if made is not None and not isinstance(made, KeptContext):
+        MAKE_CONTEXT.replace(at_import.MLIR_CONTEXTS, KeptContext(made))

@@ -20,13 +20,15 @@ from importlib import metadata
 from typing import Any
 
 import jax
-from jax._src import hardware_utils, xla_bridge
+
+from torchlike._runtime.jax_private import backends
+from torchlike._runtime.patches import at_import
 
 
 def started() -> bool:
     """Return whether a backend runs in this process, with threads that a fork of it would not
     have."""
-    return bool(xla_bridge._backends)
+    return backends.started()
 
 
 def only_cpu() -> bool:
@@ -59,7 +61,7 @@ def hide_absent() -> None:
     what the user said (``JAX_PLATFORMS``) as it is."""
     config: Any = jax.config
     if not config.jax_platforms and _is_installed() and not _has_plugins():
-        config.update("jax_platforms", "cpu")
+        at_import.PLATFORMS.set_option(config, "jax_platforms", "cpu")
 
 
 def _is_installed() -> bool:
@@ -82,12 +84,11 @@ def _has_plugins() -> bool:
 def _has_device(plugin: str) -> bool:
     """Return whether a plugin's device may be here; True also where only starting it would tell."""
     if plugin == "libtpu":
-        chips, _ = hardware_utils.num_available_tpu_chips_and_device_id()
         return (
-            chips > 0
+            backends.has_tpu()
             or "JAX_FORCE_TPU_INIT" in os.environ
             or bool(glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*"))
         )
     if "cuda" in plugin:
-        return hardware_utils.has_visible_nvidia_gpu()
+        return backends.has_nvidia_gpu()
     return True

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 
 from torchlike._runtime import mixed_operands, one_device, targets, x64
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
+from torchlike._runtime.jax_private.equations import CHECKPOINTS, LOOPS
 
 
 def compiled(
@@ -38,8 +39,8 @@ def compiled(
     function = x64.requiring(function)
     barriers = [e for e in eqns if e.primitive.name == "optimization_barrier"]
     names = {e.primitive.name for e in eqns}
-    has_regions = "checkpoint" in names or any(len(e.invars) > 1 for e in barriers)
-    has_loops = not names.isdisjoint(("scan", "while"))
+    has_regions = not names.isdisjoint(CHECKPOINTS) or any(len(e.invars) > 1 for e in barriers)
+    has_loops = not names.isdisjoint(LOOPS)
     asks = has_regions or (barriers and not has_loops)
     if not asks or not targets.is_cpu():
         return _looked_at(jax.jit(function, donate_argnums=donated), function, part, drawn)
@@ -49,17 +50,18 @@ def compiled(
 def _looked_at(jitted: Any, function: Any, part: Any, drawn: frozenset[int]) -> Any:
     """Have ``jitted`` refuse operands of one process beside those of all (`mixed_operands`), and
     return it."""
-    if internals.missing:
+    if compiled_calls.missing:
         return jitted
+    compiled = cache_miss(jitted)
 
     def miss(*args: Any) -> tuple[Any, ...]:
         if mixed_operands.installed.refuse is not None and (
             mixed_operands.met_in_program(part, args, drawn)
         ):
-            return jitted._cache_miss(*args)[0], None, True  # allowed here: asked again
-        return one_device.call(jitted._cache_miss, args, is_program=True)
+            return compiled(*args)[0], None, True  # allowed here: asked again
+        return one_device.call(compiled, args, is_program=True)
 
-    return internals.hooked(function, jitted, miss)
+    return compiled_calls.hooked(function, jitted, miss)
 
 
 class _ForMemory:

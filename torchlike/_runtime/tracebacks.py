@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from torchlike._runtime.environment_variables import TRACEBACK
+from torchlike._runtime.patches import at_import
 
 #: Frames of this package are left out, and so is what it calls inside these.
 _BENEATH = ("importlib", "jax", "jaxlib", "optax", "flax", "chex", "numpy")
@@ -57,8 +58,9 @@ def of_the_script(traceback: TracebackType | None) -> tuple[list[TracebackType],
 def install() -> None:
     """Have what ends the process, or a thread, shown without our frames: ``sys.excepthook`` and
     ``threading.excepthook`` are called as before, with shorter tracebacks."""
-    sys.excepthook = _shortening(sys.excepthook)
-    threading.excepthook = _shortening_of_threads(threading.excepthook)
+    patch, of_thread = at_import.EXCEPTHOOKS, _shortening_of_threads(threading.excepthook)
+    patch.replace(sys, "excepthook", _shortening(sys.excepthook))
+    patch.replace(threading, "excepthook", of_thread)
 
 
 def _shortening(hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from jax import core
 
 from torchlike._runtime import platforms
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private import arrays
 
 
 @functools.cache
@@ -29,10 +29,10 @@ def _aval(shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 @functools.cache
 def _direct() -> Any:
-    """Return the function ``put(values)``, or None where this jaxlib has no such function or
-    another meaning of it."""
+    """Return the function ``put(values)``, or None where it means something else in this
+    jaxlib."""
     try:
-        from_host = internals.put
+        from_host = arrays.put
         device = platforms.cpu_device()
         sharding = jax.sharding.SingleDeviceSharding(device)
         committed = not platforms.cpu_is_default()

@@ -16,7 +16,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax import debug, lax
-from jax.interpreters import ad, batching, mlir
+
+from torchlike._runtime.jax_private import primitives
+from torchlike._runtime.patches import at_import
 
 #: How many numbers a check may say beside that it failed.
 DETAILS = 3
@@ -50,13 +52,10 @@ class ValueCheck(debug.DebugEffect):
 
 
 _EFFECT = ValueCheck()
-#: JAX's class of primitives. ``jax.extend.core`` names it, but importing that loads Pallas (18 ms).
-Primitive: Any = type(lax.add_p)
 #: ``check.bind(failed, *details, site=site)``: a bool, and `DETAILS` integers.
-check = Primitive("value_check")
-check.multiple_results = True
+check = primitives.make_primitive("value_check", is_many=True)
 #: ``kept.bind(new, old)``: ``new``, but ``old`` where a check of the program fails.
-kept = Primitive("kept")
+kept = primitives.make_primitive("kept")
 
 
 def has_checks(jaxpr: Any) -> bool:
@@ -118,14 +117,12 @@ def _of_examples(operands: Any, dims: Any, *, site: Site) -> Any:
     return check.bind(failed, *details, site=site), []
 
 
-batching.primitive_batchers[check] = _of_examples
-ad.primitive_jvps[check] = lambda primals, tangents, *, site: (
-    check.bind(*primals, site=site),
-    [],
-)
-mlir.register_lowering(check, lambda ctx, *operands, site: [])
+at_import.PRIMITIVES.note()
+primitives.set_batching(check, _of_examples)
+primitives.set_jvp(check, lambda primals, tangents, *, site: (check.bind(*primals, site=site), []))
+primitives.set_lowering(check, lambda ctx, *operands, site: [])
 
 
 kept.def_abstract_eval(lambda new, old: new)
 kept.def_impl(lambda new, old: new)
-mlir.register_lowering(kept, lambda ctx, new, old: [new])
+primitives.set_lowering(kept, lambda ctx, new, old: [new])

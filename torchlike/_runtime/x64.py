@@ -23,6 +23,9 @@ from typing import Any
 
 import jax
 
+from torchlike._runtime.jax_private import backends
+from torchlike._runtime.patches import at_import
+
 _config: Any = jax.config  # which has attributes that are not declared
 
 WORDS = (
@@ -36,9 +39,9 @@ WORDS = (
 def enable() -> None:
     """Turn 64-bit types on. Where JAX computed before, warn at the line that imports torchlike."""
     if not _config.jax_enable_x64:
-        if _has_started():
+        if backends.started():
             warnings.warn(WORDS, UserWarning, stacklevel=_importer())
-        _config.update("jax_enable_x64", True)
+        at_import.X64.set_option(_config, "jax_enable_x64", True)
 
 
 def require() -> None:
@@ -60,14 +63,6 @@ def requiring(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args)
 
     return traced
-
-
-def _has_started() -> bool:
-    """Return whether JAX has a backend. It has no public name for that: asking for its devices or
-    arrays starts one."""
-    bridge = sys.modules.get("jax._src.xla_bridge")
-    asked = getattr(bridge, "backends_are_initialized", None)
-    return asked is not None and asked()
 
 
 def _importer() -> int:

@@ -61,6 +61,7 @@ import jaxlib.version
 
 from torchlike._runtime import platforms
 from torchlike._runtime.environment_variables import XLA_FLAGS
+from torchlike._runtime.patches import at_import
 
 #: What the environment said before torchlike was imported.
 FOUND = os.environ.get("XLA_FLAGS", "")
@@ -93,7 +94,7 @@ def cpu_threads() -> int:
 def set_cpu_threads(number: int) -> None:
     """Set the number of threads that XLA's CPU backend is to start, here and in processes that this
     one starts. Call it before XLA starts."""
-    os.environ["PJRT_NPROC"] = str(number)
+    at_import.XLA.set_item(os.environ, "PJRT_NPROC", str(number))
     enable()  # some flags depend on it
 
 
@@ -148,6 +149,7 @@ def enable() -> None:
     """Put our flags into the environment, where XLA reads it when it starts."""
     if XLA_FLAGS.said():
         return
-    os.environ["XLA_FLAGS"] = extended(FOUND)
+    at_import.XLA.set_item(os.environ, "XLA_FLAGS", extended(FOUND))
     if (devices := cpu_devices()) > 1:
-        os.environ["PJRT_NPROC"] = str(max(cpu_threads(), _THREADS_OF_A_DEVICE * devices))
+        threads = max(cpu_threads(), _THREADS_OF_A_DEVICE * devices)
+        at_import.XLA.set_item(os.environ, "PJRT_NPROC", str(threads))

@@ -28,6 +28,7 @@ from torchlike._jit.program.checks import checked
 from torchlike._jit.trace.backward import backward_evaluator, evaluator, partition
 from torchlike._jit.trace.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._runtime import targets
+from torchlike._runtime.jax_private.jaxprs import is_about_symbols
 from torchlike._runtime.trees import flatten, flatten_call, unflatten
 from torchlike._stablehlo import apart, descriptions, safety, trees
 from torchlike._stablehlo.checks import Checks, described, is_word, sites_of
@@ -408,7 +409,7 @@ def built(
     except NotImplementedError:
         return Artifact.build(fn, args, kwargs, state, shapes, (targets.name(),), checks)
     except Exception as error:
-        if shapes is None or not any(s in str(error) for s in ("ymbolic dimension", "_DimExpr")):
+        if shapes is None or not is_about_symbols(error):
             raise
         raise Unexportable(
             f"a dynamic dimension is used where its number is needed: {error}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from jax._src.interpreters import mlir
+from torchlike._runtime.jax_private import lowering
 
 _LAPACK = (
     "potrf",
@@ -91,7 +91,7 @@ def check(exported: Any) -> Any:
 
     RuntimeError that names what it calls.
     """
-    with mlir.make_ir_context():
+    with lowering.make_context():
         for operation in _operations(exported.mlir_module(serialized=False).operation):
             name = operation.name
             if name == "stablehlo.custom_call":

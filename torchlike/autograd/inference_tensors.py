@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
-from jax.interpreters import partial_eval
 
 from torchlike._core import dtypes, errors, modes, tape
 from torchlike._dispatch.executable import Executable, flatten
 from torchlike._dispatch.record import OpNode
+from torchlike._runtime.jax_private.tracing import inputs_read
 from torchlike.tensor import Tensor
 
 
@@ -88,5 +88,4 @@ def _reads(exe: Executable, like: list[Any], avals: Any, place: int) -> bool:
 
     others = [*like[:place], *like[place + 1 :]]
     jaxpr = jax.make_jaxpr(backward)(like[place], others, cotangents).jaxpr
-    _, used = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
-    return used[0]
+    return inputs_read(jaxpr)[0]

@@ -21,10 +21,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import core, lax
-from jax._src.core import extend_axis_env_nd
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._runtime import x64
+from torchlike._runtime.jax_private import tracing
+from torchlike._runtime.jax_private.primitives import convert
 from torchlike._runtime.meeting import coordination
 from torchlike._runtime.value_check import first_word
 from torchlike.distributed.bodies import AXIS, ballast
@@ -133,7 +134,7 @@ class RanksOfCapture:
         return self._agreed_on_grid if self._is_on_grid() else self._agreed_in_group
 
     def _agreed_in_group(self, words: Sequence[Any]) -> Any:
-        with extend_axis_env_nd([(AXIS, self.group.size())]):
+        with tracing.over_axes([(AXIS, self.group.size())]):
             return first_word(lax.all_gather(_traced(_first_of(words)), AXIS))
 
     def _agreed_on_grid(self, words: Sequence[Any]) -> Any:
@@ -228,7 +229,7 @@ def collective(
     given = list(map(_traced, arrays))
     if axis != AXIS:
         return traced_over(AXIS, axis, group.size(), body, given)
-    with extend_axis_env_nd([(AXIS, group.size())]):
+    with tracing.over_axes([(AXIS, group.size())]):
         return body(*given)
 
 
@@ -237,9 +238,7 @@ def _traced(array: Any) -> Any:
     the value of it takes for a constant, the same on all ranks, and multiplies."""
     if isinstance(array, core.Tracer):
         return array
-    return lax.convert_element_type_p.bind(
-        array, new_dtype=array.dtype, weak_type=getattr(array, "weak_type", False), sharding=None
-    )
+    return convert(array, array.dtype, getattr(array, "weak_type", False))
 
 
 class RankProgram:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from jax import core
-from jax._src.core import Primitive
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from torchlike._runtime.jax_private import tracing
+from torchlike._runtime.jax_private.primitives import make_primitive
 from torchlike.distributed.device_mesh import mesh_of
 from torchlike.tensor import Tensor
 
@@ -70,8 +71,7 @@ def own_side(mesh: Mesh, shape: Sequence[int]) -> Side:
 #: parts that a process holds of the arrays, which lie as ``given`` says (None: as they do), and
 #: whether the processes have met in the program before; it gives the parts of results that lie as
 #: ``made`` says.
-crossing = Primitive("crossing")
-crossing.multiple_results = True
+crossing = make_primitive("crossing", is_many=True)
 
 
 @crossing.def_abstract_eval
@@ -102,9 +102,9 @@ def _of_sharding(sharding: Any) -> Shared | None:
 def _of_array(array: Any) -> Shared | None:
     if not isinstance(array, core.Tracer):
         return _of_sharding(getattr(array, "sharding", None))
-    eqn = getattr(array, "parent", None)
+    eqn = tracing.maker_of(array)
     if eqn is None:
-        value = array.full_lower()  # of a constant its value
+        value = tracing.constant_of(array)
         return None if isinstance(value, core.Tracer) else _of_array(value)
     _find(eqn)
     return _of_result(eqn, array)
@@ -117,8 +117,8 @@ def _find(last: Any) -> None:
         eqn = waiting[-1]
         before = [
             p
-            for x in eqn.in_tracers
-            if (p := getattr(x, "parent", None)) is not None and id(p) not in _known
+            for x in tracing.read_by(eqn)
+            if (p := tracing.maker_of(x)) is not None and id(p) not in _known
         ]
         if id(eqn) in _known or eqn.primitive is crossing or not before:
             waiting.pop()
@@ -142,8 +142,8 @@ def _of_equation(eqn: Any) -> Shared | None:
         if found is not None:
             return found
     operands = [
-        _of_result(p, x) if (p := getattr(x, "parent", None)) is not None else _of_array(x)
-        for x in eqn.in_tracers
+        _of_result(p, x) if (p := tracing.maker_of(x)) is not None else _of_array(x)
+        for x in tracing.read_by(eqn)
     ]
     return min((s for s in operands if s is not None), key=lambda s: len(s.own), default=None)
 
@@ -151,7 +151,7 @@ def _of_equation(eqn: Any) -> Shared | None:
 def _of_result(eqn: Any, tracer: Any) -> Shared | None:
     if eqn.primitive is not crossing:
         return _known[id(eqn)][1]
-    made = eqn.params["made"][eqn.outvars.index(tracer.val)]
+    made = eqn.params["made"][tracing.result_number(eqn, tracer)]
     mesh = eqn.params["mesh"]
     return None if len(made.own) == len(mesh.axis_names) else Shared(mesh, made.own)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import jax
 from jax import lax
-from jax._src.core import extend_axis_env_nd
 from jax.sharding import NamedSharding
 
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private import primitives, tracing
+from torchlike._runtime.jax_private.equations import interpret
 
 #: For the names of axes the names that stand in their place.
 Axes = Mapping[str, tuple[str, ...]]
@@ -20,14 +20,7 @@ def evaluator(primitive: Any, params: Mapping[str, Any]) -> Callable[..., Sequen
     """Return an equation as a function of its operands that gives all its results."""
     # What a result was made alike says of its mesh: that is the region's here.
     params = {name: None if is_place(value) else value for name, value in params.items()}
-    bound = primitive.get_bind_params(params)
-    functions, rest = bound if isinstance(bound, tuple) else ((), bound)  # as JAX 0.10 has it
-
-    def evaluate(*args: Any) -> Sequence[Any]:
-        found = primitive.bind(*functions, *args, **rest)
-        return found if primitive.multiple_results else (found,)
-
-    return evaluate
+    return primitives.evaluator(primitive, params)
 
 
 def is_place(parameter: Any) -> bool:
@@ -69,18 +62,14 @@ def traced_over(
     """Return the results of ``body``, whose collectives are over ``axis``, as if they were over
     ``name``, an axis of the same ``size``."""
     shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
-    with extend_axis_env_nd([(axis, size)]):
+    with tracing.over_axes([(axis, size)]):
         closed = jax.make_jaxpr(body)(*shapes)
     program, axes = closed.jaxpr, {axis: (name,)}
-    env: dict[Any, Any] = dict(zip(program.constvars, closed.consts, strict=True))
-    env.update(zip(program.invars, arrays, strict=True))
 
-    def read(v: Any) -> Any:
-        return v.val if type(v) is internals.literal else env[v]
+    def run(eqn: Any, operands: list[Any]) -> Sequence[Any]:
+        is_over = axis in axes_in(eqn.params)
+        function = over_axes(eqn, axes) if is_over else evaluator(eqn.primitive, eqn.params)
+        return function(*operands)
 
-    with extend_axis_env_nd([(name, size)]):
-        for eqn in program.eqns:
-            is_over = axis in axes_in(eqn.params)
-            run = over_axes(eqn, axes) if is_over else evaluator(eqn.primitive, eqn.params)
-            env.update(zip(eqn.outvars, run(*map(read, eqn.invars)), strict=True))
-    return list(map(read, program.outvars))
+    with tracing.over_axes([(name, size)]):
+        return interpret(program, closed.consts, arrays, run)

@@ -8,26 +8,12 @@ from typing import Any
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private.equations import called, interpret, subjaxprs
 from torchlike.distributed.captured import speaks_of_ranks
 from torchlike.distributed.crossings import Side, crossing, side_of
 from torchlike.distributed.equations import Axes, evaluator, is_place, over_axes
 from torchlike.distributed.mixed_operands import mixed
 
-#: Equations that run another program on their operands, and nothing else.
-_CALLS = frozenset(
-    (
-        "jit",
-        "pjit",
-        "closed_call",
-        "core_call",
-        "custom_jvp_call",
-        "custom_vjp_call",
-        "checkpoint",
-        "remat",
-        "remat2",
-    )
-)
 _WHOLE = PartitionSpec()
 
 
@@ -102,15 +88,7 @@ class Flat:
 
     def add(self, program: Any, constants: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
         """Add the steps of a jaxpr; its results."""
-        env: dict[Any, Any] = dict(zip(program.constvars, constants, strict=True))
-        env.update(zip(program.invars, operands, strict=True))
-
-        def read(v: Any) -> Any:
-            return v.val if type(v) is internals.literal else env[v]
-
-        for eqn in program.eqns:
-            env.update(zip(eqn.outvars, self._add(eqn, list(map(read, eqn.invars))), strict=True))
-        return list(map(read, program.outvars))
+        return interpret(program, constants, operands, self._add)
 
     def _add(self, eqn: Any, operands: list[Any]) -> Sequence[Any]:
         if eqn.primitive is crossing:
@@ -123,12 +101,12 @@ class Flat:
         if speaks_of_ranks(eqn):
             return self._step(over_axes(eqn, self._axes), self._all, operands, eqn.outvars)
         own = self._common(operands)
-        inner = _inner(eqn)
+        inner = called(eqn)
         if inner is not None and (own is _DIFFERENT or _is_special(inner[0])):
             return self.add(*inner, operands)
         if own is _DIFFERENT:
             raise mixed(name)
-        if any(map(_is_special, _programs(eqn))):
+        if any(map(_is_special, subjaxprs(eqn))):
             raise NotImplementedError(
                 f"a compiled step with DTensors or collectives inside of {name}: use Python's loop "
                 "around the compiled function"
@@ -228,34 +206,13 @@ class Flat:
 _DIFFERENT = ("different",)
 
 
-def _programs(eqn: Any) -> Iterator[Any]:
-    """Yield the programs among an equation's parameters."""
-    for value in eqn.params.values():
-        for one in value if isinstance(value, tuple) else (value,):
-            inner = getattr(one, "jaxpr", one)
-            if type(inner) is internals.jaxpr:
-                yield inner
-
-
-def _inner(eqn: Any) -> tuple[Any, Sequence[Any]] | None:
-    """Return the program that an equation runs on its operands, and the program's constants; None
-    for an equation that runs none."""
-    if eqn.primitive.name not in _CALLS:
-        return None
-    for value in eqn.params.values():
-        inner = getattr(value, "jaxpr", value)
-        if type(inner) is internals.jaxpr and len(inner.invars) == len(eqn.invars):
-            return inner, getattr(value, "consts", ())
-    return None
-
-
 def _is_special(program: Any) -> bool:
     """Return whether a program has equations that are not the same on whoever's values."""
     return any(
         e.primitive is crossing
         or any(map(is_place, e.params.values()))
         or speaks_of_ranks(e)
-        or any(map(_is_special, _programs(e)))
+        or any(map(_is_special, subjaxprs(e)))
         for e in program.eqns
     )
 

@@ -16,7 +16,7 @@ from jax import core
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private.arrays import of_parts
 from torchlike.distributed import captured
 from torchlike.distributed.bodies import AXIS, ballast
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
@@ -67,20 +67,13 @@ class Program:
         second program then."""
         whole = [self._global(aval, a) for aval, a in zip(self._avals, arrays, strict=True)]
         own = [result.addressable_data(0) for result in self._compiled(*whole)[:-1]]
-        if internals.missing or any(a.committed for a in arrays):
+        if any(a.committed for a in arrays):
             return own
-        return [
-            internals.array(a.aval, a.sharding, [a], committed=False, _skip_checks=True)
-            for a in own
-        ]
+        return [of_parts(a.aval, a.sharding, [a], committed=False) for a in own]
 
     def _global(self, aval: Any, array: Any) -> jax.Array:
-        """Make the global array of which this rank has a part. Public JAX checks the part once
-        more, at a tenth of the time of 4 KB."""
-        if internals.missing:
-            make = jax.make_array_from_single_device_arrays
-            return make(aval.shape, self._sharding, [array])
-        return internals.array(aval, self._sharding, [array], committed=True, _skip_checks=True)
+        """Make the global array of which this rank has a part."""
+        return of_parts(aval, self._sharding, [array], committed=True)
 
 
 def run(

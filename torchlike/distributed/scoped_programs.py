@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import core, lax
-from jax._src.core import extend_axis_env_nd
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from torchlike._runtime.jax_private import tracing
 from torchlike.distributed.bodies import ballast
 from torchlike.distributed.captured import HEAD, RankProgram, RanksOfCapture, programs_on_mesh
 from torchlike.distributed.crossings import Body, Side, crossing, own_side, side_of
@@ -181,7 +181,7 @@ class ScopedProgram(RankProgram):
         def function(*given: Any) -> Any:
             return self._function(*jax.tree_util.tree_unflatten(structure, given))
 
-        with extend_axis_env_nd(list(self._sizes.items())):
+        with tracing.over_axes(list(self._sizes.items())):
             closed = jax.make_jaxpr(function)(
                 *[
                     jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)

@@ -20,6 +20,7 @@ from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._dispatch import inplace
 from torchlike._runtime import mixed_operands
+from torchlike._runtime.jax_private import tracing
 from torchlike.distributed.device_mesh import mesh_of, mesh_of_tracer
 from torchlike.distributed.lent_meshes import is_lent, lend
 from torchlike.distributed.mixed_operands import at_first_mesh, in_aten, mixed
@@ -181,9 +182,9 @@ def _comes_of_mesh(tracer: Any) -> bool:
     waiting, seen = [tracer], set[int]()
     while waiting:
         t = waiting.pop()
-        eqn = getattr(t, "parent", None)
+        eqn = tracing.maker_of(t)
         if eqn is None:
-            value = t.full_lower() if isinstance(t, core.Tracer) else t  # of a constant its value
+            value = tracing.constant_of(t)
             sharding = getattr(
                 value.aval if isinstance(value, core.Tracer) else value, "sharding", None
             )
@@ -191,7 +192,7 @@ def _comes_of_mesh(tracer: Any) -> bool:
                 return True
         elif id(eqn) not in seen:
             seen.add(id(eqn))
-            waiting += eqn.in_tracers
+            waiting += tracing.read_by(eqn)
     return False
 
 

@@ -90,7 +90,8 @@ class InputGuards(Module):
         self, text: str, place: str, size: int, sizes: dict[str, int], where: dict[str, str]
     ) -> None:
         """Find the value of a symbol that is not by itself a size: ``s0`` of ``2*s0 + 1``."""
-        unknown = [str(v) for v in self._expression(text)._get_vars() if str(v) not in sizes]
+        symbols = symbolic_sizes.of_jax.variables(self._expression(text))
+        unknown = [v for v in symbols if v not in sizes]
         if len(unknown) != 1:
             return
         first, second = (self._value(text, {**sizes, unknown[0]: n}) for n in (2, 3))

@@ -274,10 +274,10 @@ def _violated(symbol: Symbol, guard: Any, fixes: bool) -> str:
 
 def _names(guard: Any) -> set[str]:
     return {
-        str(v)
+        name
         for side in (guard.left, guard.right)
         if symbolic_sizes.is_symbolic(side)
-        for v in side._get_vars()
+        for name in symbolic_sizes.of_jax.variables(side)
     }
 
 

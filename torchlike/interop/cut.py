@@ -15,10 +15,10 @@ import sys
 from typing import Any
 
 from jax import core
-from jax.interpreters import partial_eval
 
 from torchlike._core import errors, modes
 from torchlike._jit.capture.refusals import is_library
+from torchlike._runtime.jax_private import frames, tracing
 from torchlike.nn import Parameter
 from torchlike.tensor import Tensor
 
@@ -30,11 +30,6 @@ WORDS = (
 )
 
 _HERE = f"{__package__}."
-
-#: JAX's functions that differentiate by the arguments they are given.
-_DIFFERENTIATING = frozenset(
-    ("grad", "value_and_grad", "jvp", "vjp", "linearize", "jacfwd", "jacrev", "hessian")
-)
 
 
 def converted(t: Tensor, array: Any) -> None:
@@ -51,10 +46,10 @@ def taken_apart(t: Tensor, array: Any) -> None:
     functions = _functions_of_jax()
     if t.is_leaf:
         # A compiled function takes its arguments apart without a frame of its own.
-        computes = not functions or "vmap" in functions
+        computes = not functions or not functions.isdisjoint(frames.MAPPING)
         if isinstance(t, Parameter) or not computes:
             return
-    if not functions & _DIFFERENTIATING:
+    if not functions & frames.DIFFERENTIATING:
         _warn()
 
 
@@ -62,7 +57,7 @@ def _is_cut(t: Tensor, array: Any) -> bool:
     if not (modes.current.grad_enabled and t.requires_grad):
         return False
     if isinstance(array, core.Tracer):  # a capture's own, or one of a transformation of JAX's
-        of_trace = isinstance(array, partial_eval.DynamicJaxprTracer)
+        of_trace = tracing.is_of_program(array)
         return of_trace and modes.current.capture is not None
     return True
 

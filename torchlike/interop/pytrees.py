@@ -17,6 +17,8 @@ import jax
 from torchlike._core.extension import add_method
 from torchlike._core.subclasses import for_each_subclass
 from torchlike._core.tensor_copies import FIELDS
+from torchlike._runtime.jax_private.frames import ABSTRACTING
+from torchlike._runtime.patches import at_import
 from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.nn import Module, Parameter
@@ -66,15 +68,12 @@ def _unflatten_subclass(kind: _Kind, leaves: Any) -> Tensor:
     return t
 
 
+at_import.PYTREES.note()
 jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
 for_each_subclass(
     Tensor,
     lambda cls: jax.tree_util.register_pytree_node(cls, _flatten_subclass, _unflatten_subclass),
 )
-
-
-#: JAX's functions that give the type of an array, and take nothing else.
-_ABSTRACTING = frozenset(("canonicalize_value", "shaped_abstractify", "typeof"))
 
 
 class _JaxArray:
@@ -87,7 +86,7 @@ class _JaxArray:
     def __get__(self, t: Tensor | None, owner: Any = None) -> Any:
         if t is None:
             return self
-        if sys._getframe(1).f_code.co_name in _ABSTRACTING:
+        if sys._getframe(1).f_code.co_name in ABSTRACTING:
             raise ValueError(
                 "JAX got a torchlike.Tensor where it takes arrays alone: give it tensor.jax(). A "
                 "function for jax.grad returns result.jax(), or is made one of JAX's by "

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from torchlike._dispatch.executable import unwatched
 from torchlike._runtime import first_calls, targets, x64
 from torchlike._runtime.inlining import AT_ONCE
+from torchlike._runtime.jax_private.primitives import convert
 from torchlike._runtime.lazy import LazyModule
 from torchlike.optim.optax_state import StateLayout, layout_of
 
@@ -101,9 +101,7 @@ def is_transformation(x: Any) -> bool:
 
 def as_python_float(x: Any) -> Any:
     """Return a scalar that promotes as a Python float does: float32 parameters stay float32."""
-    return lax.convert_element_type_p.bind(
-        jnp.asarray(x, jnp.float64), new_dtype=jnp.dtype("float64"), weak_type=True, sharding=None
-    )
+    return convert(jnp.asarray(x, jnp.float64), jnp.dtype("float64"), True)
 
 
 def stepped(

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from torchlike._runtime.patches import in_processes
 from torchlike.porting import metadata
 from torchlike.porting.hints import missing
 
@@ -145,7 +146,7 @@ def install(
             f"install the alias before anything imports {alias!r}"
         )
     finder = AliasFinder(alias, target, is_installed, for_programs)
-    sys.meta_path.insert(0, finder)
+    in_processes.ALIAS.insert(sys.meta_path, finder)
     return finder
 
 

@@ -28,6 +28,7 @@ from typing import Any
 
 from torchlike._core.errors import warn_once
 from torchlike._runtime.environment_variables import CHILDREN
+from torchlike._runtime.patches import in_processes
 from torchlike.multiprocessing._child_processes import REASON, starts_anew, torch_is_an_alias
 from torchlike.porting.at_start import sitecustomize
 
@@ -102,7 +103,7 @@ def _watch_processes() -> None:
         start(process)
 
     start_and_warn.warns = True  # type: ignore[attr-defined]
-    base.start = start_and_warn
+    in_processes.CHILDREN.replace(base, "start", start_and_warn)
 
 
 def _watch_programs() -> None:
@@ -126,7 +127,7 @@ def _watch_programs() -> None:
         start(self, args, *others, **options)
 
     start_and_warn.warns = True  # type: ignore[attr-defined]
-    program.__init__ = start_and_warn
+    in_processes.CHILDREN.replace(program, "__init__", start_and_warn)
 
 
 def _script_with_another_torch(args: Any, folder: Any, environment: Any) -> str | None:

@@ -7,7 +7,6 @@ between numpy (exact, about 40 ns a number) and a jitted JAX program (1 to 2 ns 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike._runtime.patches import at_import
 from torchlike.random.arithmetic import fma32
 
 #: Numbers that one call of a compiled program makes: of the large one, which costs 40 µs and 0.9 ns
@@ -172,9 +172,8 @@ class _Compiled:
 
 
 compiled, compiled_small = _Compiled(PIECE), _Compiled(_SMALL)
-if hasattr(os, "register_at_fork"):  # absent on Windows, which cannot fork
-    for _each in (compiled, compiled_small):
-        os.register_at_fork(after_in_child=_each.abandon)
+for _each in (compiled, compiled_small):
+    at_import.FORKS.at_fork(_each.abandon)
 
 
 def _compile(numbers: int) -> Any:

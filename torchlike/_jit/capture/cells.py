@@ -20,6 +20,7 @@ from torchlike._jit.capture.frame_observer import FrameObserver
 from torchlike._jit.guards.guard import MISSING
 from torchlike._jit.guards.sources import Slot, hooks_of, rebound_slots, set_slot
 from torchlike._runtime import value_check
+from torchlike._runtime.jax_private.primitives import convert
 from torchlike.random.generator import Generator
 from torchlike.tensor import Tensor
 
@@ -104,9 +105,7 @@ class Cells:
         if known or not isinstance(array, jax.Array):
             return array
         weak = getattr(array, "weak_type", False)
-        return lax.convert_element_type_p.bind(
-            array, new_dtype=array.dtype, weak_type=weak, sharding=None
-        )
+        return convert(array, array.dtype, weak)
 
     def write(self, storage: Storage, array: Any) -> None:
         """Record a write to a cell, which is an output if it existed before."""

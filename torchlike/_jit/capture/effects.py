@@ -33,6 +33,7 @@ from torchlike._jit.capture.refusals import is_library_module
 from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.guard import CellGuard, ValueGuard, same
 from torchlike._jit.guards.objects import StateGuard
+from torchlike._runtime.patches import in_use
 from torchlike.tensor import Tensor
 
 #: Does to Python's objects what one run of the body did.
@@ -122,7 +123,8 @@ class DeferredPrints:
         self._out = sys.stdout
         with _lock:
             if not _running and builtins.print is not _seen:
-                _print, builtins.print = builtins.print, _seen
+                _print = builtins.print
+                in_use.PRINT.replace(builtins, "print", _seen)
             _running += 1
 
     def __exit__(
@@ -135,8 +137,8 @@ class DeferredPrints:
         _captures.printed = self._outer
         with _lock:
             _running -= 1
-            if not _running and builtins.print is _seen:
-                builtins.print = _print
+            if not _running:
+                in_use.PRINT.restore()
 
     def take(self, *values: Any, file: Any = None, **how: Any) -> None:
         """Take over a ``print(*values, file=file, **how)`` of the body: hold its text back, or

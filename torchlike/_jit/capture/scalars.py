@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
@@ -29,6 +28,7 @@ from torchlike._core.tensor_class import TENSOR_TYPES
 from torchlike._core.views import Geometry
 from torchlike._jit.guards.guard import same
 from torchlike._runtime import trees
+from torchlike._runtime.jax_private.primitives import convert
 from torchlike.tensor import Tensor
 
 _SCALAR_GEOMETRY = Geometry((), (), 0)
@@ -214,7 +214,7 @@ def weak(kind: type, array: Any) -> Any:
     dtype = np.dtype(np.float64 if kind is float else np.int64)
     if array.dtype == dtype and array.aval.weak_type:
         return array
-    return lax.convert_element_type_p.bind(array, new_dtype=dtype, weak_type=True, sharding=None)
+    return convert(array, dtype, True)
 
 
 def _device(fn: Callable[..., Any], kind: type, *operands: Any) -> Any:

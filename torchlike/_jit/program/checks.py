@@ -26,7 +26,15 @@ from jax.sharding import Mesh, PartitionSpec
 
 from torchlike._jit.program import donation as partial_writes
 from torchlike._runtime import logs, value_check
-from torchlike._runtime.jaxprs import is_literal, kinds
+from torchlike._runtime.jax_private.equations import (
+    CALLS,
+    CHECKPOINTS,
+    CUSTOM,
+    loop_of,
+    program_of_call,
+    while_parts,
+)
+from torchlike._runtime.jax_private.jaxprs import close, is_literal, with_more
 from torchlike._runtime.mixed_operands import spans_processes
 from torchlike._runtime.rolling.writing import Writer, renamed, with_operands
 from torchlike._runtime.value_check import DETAILS, Site, has_checks
@@ -211,16 +219,10 @@ class _Rewriting:
         """Return the jaxpr with these equations and outputs."""
         given = self._given.jaxpr
         constants = self.writer.constants
-        return kinds().ClosedJaxpr(
-            given.replace(
-                eqns=list(eqns),
-                outvars=list(outvars),
-                constvars=[*given.constvars, *(v for v, _ in constants)],
-                effects={e for e in given.effects if type(e) is not value_check.ValueCheck},
-                debug_info=given.debug_info._replace(result_paths=None),
-            ),
-            [*self._given.consts, *(c for _, c in constants)],
-        )
+        effects = {e for e in given.effects if type(e) is not value_check.ValueCheck}
+        variables = [v for v, _ in constants]
+        whole = with_more(given, variables, outvars, eqns, effects)
+        return close(whole, [*self._given.consts, *(c for _, c in constants)])
 
     def _add(self, eqn: Any) -> None:
         is_late = self._is_late(eqn)
@@ -300,7 +302,7 @@ def _nothing() -> list[Any]:
 
 def _with_state(jaxpr: Any, sites: list[Site]) -> Any:
     """Return a jaxpr as a function that gives its results, and the state of its checks."""
-    closed = jaxpr if hasattr(jaxpr, "consts") else kinds().ClosedJaxpr(jaxpr, ())
+    closed = jaxpr if hasattr(jaxpr, "consts") else close(jaxpr, ())
     rewriting = _Rewriting(closed, sites)
     eqns, state, _ = rewriting.run()
     outvars = [renamed(v, rewriting.names) for v in closed.jaxpr.outvars]
@@ -317,17 +319,11 @@ def _with_state(jaxpr: Any, sites: list[Site]) -> Any:
 def _rebuilding(eqn: Any, sites: list[Site]) -> Any:
     """Return what computes the results of an equation that calls jaxprs with checks, and their
     state; None for an equation that nobody here knows."""
-    make = {
-        "cond": _cond,
-        "while": _while,
-        "scan": _scan,
-        "pjit": _call,
-        "jit": _call,
-        "closed_call": _call,
-        "core_call": _call,
-        "checkpoint": _region,
-        "remat2": _region,
-    }.get(eqn.primitive.name)
+    name = eqn.primitive.name
+    if name in CALLS and name not in CUSTOM:
+        make = _region if name in CHECKPOINTS else _call
+    else:
+        make = {"cond": _cond, "while": _while, "scan": _scan}.get(name)
     return None if make is None else make(eqn.params, sites, eqn)
 
 
@@ -343,9 +339,10 @@ def _cond(params: Any, sites: list[Site], eqn: Any) -> Any:
 
 def _while(params: Any, sites: list[Site], eqn: Any) -> Any:
     """Rebuild a loop, which ends where a check fails: it might never end otherwise."""
-    test, body = (_with_state(params[name], sites) for name in ("cond_jaxpr", "body_jaxpr"))
-    n, m = params["cond_nconsts"], params["body_nconsts"]
-    tests = has_checks(params["cond_jaxpr"].jaxpr)
+    parts = while_parts(eqn)
+    test, body = _with_state(parts.test, sites), _with_state(parts.body, sites)
+    n, m = parts.n_test, parts.n_body
+    tests = has_checks(parts.test.jaxpr)
 
     def run(*operands: Any) -> list[Any]:
         of_test, of_body, start = operands[:n], operands[n : n + m], operands[n + m :]
@@ -370,11 +367,8 @@ def _while(params: Any, sites: list[Site], eqn: Any) -> Any:
 
 
 def _scan(params: Any, sites: list[Site], eqn: Any) -> Any:
-    inner = params["jaxpr"].jaxpr
     body = _with_state(params["jaxpr"], sites)
-    # Constants, what is carried, rows: only the last have a dimension more outside.
-    n_carried = _of_same_rank(eqn.outvars, inner.outvars)
-    n = _of_same_rank(eqn.invars, inner.invars) - n_carried
+    n, n_carried = loop_of(eqn)
 
     def run(*operands: Any) -> list[Any]:
         constants, start, rows = (
@@ -402,12 +396,8 @@ def _scan(params: Any, sites: list[Site], eqn: Any) -> Any:
     return run
 
 
-def _of_same_rank(outer: Sequence[Any], inner: Sequence[Any]) -> int:
-    return sum(a.aval.ndim == b.aval.ndim for a, b in zip(outer, inner, strict=True))
-
-
 def _call(params: Any, sites: list[Site], eqn: Any) -> Any:
-    inner = _with_state(params["jaxpr"], sites)
+    inner = _with_state(program_of_call(eqn), sites)
 
     def run(*operands: Any) -> list[Any]:
         found, state = inner(*operands)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+from jax import core
 
 from torchlike._core.storage import Storage
 from torchlike._core.tape import Edge, gradient_edge
@@ -123,7 +124,7 @@ def abstract(array: Any) -> Any:
     """
     if not isinstance(array, jax.Array):
         return array  # a number, whose type is part of the signature
-    committed = getattr(array, "_committed", True)
+    committed = isinstance(array, core.Tracer) or array.committed
     return jax.ShapeDtypeStruct(
         array.shape,
         array.dtype,

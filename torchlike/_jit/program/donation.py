@@ -22,7 +22,9 @@ import numpy as np
 from jax import lax
 
 from torchlike._runtime import targets
-from torchlike._runtime.jaxprs import is_literal, kinds
+from torchlike._runtime.jax_private.equations import CHECKPOINTS, called, subjaxprs
+from torchlike._runtime.jax_private.jaxprs import is_literal, make_var
+from torchlike._runtime.jax_private.primitives import rebind
 from torchlike._runtime.rolling.writing import renamed
 
 #: Inputs of fewer bytes are left alone: their copy costs less than a step of the program.
@@ -101,8 +103,7 @@ class _Order:
 def _is_computed_once(eqn: Any) -> bool:
     if eqn.primitive.name.startswith(_COMPUTED_ONCE):
         return True
-    inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
-    return inner is not None and any(map(_is_computed_once, inner.eqns))
+    return any(_is_computed_once(e) for inner in subjaxprs(eqn) for e in inner.eqns)
 
 
 def _can_tell(v: Any) -> bool:
@@ -185,7 +186,8 @@ def _after(others: Sequence[Any], value: Any) -> Any:
 _LEAST_LARGE = 1 << 16
 #: Equations of the longest function of JAX that is taken over equation by equation to look inside.
 _MOST = 12
-_CALLS = ("jit", "pjit", "custom_jvp_call")
+#: Calls that are not taken over: regions that are computed again, gradients of their own.
+_KEPT = CHECKPOINTS | {"custom_vjp_call"}
 _ADDING = ("scatter-add", "scatter_add")
 
 
@@ -202,7 +204,7 @@ def taken_apart(eqns: Sequence[Any], marked: Sequence[Any]) -> list[Any]:
         if wanted.isdisjoint(eqn.outvars):
             found.append(eqn)
             continue
-        inner = _inlined(eqn) if eqn.primitive.name in _CALLS else [eqn]
+        inner = _inlined(eqn)
         for each in reversed(inner):
             if not wanted.isdisjoint(each.outvars):
                 at = each.invars[0] if _writes(each) else _passed_on(each)
@@ -238,8 +240,6 @@ def _passed_on(eqn: Any) -> Any:
     where it does anything else."""
     if eqn.primitive.name in ("reshape", "squeeze"):
         return eqn.invars[0]
-    if eqn.primitive.name not in _CALLS:
-        return None
     jaxpr = _inside(eqn)
     if jaxpr is None or len(jaxpr.outvars) != 1 or jaxpr.outvars[0] not in jaxpr.invars:
         return None
@@ -247,14 +247,16 @@ def _passed_on(eqn: Any) -> Any:
 
 
 def _inside(eqn: Any) -> Any:
-    inner = eqn.params.get("call_jaxpr", eqn.params.get("jaxpr"))
-    return getattr(inner, "jaxpr", inner)
+    """Return the program that an equation runs once on its operands; None for any other, and for
+    those of `_KEPT`."""
+    found = None if eqn.primitive.name in _KEPT else called(eqn)
+    return None if found is None else found[0]
 
 
 def undone(eqn: Any) -> Any:
     """Return a function of whether all is well and of a writing equation's operands, which writes
     nothing where it is not."""
-    name, parameters = eqn.primitive.name, eqn.params
+    name = eqn.primitive.name
 
     def write(ok: Any, x: Any, *operands: Any) -> Any:
         if name == "dynamic_update_slice":
@@ -266,7 +268,7 @@ def undone(eqn: Any) -> Any:
             part = _choose(ok, part, jnp.full_like(part, _nothing(part.dtype)))
         else:
             index = _choose(ok, index, jnp.full_like(index, np.iinfo(index.dtype).max))
-        return eqn.primitive.bind(x, index, part, **parameters)
+        return rebind(eqn, x, index, part)
 
     return write
 
@@ -312,7 +314,7 @@ def _inlined(eqn: Any) -> list[Any]:
     for each in jaxpr.eqns:
         for v in each.outvars:
             if v not in names:
-                names[v] = kinds().Var(v.aval)
+                names[v] = make_var(v.aval)
         found.append(
             each.replace(
                 invars=[renamed(v, names) for v in each.invars],

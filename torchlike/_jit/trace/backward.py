@@ -19,7 +19,7 @@ from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.guards.sources import CotangentInput, InputSource, SecondCotangent
 from torchlike._jit.trace.outputs import CapturedOutputs, TraceResults
-from torchlike._runtime.jaxprs import is_literal, kinds, staged
+from torchlike._runtime.jax_private.jaxprs import is_literal, program_like, staged
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial
 from torchlike.tensor import Tensor, wrap
@@ -112,7 +112,7 @@ def partition(
 ) -> Split:
     """Split a jaxpr whose first ``n_forward`` outputs are the forward's, the rest gradients."""
     if not n_cotangents:
-        forward = _make(jaxpr, constants + inputs, jaxpr.outvars[:n_forward], jaxpr.eqns)
+        forward = program_like(jaxpr, constants + inputs, jaxpr.outvars[:n_forward], jaxpr.eqns)
         return Split(forward, [], None, len(constants))
     late = set(cotangents.values())
     early_eqns, late_eqns = [], []
@@ -137,26 +137,16 @@ def partition(
     residuals = []
     for eqn in early_eqns:
         residuals += [v for v in eqn.outvars if v in needed and v not in made_late]
-    forward = _make(jaxpr, constants + inputs, [*jaxpr.outvars[:n_forward], *residuals], early_eqns)
+    outputs = [*jaxpr.outvars[:n_forward], *residuals]
+    forward = program_like(jaxpr, constants + inputs, outputs, early_eqns)
     backward_inputs = [*constants, *residuals, *(inputs[i] for i in residual_inputs)]
     ordered = [cotangents.get(i) for i in range(n_cotangents)]
+    backward_inputs += [v for v in ordered if v is not None]
     backward = (
-        _make(jaxpr, backward_inputs + [v for v in ordered if v is not None], gradients, kept_eqns),
+        program_like(jaxpr, backward_inputs, gradients, kept_eqns),
         [v is not None for v in ordered],
     )
     return Split(forward, residual_inputs, backward, len(constants))
-
-
-def _make(jaxpr: Any, invars: list[Any], outvars: Sequence[Any], eqns: Sequence[Any]) -> Any:
-    return kinds().Jaxpr(
-        constvars=(),
-        invars=list(invars),
-        outvars=list(outvars),
-        eqns=list(eqns),
-        effects=jaxpr.effects,
-        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
-        is_high=jaxpr.is_high,  # has operations that JAX expands (from 0.12 on searchsorted)
-    )
 
 
 def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from torchlike._jit.guards.objects import FunctionGuard
 from torchlike._jit.trace import operators
 from torchlike._jit.trace.ast_transform import HELPER, Jumps, Rewriter, Unconvertible
 from torchlike._runtime.collector import functions_of
+from torchlike._runtime.patches import in_use
 
 #: What of the refused questions a conversion may answer.
 _ANSWERED = frozenset(
@@ -53,16 +54,12 @@ class Conversion:
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:
         """Give the functions their rewritten code."""
-        swapped = []
-        try:
+        with contextlib.ExitStack() as swapped:
             for fn, rewritten in self._functions:
                 if fn.__code__ is self._originals[rewritten]:
-                    swapped.append((fn, fn.__code__))
-                    fn.__code__ = rewritten
+                    change = in_use.USERS_CODE.replacing(fn, "__code__", rewritten)
+                    swapped.enter_context(change)
             yield
-        finally:
-            for fn, original in swapped:
-                fn.__code__ = original
 
     def extend(self, error: JitCaptureError) -> bool:
         """Convert the functions that ran when the error was raised; whether there were new ones."""

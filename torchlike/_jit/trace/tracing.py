@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax import core, lax
+from jax import core
 
 from torchlike._core import cells, meta, modes, tape
 from torchlike._core.storage import Storage
@@ -34,6 +34,7 @@ from torchlike._jit.guards.sources import (
 from torchlike._jit.trace.backward import JointBackward, RecordedBackward
 from torchlike._jit.trace.outputs import CapturedOutputs, TraceResults, without_unknown_place
 from torchlike._runtime import mixed_operands
+from torchlike._runtime.jax_private.primitives import convert
 from torchlike._runtime.jaxprs import make_jaxpr
 from torchlike._runtime.trees import (
     Made,
@@ -261,12 +262,7 @@ class Tracing:
             view: Any = self._seen[i]._view
             numbers = [
                 # A tracer, so that nothing can take the number for a constant.
-                lax.convert_element_type_p.bind(
-                    self._offset_arrays[i, k],
-                    new_dtype=np.dtype(np.int64),
-                    weak_type=False,
-                    sharding=None,
-                )
+                convert(self._offset_arrays[i, k], np.dtype(np.int64), False)
                 for k in range(len(view.dynamic))
             ]
             geometry = view.geometry._replace(offset=UNKNOWN)

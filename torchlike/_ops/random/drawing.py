@@ -30,8 +30,8 @@ from torchlike._dispatch.schema import Input, Inputs
 from torchlike._extensions import boxes
 from torchlike._ops.creation.finishing import finish_into
 from torchlike._runtime import mixed_operands
-from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.program import host
+from torchlike._runtime.jax_private.tracing import trace_state_clean
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
 from torchlike.tensor import Tensor, wrap
@@ -143,7 +143,7 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
 def _is_staged() -> bool:
     """Return whether JAX traces a program of the user's (``jax.jit``), in which a number drawn now
     would be a constant."""
-    return not internals.trace_state_clean() and isinstance(jnp.zeros(()), core.Tracer)
+    return not trace_state_clean() and isinstance(jnp.zeros(()), core.Tracer)
 
 
 def _drawn_at_each_run(numbers: Callable[[], np.ndarray], fill: Fill) -> Any:

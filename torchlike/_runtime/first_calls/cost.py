@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.settings import settings
+from torchlike._runtime.jax_private.equations import LOOPS, subjaxprs, walk
 
 #: What NumPy takes for an equation, however small its arrays are.
 _PER_EQUATION = 5e3
@@ -167,10 +167,7 @@ def _xla_call(jaxpr: Any) -> float:
 
 
 def _has_loops(jaxpr: Any) -> bool:
-    return any(
-        eqn.primitive.name in ("scan", "while") or any(map(_has_loops, _inner(eqn)))
-        for eqn in jaxpr.eqns
-    )
+    return any(eqn.primitive.name in LOOPS for eqn in walk(jaxpr))
 
 
 def _cost(
@@ -180,7 +177,7 @@ def _cost(
     total, count = 0.0, 0
     for eqn in jaxpr.eqns:
         turns = _turns(eqn, value)
-        inner = list(_inner(eqn))
+        inner = list(subjaxprs(eqn))
         total += per_equation * turns
         count += 1
         for sub in inner:
@@ -195,15 +192,6 @@ def _cost(
 def _turns(eqn: Any, value: Callable[[Any], int]) -> int:
     name = eqn.primitive.name
     return value(eqn.params["length"]) if name == "scan" else _TURNS if name == "while" else 1
-
-
-def _inner(eqn: Any) -> Any:
-    """Yield the jaxprs that an equation calls."""
-    for value in eqn.params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            found = getattr(item, "jaxpr", item)
-            if isinstance(found, internals.jaxpr):
-                yield found
 
 
 def _elements(eqn: Any, value: Callable[[Any], int]) -> float:

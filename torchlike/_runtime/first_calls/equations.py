@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._runtime.first_calls.internals import internals
-from torchlike._runtime.first_calls.rules import CALLS, Unsupported
+from torchlike._runtime.first_calls.rules import Unsupported
+from torchlike._runtime.jax_private.equations import called
+from torchlike._runtime.jax_private.jaxprs import is_literal, opened
 
 
 class SlotEquation(NamedTuple):
@@ -44,11 +45,11 @@ class SlotEquations:
         #: Values by slot, None where a call provides or computes them.
         self.values: list[np.ndarray | None] = []
         self._equations: list[SlotEquation] = []
-        jaxpr = getattr(closed, "jaxpr", closed)
+        jaxpr, constants = opened(closed)
         if jaxpr.effects:
             raise Unsupported("effects")
         slots: dict[Any, int] = {}
-        for var, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
+        for var, value in zip(jaxpr.constvars, constants, strict=True):
             slots[var] = self._new(_constant(value))
         for i, var in enumerate(jaxpr.invars):
             value = None if known is None else known.get(i)
@@ -75,7 +76,7 @@ class SlotEquations:
         return len(self.values) - 1
 
     def _slot(self, atom: Any, slots: dict[Any, int]) -> int:
-        if type(atom) is internals.literal:
+        if is_literal(atom):
             return self._new(np.asarray(atom.val, atom.aval.dtype))
         return slots[atom]
 
@@ -84,11 +85,9 @@ class SlotEquations:
     def _add_all(self, jaxpr: Any, slots: dict[Any, int]) -> None:
         for eqn in jaxpr.eqns:
             sources = [self._slot(v, slots) for v in eqn.invars]
-            called = CALLS.get(eqn.primitive.name)
-            if called is not None and not eqn.effects:
-                slots.update(
-                    zip(eqn.outvars, self._called(eqn.params[called], sources), strict=True)
-                )
+            inner = None if eqn.effects else called(eqn)
+            if inner is not None:
+                slots.update(zip(eqn.outvars, self._called(*inner, sources), strict=True))
                 continue
             same = self._unchanged(eqn, sources)
             if same is not None:
@@ -109,12 +108,11 @@ class SlotEquations:
                 )
             )
 
-    def _called(self, closed: Any, sources: list[int]) -> list[int]:
+    def _called(self, jaxpr: Any, constants: Sequence[Any], sources: list[int]) -> list[int]:
         """Add the equations of a called jaxpr, for operands in these slots, and return the slots of
         its results."""
-        jaxpr = getattr(closed, "jaxpr", closed)
         slots: dict[Any, int] = dict(zip(jaxpr.invars, sources, strict=True))
-        for var, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
+        for var, value in zip(jaxpr.constvars, constants, strict=True):
             slots[var] = self._new(_constant(value))
         self._add_all(jaxpr, slots)
         return [self._slot(v, slots) for v in jaxpr.outvars]

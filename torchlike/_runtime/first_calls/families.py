@@ -15,14 +15,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from torchlike._runtime import logs
 from torchlike._runtime.first_calls import cost
-from torchlike._runtime.first_calls.internals import log
 from torchlike._runtime.first_calls.interpreter import Plan
 from torchlike._runtime.first_calls.rules import Unsupported
 from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.lazy import LazyModule
 
 #: JAX's symbolic sizes are imported with the first family.
+log = logs.logger("first_calls")
+
 symbolic_sizes: Any = LazyModule("torchlike._runtime.first_calls.symbolic_sizes")
 
 #: Traces with symbols that a family gets: sizes may agree by chance in the first two signatures.
@@ -92,7 +94,7 @@ class Generic:
         self._dtypes = [aval.dtype for aval in closed.in_avals]
         self._avals = closed.out_avals
         self._closed = closed
-        self._plan = Plan(closed, (symbolic_sizes._Expression, symbolic_sizes.value))
+        self._plan = Plan(closed, (symbolic_sizes.of_jax.Expression, symbolic_sizes.value))
         self._shapes = list(
             {
                 size

@@ -9,10 +9,9 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from torchlike._runtime import mixed_operands, one_device
+from torchlike._runtime import logs, mixed_operands, one_device
 from torchlike._runtime.first_calls import cost
 from torchlike._runtime.first_calls.families import Family, Template
-from torchlike._runtime.first_calls.internals import internals, log
 from torchlike._runtime.first_calls.interpreter import Plan
 from torchlike._runtime.first_calls.program import (
     NUMBERS,
@@ -26,6 +25,10 @@ from torchlike._runtime.first_calls.rules import TooLong, Unsupported
 from torchlike._runtime.first_calls.settings import COMPILED, settings
 from torchlike._runtime.first_calls.statistics import record_of
 from torchlike._runtime.first_calls.tracing import traced
+from torchlike._runtime.jax_private.compiled_calls import cache_miss, compiled_calls
+from torchlike._runtime.jax_private.tracing import trace_state_clean
+
+log = logs.logger("first_calls")
 
 _ndarray = np.ndarray
 _config: Any = jax.config  # gets its fields one by one
@@ -98,7 +101,7 @@ def takes(values: np.ndarray) -> bool:
     return (
         values.nbytes <= settings.host_bytes
         and settings.mode != COMPILED
-        and not internals.missing
+        and not compiled_calls.missing
         and type(values) is _ndarray
         and values.flags.c_contiguous
         and _config.jax_enable_x64
@@ -162,16 +165,16 @@ class FirstCalls:
         """Make the form that `jit` returns, anew each time: the caller keeps it, else it would be
         part of a cycle."""
         form: Any = jax.jit(self._function, **self._options)
-        if not internals.missing:
-            self._compiled = form._cache_miss
-            form = internals.hooked(self._function, form, self.miss)
+        if not compiled_calls.missing:
+            self._compiled = cache_miss(form)
+            form = compiled_calls.hooked(self._function, form, self.miss)
         form.by_numpy = self.by_numpy
         return form
 
     @property
     def by_numpy(self) -> Callable[..., Any]:
         """The form's `by_numpy`, which needs no form."""
-        return _decline if internals.missing else self._by_numpy
+        return _decline if compiled_calls.missing else self._by_numpy
 
     # -- called by JAX -----------------------------------------------------------------------------
 
@@ -187,7 +190,7 @@ class FirstCalls:
         if not host().is_default:
             op = None if self._op is None else self._op()
             return one_device.call(self._compiled, args, kwargs, op=op)
-        if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
+        if settings.mode == COMPILED or kwargs or not trace_state_clean():
             return self._compiled(*args, **kwargs)
         if not _config.jax_enable_x64:  # where it is traced, it refuses
             return self._compiled(*args)
@@ -262,7 +265,7 @@ class FirstCalls:
     def _program_for(self, args: Any) -> Program | None:
         """Return the program of arguments that `by_numpy` meets for the first time; None where
         something around the call (a trace, another device) forbids it."""
-        if not internals.trace_state_clean() or not host().is_default:
+        if not trace_state_clean() or not host().is_default:
             return None
         leaves, tree = jax.tree.flatten(args)
         key = signature(leaves, tree)

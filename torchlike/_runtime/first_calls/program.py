@@ -13,10 +13,11 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from torchlike._runtime import platforms
-from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.interpreter import Plan, Sizes
 from torchlike._runtime.first_calls.rules import Unsupported
 from torchlike._runtime.first_calls.statistics import Record
+from torchlike._runtime.jax_private import arrays
+from torchlike._runtime.jax_private.tracing import trace_context
 
 NUMBERS = frozenset((bool, int, float, complex))
 #: An array of NumPy's has no more.
@@ -36,7 +37,7 @@ class Host:
 
     @functools.cached_property
     def array_type(self) -> type:
-        return internals.array
+        return arrays.ArrayImpl
 
     @functools.cached_property
     def is_default(self) -> bool:
@@ -156,7 +157,7 @@ class Program:
     def device_arrays(self, outs: list[Any], leaves: list[Any]) -> Any:
         """Return results as jax arrays, in the form's tree; ``leaves`` are the operands."""
         there = host()
-        committed = any(a._committed for a in leaves if type(a) is there.array_type)
+        committed = any(a.committed for a in leaves if type(a) is there.array_type)
         arrays = [
             _device_array(v, aval, there, committed)
             for v, aval in zip(outs, self.avals, strict=True)
@@ -182,14 +183,14 @@ def _device_array(value: Any, aval: Any, there: Host, committed: bool) -> jax.Ar
     flags = value.flags
     if not (flags.owndata and flags.writeable and flags.c_contiguous):
         value = np.array(value, order="C")  # a view, an operand or a constant
-    return internals.put(aval, there.sharding, [value], [there.device], committed)
+    return arrays.put(aval, there.sharding, [value], [there.device], committed)
 
 
 def signature(leaves: list[Any], tree: Any) -> tuple[Any, ...] | None:
     """Return the key of the arguments for which a program is made, or None where one is neither
     array nor number."""
     array_type = host().array_type
-    key = [tree, internals.trace_context()]
+    key = [tree, trace_context()]
     for leaf in leaves:
         kind = type(leaf)
         if kind is array_type:

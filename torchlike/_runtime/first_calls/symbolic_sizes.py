@@ -18,14 +18,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax import core, errors, export
-from jax._src.export import shape_poly
+from jax import errors, export
 
-_Expression: Any = shape_poly._DimExpr  # pyright: ignore[reportPrivateImportUsage]
-_plain_eq, _plain_geq = _Expression.__eq__, shape_poly._geq_decision
-
-#: The code that looks an aval up.
-_MAKES_AVALS = getattr(core.ShapedArray.__new__, "__code__", None)
+from torchlike._runtime.jax_private import symbolic_sizes as of_jax
+from torchlike._runtime.jax_private.symbolic_sizes import is_symbolic, value
+from torchlike._runtime.patches import in_use
 
 #: Symbols stand for sizes from here on: 0 and 1 mean something else to broadcasting.
 LEAST = 2
@@ -100,29 +97,10 @@ def parsed(text: str, known: Mapping[str, Any]) -> Any:
     return export.symbolic_shape(f"{text},", scope=scope)[0]
 
 
-def is_symbolic(size: Any) -> bool:
-    return isinstance(size, _Expression)
-
-
-def value(size: Any, sizes: Mapping[str, int]) -> int:
-    """Evaluate a size or an expression of symbols as a number."""
-    return int(size._evaluate(sizes)) if isinstance(size, _Expression) else int(size)
-
-
-def greatest(a: Any, b: Any) -> Any:
-    """Return the greater of two sizes: an expression where that depends on the symbols."""
-    return core.max_dim(a, b)
-
-
-def least(a: Any, b: Any) -> Any:
-    """Return the lesser of two sizes: an expression where that depends on the symbols."""
-    return core.min_dim(a, b)
-
-
 def _equals(self: Any, other: Any) -> bool:
-    if _plain_eq(self, other):
+    if of_jax.plain_eq(self, other):
         return True
-    if decisions.sizes is None or not isinstance(other, (_Expression, int, np.integer)):
+    if decisions.sizes is None or not isinstance(other, (of_jax.Expression, int, np.integer)):
         return False
     if is_symbolic(other) and other.scope is not self.scope:
         return False  # of another trace: a cache of JAX's looks for what it knows
@@ -130,21 +108,21 @@ def _equals(self: Any, other: Any) -> bool:
         return False
     try:
         return decisions.decide(True, self, other)
-    except shape_poly.UnexpectedDimVar:
+    except of_jax.UnexpectedVariable:
         return False  # of another trace, compared with a number
 
 
 def _is_interning() -> bool:
     """Return whether a table of JAX's in C++ compares: code that makes an aval calls it, and
     compares nothing itself."""
-    return sys._getframe(2).f_code is _MAKES_AVALS
+    return sys._getframe(2).f_code is of_jax.MAKES_AVALS
 
 
 def _at_least(left: Any, right: Any, shown: Any) -> bool:
     if decisions.sizes is None:
-        return _plain_geq(left, right, shown)
+        return of_jax.plain_geq(left, right, shown)
     try:
-        return _plain_geq(left, right, shown)
+        return of_jax.plain_geq(left, right, shown)
     except errors.InconclusiveDimensionOperation:
         return decisions.decide(False, left, right)
 
@@ -155,7 +133,8 @@ def _is_not_zero(self: Any) -> bool:
 
 def _install() -> None:
     """Let JAX's expressions ask here. Where no trace of ours runs, they answer as ever."""
-    if _Expression.__eq__ is not _equals:
-        _Expression.__eq__ = _equals
-        _Expression.__bool__ = _is_not_zero
-        shape_poly._geq_decision = _at_least
+    patch = in_use.SYMBOLIC_SIZES
+    if not patch.is_applied:
+        patch.replace(of_jax.Expression, "__eq__", _equals)
+        patch.replace(of_jax.Expression, "__bool__", _is_not_zero)
+        of_jax.AT_LEAST.replace(patch, _at_least)

@@ -10,7 +10,7 @@ import jax
 from jax import core
 
 from torchlike._runtime import targets
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private import tracing as jax_tracing
 
 
 class Traced(NamedTuple):
@@ -49,9 +49,9 @@ def traced(
 
     # Not the arrays themselves: a traceback that JAX keeps would hold them.
     avals = [_aval(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
-    wrapped = internals.wrap_init(flat, debug_info=_unnamed())
+    wrapped = jax_tracing.wrap_init(flat, debug_info=_unnamed())
     with targets.numpy(), jax.disable_jit():
-        jaxpr, _, constants = internals.trace(wrapped, avals)
+        jaxpr, _, constants = jax_tracing.trace_to_jaxpr(wrapped, avals)
     if hasattr(jaxpr, "with_consts"):  # its first inputs are the constants until it is told so
         jaxpr = jaxpr.with_consts(constants)
     return Traced(jaxpr, constants, structure)
@@ -61,7 +61,7 @@ def traced(
 def _unnamed() -> Any:
     """Return the information on a function that JAX writes into errors about tracers that
     leaked."""
-    return internals.debug_info("jit", "a first call", None, None)
+    return jax_tracing.DebugInfo("jit", "a first call", None, None)
 
 
 def _aval(leaf: Any, shape: Any) -> Any:

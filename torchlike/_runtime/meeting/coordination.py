@@ -8,21 +8,20 @@ made here, and given to the place where JAX looks for them when its backend star
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
-import importlib
 import os
 import sys
 from typing import Any
 
 import jax
-from jax._src import distributed as jax_distributed
 
 from torchlike._runtime import platforms
+from torchlike._runtime.jax_private import processes
 from torchlike._runtime.meeting.service import HEARTBEAT
+from torchlike._runtime.patches import in_use
 
-_state: Any = jax_distributed.global_state
+_state: Any = processes.state()
 
 
 def joined() -> bool:
@@ -53,8 +52,7 @@ def join(address: str, rank: int, size: int, local_rank: int = 0, seconds: float
             come within ``seconds``.
     """
     refuse_if_started()
-    from_jaxlib: Any = importlib.import_module("jaxlib._jax")
-    client = from_jaxlib.get_distributed_runtime_client(
+    client = processes.make_client(
         address,
         rank,
         init_timeout=max(1, int(seconds)),
@@ -68,11 +66,11 @@ def join(address: str, rank: int, size: int, local_rank: int = 0, seconds: float
     _state.client, _state.process_id, _state.num_processes = client, rank, size
     _state.coordinator_address = address
     _local.append(local_rank)
-    atexit.register(_leave)
+    in_use.PROCESSES_OF_JAX.at_exit(_leave)
     config: Any = jax.config
     for name in ("jax_cuda_visible_devices", "jax_rocm_visible_devices"):
         if getattr(config, name, None) == "all":
-            config.update(name, str(local_rank))
+            in_use.PROCESSES_OF_JAX.set_option(config, name, str(local_rank))
     jax.local_devices()
 
 

@@ -6,32 +6,34 @@ Needs jaxlib alone: the launcher serves it without importing JAX.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 from collections.abc import Iterator
 from typing import Any
 
+from torchlike._runtime.jax_private import processes
 from torchlike._runtime.meeting.addresses import free_place
+from torchlike._runtime.patches import in_use
 
 #: Seconds without a sign of life after which a process counts as failed. Nothing waits for that:
 #: a process that has gone is noticed by its connections.
 HEARTBEAT = 100
+_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
 def serve(size: int, seconds: float, host: str) -> tuple[Any, int]:
     """Start the service for ``size`` processes that are told ``host``, on a free port; return it
     and the port. It ends with the last reference to it."""
     # XLA logs each step of the service; it reads this as it is loaded.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    # The launcher starts its workers before this import, which takes a while.
-    _jax: Any = importlib.import_module("jaxlib._jax")
+    if _LEVEL not in os.environ:
+        in_use.XLA_LOGS.set_item(os.environ, _LEVEL, "2")
 
     last: Exception | None = None
     for _ in range(5):
         address, port = free_place(host)
         try:
             with _unseen():
-                made = _jax.get_distributed_runtime_service(
+                # The launcher starts its workers before jaxlib is imported, which takes a while.
+                made = processes.make_service(
                     f"{address}:{port}",
                     size,
                     heartbeat_timeout=HEARTBEAT,

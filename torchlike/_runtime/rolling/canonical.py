@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._runtime.jaxprs import is_literal, kinds
+from torchlike._runtime.jax_private.jaxprs import is_literal, kinds
 
 #: Parameters that say where a part lies. They may differ from turn to turn (see ``offsets_of``).
 _PLACES = {"slice": ("start_indices", "limit_indices", "strides"), "pad": ("padding_config",)}

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._runtime.jaxprs import is_literal, kinds, staged
+from torchlike._runtime.jax_private.jaxprs import is_literal, make_var, staged
 from torchlike._runtime.rolling.wiring import Carried, Fixed, Inner, Loop, Number, Rows, Stacked
 from torchlike._runtime.rolling.writing import Writer, as_aval, part, renamed, written
 
@@ -101,7 +101,7 @@ class Turn:
             return source.atom
         key = _key(source)
         if key not in self._given:
-            self._given[key] = source, kinds().Var(aval)
+            self._given[key] = source, make_var(aval)
         return self._given[key][1]
 
     # -- the scan ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._runtime.jaxprs import is_literal
+from torchlike._runtime.jax_private.jaxprs import is_literal
 from torchlike._runtime.rolling.canonical import offsets_of
 from torchlike._runtime.rolling.wiring import Member
 from torchlike._runtime.rolling.writing import (

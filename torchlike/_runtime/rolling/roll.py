@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike._runtime.jaxprs import is_literal, kinds
+from torchlike._runtime.jax_private.jaxprs import close, is_literal, program_like, with_more
 from torchlike._runtime.logs import logger
 from torchlike._runtime.rolling.canonical import Canonical
 from torchlike._runtime.rolling.emission import Chain, Result, Turn
@@ -56,15 +56,8 @@ def rolled(closed: Any, outside: Outside, name: str) -> Any:
         _log.info("%s: %d turns of %d equations became one loop", name, loop.turns, loop.period)
     _log.info("%s: %d equations in place of %d", name, after, before)
     variables, arrays = _unzipped(roller.writer.constants)
-    return kinds().ClosedJaxpr(
-        jaxpr.replace(
-            constvars=[*jaxpr.constvars, *variables],
-            eqns=roller.eqns,
-            outvars=roller.outvars,
-            debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
-        ),
-        [*closed.consts, *arrays],
-    )
+    rolled = with_more(jaxpr, variables, roller.outvars, roller.eqns)
+    return close(rolled, [*closed.consts, *arrays])
 
 
 class _Roller:
@@ -153,15 +146,7 @@ class _Roller:
         turn = Turn(self.eqns, loop)
         chains, each = self._results(loop, turn)
         taken, given = turn.parts(chains, each)
-        body = kinds().Jaxpr(
-            constvars=(),
-            invars=taken,
-            outvars=given,
-            eqns=turn.body,
-            effects=frozenset(),
-            debug_info=self._jaxpr.debug_info._replace(arg_names=None, result_paths=None),
-            is_high=self._jaxpr.is_high,
-        )
+        body = program_like(self._jaxpr, taken, given, turn.body, frozenset())
         inner = _Roller(body, Outside(), self._canonical)
         inner.roll()
         variables, constants = _unzipped([*turn.constants, *inner.writer.constants])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike._runtime.jaxprs import is_literal
+from torchlike._runtime.jax_private.jaxprs import is_literal
 from torchlike._runtime.rolling.canonical import offsets_of
 
 #: From how many turns before an operand may come.

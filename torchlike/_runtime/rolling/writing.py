@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._runtime.jaxprs import is_literal, kinds
+from torchlike._runtime.jax_private.jaxprs import is_literal, make_var
+from torchlike._runtime.jax_private.primitives import convert
 from torchlike._runtime.rolling.wiring import Member
 
 
@@ -36,7 +37,7 @@ class Writer:
         names = dict(zip(jaxpr.invars, operands, strict=True))
         # JAX gives the same jaxpr for the same function again: each time with variables of its own.
         for v in (*jaxpr.constvars, *(v for eqn in jaxpr.eqns for v in eqn.outvars)):
-            names[v] = kinds().Var(v.aval)
+            names[v] = make_var(v.aval)
         constants = [names[v] for v in jaxpr.constvars]
         self.constants += zip(constants, closed.consts, strict=True)
         eqns = [
@@ -61,9 +62,7 @@ def as_aval(value: Any, aval: Any) -> Any:
     """Return ``value`` as weakly typed as ``aval`` is."""
     if jax.typeof(value).weak_type == aval.weak_type:
         return value
-    return lax.convert_element_type_p.bind(
-        value, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=None
-    )
+    return convert(value, aval.dtype, aval.weak_type)
 
 
 def written(literal: Any) -> Any:

@@ -18,7 +18,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from torchlike._core import modes
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private import arrays
 from torchlike._runtime.transfer import to_device
 from torchlike.distributed.device_mesh import DeviceMesh
 
@@ -87,7 +87,7 @@ def on_one_device(array: jax.Array) -> jax.Array:
     single = jax.sharding.SingleDeviceSharding(device)
     aval = core.ShapedArray(array.shape, array.dtype)
     copied = jax.numpy.array(own, copy=True)
-    return internals.put(aval, single, [copied], [device], False)
+    return arrays.put(aval, single, [copied], [device], False)
 
 
 def in_own_memory(array: Any, sharding: NamedSharding) -> jax.Array:

@@ -188,7 +188,7 @@ def free_symbols(val: Any) -> set[Any]:
 def _names(expr: Any) -> set[str]:
     if isinstance(expr, tuple):
         return {name for part in expr for name in _names(part)}
-    return set(expr._get_vars()) if symbolic_sizes.is_symbolic(expr) else set()
+    return symbolic_sizes.of_jax.variables(expr) if symbolic_sizes.is_symbolic(expr) else set()
 
 
 def has_free_symbols(val: Any) -> bool:

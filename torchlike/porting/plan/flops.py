@@ -8,6 +8,8 @@ from typing import Any
 
 from jax import lax
 
+from torchlike._runtime.jax_private.equations import subjaxprs
+
 #: The unit that computes a product of float32 by the precision that it asks for. What asks for none
 #: is left to the device: bfloat16 on a TPU, TF32 on a GPU.
 _UNITS = {lax.Precision.HIGHEST: "f32", lax.Precision.HIGH: "tf32", lax.Precision.DEFAULT: ""}
@@ -25,19 +27,18 @@ def flops_of(jaxpr: Any, platform: str) -> Counter[str]:
         elif name == "conv_general_dilated":
             total[_unit(eqn, platform)] += _of_convolution(eqn)
         elif name == "cond":
-            branches = [flops_of(b.jaxpr, platform) for b in eqn.params["branches"]]
+            branches = [flops_of(branch, platform) for branch in subjaxprs(eqn)]
             total += max(branches, key=lambda found: found.total())
         elif name == "scan":
-            inner = flops_of(eqn.params["jaxpr"].jaxpr, platform)
-            total.update({unit: eqn.params["length"] * n for unit, n in inner.items()})
+            (body,) = subjaxprs(eqn)
+            turn = flops_of(body, platform)
+            total.update({unit: eqn.params["length"] * n for unit, n in turn.items()})
         elif name == "pallas_call":
             cost = eqn.params.get("cost_estimate")
             total["bf16"] += int(cost.flops) if cost is not None else 0
         else:
-            for value in eqn.params.values():
-                inner = getattr(value, "jaxpr", value)
-                if hasattr(inner, "eqns"):
-                    total += flops_of(inner, platform)
+            for inner in subjaxprs(eqn):
+                total += flops_of(inner, platform)
     return total
 
 

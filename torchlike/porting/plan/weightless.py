@@ -21,7 +21,7 @@ from jax import core
 
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
-from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.jax_private import arrays
 
 #: Linux refuses more than it has, unless told that nobody means to use it.
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
@@ -52,7 +52,7 @@ def array(shape: tuple[int, ...], dtype: Any) -> jax.Array:
     device = jax.devices("cpu")[0]
     sharding = jax.sharding.SingleDeviceSharding(device)
     aval = core.ShapedArray(shape, np.dtype(dtype))
-    return internals.put(aval, sharding, [_region.array(shape, dtype)], [device], False)
+    return arrays.put(aval, sharding, [_region.array(shape, dtype)], [device], False)
 
 
 @contextlib.contextmanager

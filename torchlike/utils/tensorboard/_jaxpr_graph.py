@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-from jax.extend import core
 
 from torchlike import autograd
+from torchlike._runtime.jax_private.equations import called
+from torchlike._runtime.jax_private.jaxprs import is_literal
 from torchlike._runtime.trees import flatten, unflatten
 from torchlike.nn import Module
 from torchlike.nn.utils.stateless import reparametrized
@@ -70,7 +71,7 @@ class _Graph:
 
     def name_of(self, atom: Any) -> str:
         """Return the node that gives an input of an operation; a literal gets one of its own."""
-        if not isinstance(atom, core.Literal):
+        if not is_literal(atom):
             return self._given_by[atom]
         return self.add(self._free(f"{self.scope}/literal"), "Const", [], None, atom.aval)
 
@@ -91,13 +92,9 @@ class _Graph:
         """Add the operations of a program; those of a function that it calls lie in its scope."""
         for eqn in jaxpr.eqns:
             inputs = [self.name_of(v) for v in eqn.invars]
-            called = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
-            if (
-                isinstance(called, core.ClosedJaxpr)
-                and not called.consts
-                and (len(called.jaxpr.invars) == len(inputs))
-            ):
-                self._enter(eqn, called.jaxpr, inputs)
+            inner = called(eqn)
+            if inner is not None and not inner[1]:
+                self._enter(eqn, inner[0], inputs)
                 continue
             name = self._free(f"{self.scope}/{eqn.primitive.name}")
             for i, var in enumerate(eqn.outvars):

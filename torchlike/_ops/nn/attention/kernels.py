@@ -29,6 +29,7 @@ import numpy as np
 from torchlike._core import modes
 from torchlike._ops.nn.attention import chunked
 from torchlike._runtime import logs, targets
+from torchlike._runtime.jax_private.kernels import check_cudnn
 
 log = logs.logger("kernels")
 
@@ -144,9 +145,7 @@ def _cudnn_is_missing() -> str | None:
     """Return why cuDNN's library cannot be used, or None: compiling for it needs the library, on
     machines without a GPU too."""
     try:
-        from jax._src.cudnn import fused_attention_stablehlo as cudnn  # noqa: PLC0415 - may be absent
-
-        cudnn.check_cudnn_version()
+        check_cudnn()
     except Exception as error:
         return f"cuDNN is not here ({str(error).splitlines()[0]})"
     return None

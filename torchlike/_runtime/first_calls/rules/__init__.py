@@ -15,7 +15,6 @@ from torchlike._runtime.first_calls.rules import (
     special,
     windows,
 )
-from torchlike._runtime.first_calls.rules.control_flow import CALLS
 from torchlike._runtime.first_calls.rules.registry import RULES, Equation, TooLong, Unsupported
 
-__all__ = ["CALLS", "RULES", "Equation", "TooLong", "Unsupported"]
+__all__ = ["RULES", "Equation", "TooLong", "Unsupported"]

@@ -13,16 +13,6 @@ from torchlike._runtime.first_calls.rules.registry import Equation, TooLong, Uns
 _MOST_TURNS = 10_000
 
 
-#: Primitives that call a jaxpr, and the parameter that it is.
-CALLS = {
-    **dict.fromkeys(("jit", "pjit", "checkpoint", "remat", "remat2"), "jaxpr"),
-    **dict.fromkeys(
-        ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "eval_jaxpr"),
-        "call_jaxpr",
-    ),
-}
-
-
 @rule("cond")
 def _cond(eqn: Equation) -> Callable[..., Any]:
     branches = [eqn.evaluator(branch) for branch in eqn.params["branches"]]

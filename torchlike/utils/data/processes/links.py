@@ -11,6 +11,8 @@ import struct
 import time
 import weakref
 
+from torchlike._runtime.patches import at_import
+
 _HEAD = struct.Struct("<QI")  # bytes, descriptors
 #: Descriptors that go at a time, each time with a byte of the message: the kernel takes 253.
 _MOST = 200
@@ -187,5 +189,4 @@ def _close_in_child() -> None:
         link.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_in_child)
+at_import.FORKS.at_fork(_close_in_child)

@@ -1,0 +1,170 @@
+"""What `import torchlike` changes."""
+
+from __future__ import annotations
+
+from torchlike._runtime.patches.registry import declare
+
+_WHEN = "at import"
+_SEEN = "0.10.2, 0.12.0"
+
+INTERRUPTS = declare(
+    "unraisablehook",
+    "`sys.unraisablehook` is wrapped: a Ctrl-C that Python drops comes again",
+    when=_WHEN,
+    why="an interruption that arrives within a callback of the garbage collector (JAX has one) or "
+    "a `__del__` is lost otherwise, and the program runs on",
+    files=("_runtime/interrupts.py",),
+)
+BLAS_THREADS = declare(
+    "openblas-timeout",
+    "`OPENBLAS_THREAD_TIMEOUT=4` in the environment, unless it is set or NumPy is imported already",
+    when=_WHEN,
+    why="threads of NumPy's matrix library spin for 20 ms after each product and take the cores "
+    "from XLA. Child processes inherit it. OpenBLAS reads it once",
+    files=("_runtime/blas_threads.py",),
+)
+EXCEPTHOOKS = declare(
+    "excepthooks",
+    "`sys.excepthook` and `threading.excepthook` are wrapped: tracebacks without the frames of "
+    "torchlike and JAX",
+    when=_WHEN,
+    why="the line of your program that an error is about is the last one shown. "
+    "`TORCHLIKE_TRACEBACK=full` shows all",
+    files=("_runtime/tracebacks.py",),
+)
+X64 = declare(
+    "x64",
+    "JAX's option `jax_enable_x64` is on",
+    when=_WHEN,
+    why="PyTorch's integers have 64 bits. JAX programs of yours get 64-bit defaults as well; `with "
+    "jax.enable_x64(False):` is for those that want 32. Where JAX was in use before, a warning "
+    "says so. Undone, tensors raise an error that says what is off",
+    files=("_runtime/x64.py",),
+    seen=_SEEN,
+)
+CACHE_OPTIONS = declare(
+    "compilation-cache",
+    "JAX's options `jax_compilation_cache_dir`, `jax_persistent_cache_min_compile_time_secs` and "
+    "`jax_persistent_cache_min_entry_size_bytes`, unless `TORCHLIKE_CACHE_DIR` is empty or JAX has "
+    "a folder already",
+    when=_WHEN,
+    why="the second run of a script starts warm. JAX programs of yours are kept there, too",
+    files=("_runtime/compilation_cache.py",),
+    seen=_SEEN,
+)
+CACHE_CLASS = declare(
+    "cache-files",
+    "`jax._src.compilation_cache.LRUCache` is a subclass of JAX's own",
+    when="at import, where the cache is on",
+    why="entries appear only once they are whole, are read only where nobody else may have written "
+    "them, and fit the number of threads",
+    files=("_runtime/compilation_cache.py",),
+    seen=_SEEN,
+)
+MLIR_CONTEXTS = declare(
+    "mlir-contexts",
+    "`jax._src.interpreters.mlir.make_ir_context` gives each thread one context for 200 programs",
+    when=_WHEN,
+    why="JAX makes one for each program: 2.5 to 3 ms, as much as lowering a small operation",
+    files=("_runtime/mlir_contexts.py",),
+    seen=_SEEN,
+)
+KNOWN_NANS = declare(
+    "known-nans",
+    "`jax._src.interpreters.mlir.lower_jaxpr_to_module` is wrapped: programs for the CPU in which "
+    "the exponential of a NaN can be known get a guard behind it, JAX programs of yours as well",
+    when=_WHEN,
+    why="XLA's CPU compiler computes such an exponential wrongly: the result is what memory held",
+    files=("_runtime/known_nans.py",),
+    seen=_SEEN,
+)
+PLATFORMS = declare(
+    "jax-platforms",
+    "JAX's option `jax_platforms` is `cpu`, where plugins for accelerators are installed, none has "
+    "a device here, and `JAX_PLATFORMS` says nothing",
+    when=_WHEN,
+    why="JAX warns, or waits, for a device that is not there",
+    files=("_runtime/platforms.py",),
+    seen=_SEEN,
+)
+XLA = declare(
+    "xla-flags",
+    "`XLA_FLAGS` in the environment gets our flags behind yours; `PJRT_NPROC` where the CPU has "
+    "several devices",
+    when="at import, and by `torch.set_num_threads` before the first computation",
+    why="measured with each version of jaxlib (see `torchlike/_runtime/xla_flags.py`). Child "
+    "processes inherit it. `TORCHLIKE_XLA_FLAGS=system` leaves it alone. XLA reads it when it "
+    "starts: undone later, only child processes see that",
+    files=("_runtime/xla_flags.py",),
+    seen=_SEEN,
+)
+PLACES = declare(
+    "places",
+    "A finder stands first in `sys.meta_path`. It answers for modules below `torchlike` alone",
+    when=_WHEN,
+    why="PyTorch has names at several places (`torch.xpu`, `torch._tensor`), which are lines of a "
+    "table here",
+    files=("_compat/places.py",),
+    permanent="names that were not imported yet could not be found",
+)
+MODULES = declare(
+    "own-modules",
+    "Modules named `torchlike....` in `sys.modules` that are no files; some of our modules are of "
+    "subclasses of `ModuleType`",
+    when=_WHEN,
+    why="places of PyTorch's that only refuse; attributes that are settings "
+    "(`torch.backends.cudnn.benchmark = True`)",
+    files=(
+        "_compat/unsupported.py",
+        "_compat/places.py",
+        "_compat/homes.py",
+        "jit/__init__.py",
+        "backends/opt_einsum.py",
+        "backends/xnnpack.py",
+        "backends/cudnn.py",
+        "backends/mkldnn.py",
+        "backends/quantized.py",
+        "utils/deterministic.py",
+        "utils/_config_module.py",
+    ),
+    permanent="they are the package's own",
+)
+PYTREES = declare(
+    "pytrees",
+    "`Tensor`, `torch.nn.Module`, and each subclass of them as it is made, are registered with "
+    "`jax.tree_util.register_pytree_node`",
+    when="at import, and as classes are made",
+    why="they can be arguments and results of JAX's functions",
+    files=("interop/pytrees.py", "interop/modules.py", "_dispatch/executable.py"),
+    permanent="JAX has no function for it",
+    seen=_SEEN,
+)
+PRIMITIVES = declare(
+    "primitives",
+    "Rules for three primitives of torchlike's own stand in JAX's tables",
+    when=_WHEN,
+    why="checks of values within programs, and values that pass from one process to another",
+    files=("_runtime/value_check.py", "distributed/crossings.py"),
+    permanent="no other primitive is concerned",
+    seen=_SEEN,
+)
+LATE_CHECKS = declare(
+    "late-checks",
+    "A function of `atexit`: prints the error of a compiled call whose results nobody has read",
+    when=_WHEN,
+    why="checks of values in compiled programs are looked at late",
+    files=("_runtime/late_checks.py",),
+)
+FORKS = declare(
+    "forks",
+    "Functions of `os.register_at_fork`, called in a forked child: they forget checks of values, "
+    "locks and sockets of the parent's",
+    when=_WHEN,
+    why="the child would wait for something that only the parent has",
+    files=(
+        "_runtime/late_checks.py",
+        "random/block_transform.py",
+        "utils/data/processes/links.py",
+    ),
+    permanent="Python has no function for it",
+)
