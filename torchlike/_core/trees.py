@@ -154,7 +154,7 @@ def _open(
         if objects.opens(x):
             space = vars(x)
             parts = _open_all(space.values(), leaves, objects, seen)
-            return _Plain(kind), tuple(space), parts
+            return _PlainObject(kind), tuple(space), parts
     leaves.append(x)
     return _LEAF
 
@@ -226,7 +226,7 @@ class Made:
         self.registered: list[tuple[Any, list[Any], Any]] = []
 
 
-class _Plain:
+class _PlainObject:
     """The class of an object that consists of its attributes."""
 
     def __init__(self, kind: type) -> None:
@@ -316,7 +316,7 @@ def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
         if made_of is not None:
             made_of.registered.append((found, parts, kind.context))
         return found
-    if isinstance(kind, _Plain):
+    if isinstance(kind, _PlainObject):
         plain = object.__new__(kind.kind)
         plain.__dict__.update(zip(structure[1], parts, strict=True))
         return plain

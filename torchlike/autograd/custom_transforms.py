@@ -196,7 +196,7 @@ def _generate(
 
     backward_of_one = function.vjp if function.backward is base.backward else function.backward
 
-    class Mapped(base):
+    class VmappedFunction(base):
         generate_vmap_rule = True
 
         @staticmethod
@@ -257,8 +257,8 @@ def _generate(
                 g if g is None or d == 0 else g.sum(0) for g, d in zip(found, axes, strict=True)
             )
 
-    Mapped.__name__ = Mapped.__qualname__ = f"Vmapped{function.__name__}"
-    return Mapped
+    VmappedFunction.__name__ = VmappedFunction.__qualname__ = f"Vmapped{function.__name__}"
+    return VmappedFunction
 
 
 # -- jvp -------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def _shown(array: Any, operand: Any) -> Tensor:
     return t
 
 
-class Slot:
+class SavedSlot:
     """One saved array: what the hook made of it, and the shape it had."""
 
     __slots__ = ("packed", "shape")
@@ -177,11 +177,11 @@ class PackedNode(SavedNames, OpNode):
         self._slots: Any = list(saved)
         for i in kept.order_of_saving(exe):
             if hasattr(saved[i], "shape"):
-                self._slots[i] = Slot(saved[i], given[i])
+                self._slots[i] = SavedSlot(saved[i], given[i])
         self._plan = None
         if residuals is not None and exe.keeps_residuals:
             self._plan = residuals.plan
-            self._slots += [Slot(a, None) for a in residuals.arrays]
+            self._slots += [SavedSlot(a, None) for a in residuals.arrays]
 
     def _fetch(self, cotangents: Any) -> None:
         """Unpack what was saved: the node is an ordinary one until `_put_back`."""
@@ -189,7 +189,7 @@ class PackedNode(SavedNames, OpNode):
         saving.arriving = cotangents
         try:
             values = [
-                unpack(self._hook, s.packed, s.shape)._value_now() if type(s) is Slot else s
+                unpack(self._hook, s.packed, s.shape)._value_now() if type(s) is SavedSlot else s
                 for s in self._slots
             ]
         finally:
@@ -236,7 +236,7 @@ class PackedNode(SavedNames, OpNode):
 # -- strict mode -----------------------------------------------------------------------------------
 
 
-class Watch:
+class VersionWatch:
     """The version of a storage when a tensor on it was saved."""
 
     __slots__ = ("_kind", "_size", "_storage", "_t", "_version")
@@ -298,11 +298,11 @@ class WatchedNode(SavedNames, OpNode):
         in_place = bool(operands) and operands[0] is target
         if exe.rule is not None:
             # In place, the value goes into the target, which raises its version once more.
-            self._watches = [Watch(target, 1) if in_place else Watch(output)]  # type: ignore[arg-type]
+            self._watches = [VersionWatch(target, 1) if in_place else VersionWatch(output)]  # type: ignore[arg-type]
             return
         # Of what it overwrites itself, PyTorch's in-place op saves a copy.
         self._watches = [
-            Watch(operands[i])
+            VersionWatch(operands[i])
             for i in exe.kept
             if isinstance(operands[i], Tensor) and not (in_place and i == 0)
         ]

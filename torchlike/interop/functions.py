@@ -25,7 +25,7 @@ from torchlike.tensor import Tensor
 _MOST = 256
 
 
-class _Compiled:
+class _CompiledFunction:
     """The function for one signature: its executable, and the structure of what it returns."""
 
     __slots__ = ("exe", "out_tree", "trace_guards")
@@ -122,7 +122,7 @@ def from_jax_function(
     if function is None:
         return functools.partial(from_jax_function, residuals=residuals)
     fn: Callable[..., Any] = function
-    cache: OrderedDict[Any, _Compiled] = OrderedDict()
+    cache: OrderedDict[Any, _CompiledFunction] = OrderedDict()
 
     @functools.wraps(fn)
     def op(*args: Any, **kwargs: Any) -> Any:
@@ -157,7 +157,7 @@ def from_jax_function(
         signature = (*key, mask)
         compiled = cache.get(signature)
         if compiled is None or not compiled.trace_guards.check():
-            compiled = _Compiled(fn, tree, tuple(statics), mask, len(operands), residuals)
+            compiled = _CompiledFunction(fn, tree, tuple(statics), mask, len(operands), residuals)
             cache[signature] = compiled
             if len(cache) > _MOST:
                 cache.popitem(last=False)

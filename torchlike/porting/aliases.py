@@ -25,7 +25,12 @@ from torchlike.porting.hints import missing
 
 
 class _AliasLoader(Loader):
-    """Puts an existing module under a second name."""
+    """Puts an existing module under a second name, ``torch`` or a name below it.
+
+    `torchlike._compat.places._SameModuleLoader` gives a place of PyTorch's the module that stands
+    elsewhere in torchlike, and no more. This one answers for ``python -m`` and ``inspect`` under
+    the second name, and explains what is missing below it.
+    """
 
     def __init__(self, alias: str, real: str) -> None:
         self.alias = alias

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from torchlike.porting.document import document
-from torchlike.porting.report import Run, agreement, duration, ratio
+from torchlike.porting.report import RecordedRun, agreement, duration, ratio
 
 _STYLE = """
 body { max-width: 64rem; }
@@ -31,7 +31,7 @@ _COLOURS = (
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 900, 260, 70, 30
 
 
-def html(name: str, runs: Sequence[Run], said: Sequence[str]) -> str:
+def html(name: str, runs: Sequence[RecordedRun], said: Sequence[str]) -> str:
     """Return the page: the table, the losses, the times of steps, and what else was said of the
     runs."""
     losses = [list(enumerate(run.losses, 1)) for run in runs]
@@ -45,11 +45,11 @@ def html(name: str, runs: Sequence[Run], said: Sequence[str]) -> str:
     return document(name, body, _STYLE)
 
 
-def _times(run: Run) -> list[float]:
+def _times(run: RecordedRun) -> list[float]:
     return [] if run.first_step is None else [1e3 * t for t in (run.first_step, *run.steps)]
 
 
-def _table(runs: Sequence[Run]) -> str:
+def _table(runs: Sequence[RecordedRun]) -> str:
     head = (
         "run",
         "first step",

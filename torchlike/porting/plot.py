@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 from torchlike._runtime import whole_files
-from torchlike.porting.report import Run
+from torchlike.porting.report import RecordedRun
 
 MISSING = "No plot: it needs matplotlib (pip install 'torchlike[demo]')."
 
@@ -16,7 +16,7 @@ def available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def write(path: Path, name: str, runs: list[Run]) -> None:
+def write(path: Path, name: str, runs: list[RecordedRun]) -> None:
     """Write the plot of ``runs`` as a PNG file.
 
     Raises:

@@ -25,7 +25,7 @@ from torchlike.porting.step_finder import StepFinder
 
 
 @dataclass(frozen=True)
-class Framework:
+class RecordedFramework:
     """What the recorder needs to know about PyTorch, or about torchlike in its place."""
 
     tensor: type
@@ -56,7 +56,7 @@ _MOST_SCALED = 8
 class Recorder:
     """Times of steps and values of losses of the script that runs in this process."""
 
-    framework: Framework
+    framework: RecordedFramework
     clock: Callable[[], float] = time.perf_counter
     #: Looks for the function that is a whole step.
     finder: StepFinder = field(default_factory=lambda: StepFinder(looking=False))
@@ -273,7 +273,7 @@ class Recorder:
         self.marked[_name(given)] = compiled
         # A compiled module stays a module. Its optimizer's step is outside it anyway.
         is_module = isinstance(compiled, self.framework.module)
-        return compiled if is_module else _Region(self, compiled)
+        return compiled if is_module else _CompiledRegion(self, compiled)
 
     def whole_step(self, function: Callable[..., Any]) -> Any:
         """Compile ``function``, which holds a whole step.
@@ -296,7 +296,9 @@ class Recorder:
         region.gives_losses = True
         return region
 
-    def run_region(self, region: _Region, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run_region(
+        self, region: _CompiledRegion, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Call ``region``; if it holds steps, count the call as one, compiled or not."""
         if self._in_region:
             return region.call(*args, **kwargs)
@@ -349,7 +351,7 @@ def _name(compiled: Any) -> str:
     return getattr(compiled, "__qualname__", type(compiled).__name__)
 
 
-class _Region:
+class _CompiledRegion:
     """A compiled function, in all other respects itself: attributes and binding as a method."""
 
     def __init__(self, recorder: Recorder, call: Callable[..., Any]) -> None:

@@ -71,12 +71,12 @@ class CheckpointError(RuntimeError):
     """The second run of a region differs from the first."""
 
 
-class _Settings(threading.local):
+class _CheckpointSettings(threading.local):
     early_stop: bool | None = None
     debug: bool | None = None
 
 
-_settings = _Settings()
+_settings = _CheckpointSettings()
 
 
 @contextlib.contextmanager

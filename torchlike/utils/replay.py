@@ -34,7 +34,7 @@ def _is_leaf(x: Any) -> bool:
     return type(x) not in (tuple, list, dict)
 
 
-class _Snapshot:
+class _ArgumentSnapshot:
     """An argument as it was: its base's array, its place in it, and whether it requires grad."""
 
     __slots__ = ("array", "kind", "packed", "requires_grad", "strides", "unpack", "view")
@@ -157,7 +157,7 @@ class Region:
     ) -> None:
         self.function = function
         leaves, self._structure = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
-        self._leaves: Any = [_Snapshot(x) if isinstance(x, Tensor) else x for x in leaves]
+        self._leaves: Any = [_ArgumentSnapshot(x) if isinstance(x, Tensor) else x for x in leaves]
         self._preserve = preserve_rng_state
         self._autocast = [
             (device, is_autocast_enabled(device), get_autocast_dtype(device))
@@ -168,7 +168,7 @@ class Region:
 
     def release(self) -> None:
         """Let go of the arguments; without any that are tensors, it can run again."""
-        if self._leaves and any(type(x) is _Snapshot for x in self._leaves):
+        if self._leaves and any(type(x) is _ArgumentSnapshot for x in self._leaves):
             self._leaves = None
 
     @contextlib.contextmanager
@@ -192,7 +192,7 @@ class Region:
         ``cotangents`` are what asked for it."""
         if self._leaves is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
-        snapshots = [x for x in self._leaves if type(x) is _Snapshot]
+        snapshots = [x for x in self._leaves if type(x) is _ArgumentSnapshot]
         arrays = [s.fetch() for s in snapshots]
         capture = modes.current.capture
         context: Any = contextlib.nullcontext()
@@ -214,7 +214,7 @@ class Region:
         elif self._rng is not None:
             context = fork_rng()
         restored = iter([s.restored(a) for s, a in zip(snapshots, arrays, strict=True)])
-        leaves = [next(restored) if type(x) is _Snapshot else x for x in self._leaves]
+        leaves = [next(restored) if type(x) is _ArgumentSnapshot else x for x in self._leaves]
         with contextlib.ExitStack() as stack:
             stack.enter_context(context)
             for device, enabled, dtype in self._autocast:

@@ -26,7 +26,7 @@ from torchlike._jit.guards.objects import StateGuard
 from torchlike._jit.guards.values import ValueGuard
 
 
-class Observer(Protocol):
+class LibraryObserver(Protocol):
     """What handlers ask and tell: a `FrameObserver`."""
 
     guards: dict[Any, ValueGuard]
@@ -43,7 +43,7 @@ class Observer(Protocol):
 
 
 #: ``handler(observer, frame, event, what the profiler tells with it)``.
-Handler = Callable[[Observer, Any, str, Any], None]
+Handler = Callable[[LibraryObserver, Any, str, Any], None]
 
 _REFUSALS_OF_JAX = (
     jax.errors.ConcretizationTypeError,
@@ -75,13 +75,13 @@ def _key(code: types.CodeType) -> tuple[str, str]:
     return code.co_name, os.path.basename(code.co_filename)
 
 
-def _log(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _log(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Record that user code logs: all that loggers take goes through this function."""
     if event == "call" and _logs_for_user(observer, frame):
         observer.say("logging")
 
 
-def _logs_for_user(observer: Observer, frame: Any) -> bool:
+def _logs_for_user(observer: LibraryObserver, frame: Any) -> bool:
     """Return whether what the standard library's logging writes comes from user code."""
     at = frame
     while at is not None and at.f_globals.get("__name__") == "logging":
@@ -89,7 +89,7 @@ def _logs_for_user(observer: Observer, frame: Any) -> bool:
     return at is not None and at is not frame and observer.has_entered(at)
 
 
-def _draw_entropy(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _draw_entropy(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Record as a reason against a program that code asks the system for entropy (``Random`` only
     without a seed)."""
     if event == "call" and frame.f_locals.get("x") is None:
@@ -100,7 +100,7 @@ def _draw_entropy(observer: Observer, frame: Any, event: str, arg: Any) -> None:
         )
 
 
-def _use_generator(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _use_generator(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     name = frame.f_code.co_name
     if event == "call" and frame.f_globals.get("__name__") == "torchlike.random.generator":
         observer.reasons.append(
@@ -109,7 +109,7 @@ def _use_generator(observer: Observer, frame: Any, event: str, arg: Any) -> None
         )
 
 
-def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _start_thread(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Refuse work that is about to be given to another thread, in which nothing is captured:
     JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
     if event != "call":
@@ -137,7 +137,7 @@ def _start_thread(observer: Observer, frame: Any, event: str, arg: Any) -> None:
         )
 
 
-def _make_error(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _make_error(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Record an error by which JAX refuses a traced array's value."""
     error = frame.f_locals.get("self")
     made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
@@ -145,7 +145,7 @@ def _make_error(observer: Observer, frame: Any, event: str, arg: Any) -> None:
         observer.errors_of_jax.append(error)
 
 
-def _use_variable(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _use_variable(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard an environment variable that code reads, sets or deletes."""
     environment, name = frame.f_locals.get("self"), frame.f_locals.get("key")
     own = event == "call" and isinstance(environment, _Environment)
@@ -157,7 +157,7 @@ def _use_variable(observer: Observer, frame: Any, event: str, arg: Any) -> None:
             observer.guards["environ", encoded] = EnvironmentVariableGuard(encoded)
 
 
-def _use_environment(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _use_environment(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard which environment variables there are, where code asks for them."""
     environment = frame.f_locals.get("self")
     own = event == "call" and isinstance(environment, _Environment)
@@ -165,12 +165,12 @@ def _use_environment(observer: Observer, frame: Any, event: str, arg: Any) -> No
         observer.guards["environ"] = EnvironmentGuard()
 
 
-def _call_into_c(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _call_into_c(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     if event == "c_call":
         outside.see(observer, frame, arg)
 
 
-def _give_object(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _give_object(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Visit an object of the standard library's that user code is given: of which thread or process
     it is."""
     if event == "return" and arg is not None and observer.has_entered(frame.f_back):
@@ -180,7 +180,7 @@ def _give_object(observer: Observer, frame: Any, event: str, arg: Any) -> None:
         observer.visit(arg, f"{name}()")
 
 
-def _list_threads(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _list_threads(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     if event == "call" and observer.has_entered(frame.f_back):
         observer.see_setting("threading.enumerate()", threading.enumerate, _untold)
 
@@ -189,7 +189,7 @@ def _untold(value: Any) -> None:
     """Do nothing: it cannot be set."""
 
 
-def _ask_level(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _ask_level(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard the level of a logger, where user code asks what it takes."""
     logger = frame.f_locals.get("self")
     if event == "call" and observer.has_entered(frame.f_back):
@@ -203,13 +203,13 @@ def _level(logger: Any) -> tuple[int, int]:
     return logger.getEffectiveLevel(), logger.manager.disable
 
 
-def _ask_random(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _ask_random(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard the state of a generator of Python's random numbers, where user code asks for it."""
     if event == "call" and observer.has_entered(frame.f_back):
         observer.visit(frame.f_locals.get("self"), "random.getstate()")
 
 
-def _ask_class(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _ask_class(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     """Guard which classes have joined an abstract class of the user's, where code asks whether
     something is of it."""
     cls = frame.f_locals.get("cls")
@@ -229,7 +229,7 @@ def _registered(cls: Any) -> Any:
     return _abc._get_dump(cls)[0]
 
 
-def _ask_numpys_errors(observer: Observer, frame: Any, event: str, arg: Any) -> None:
+def _ask_numpys_errors(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     if event == "call" and observer.has_entered(at := frame.f_back):
         raise JitCaptureError(
             f"numpy.geterr() ({line_of(at.f_code, at.f_lineno)}) cannot be compiled: it is "

@@ -25,7 +25,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._jit.capture.libraries import LIBRARIES, is_library, line_of
 
 
-class Observer(Protocol):
+class SettingsObserver(Protocol):
     """What is asked and told: a `FrameObserver`."""
 
     reasons: list[str]
@@ -246,7 +246,7 @@ def is_watched(module: Any, code: types.CodeType) -> bool:
     return top not in LIBRARIES and top not in _QUIET and is_library(module, code.co_filename)
 
 
-def see(observer: Observer, frame: Any, function: Any) -> None:
+def see(observer: SettingsObserver, frame: Any, function: Any) -> None:
     """Guard a setting, refuse a hidden one, or record the reason against a program, where a frame
     is about to call a function of a module that is written in C."""
     owner: Any = getattr(function, "__self__", None)
@@ -299,7 +299,7 @@ def _tell_locale(value: str) -> None:
     locale.setlocale(locale.LC_ALL, value)
 
 
-def _users_frame(observer: Observer, frame: Any) -> Any:
+def _users_frame(observer: SettingsObserver, frame: Any) -> Any:
     """Return the frame of the user's code for which a call is made; None where there is none."""
     at = frame
     while at is not None:

@@ -18,7 +18,7 @@ from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.builder import ProgramBuilder
 from torchlike._jit.compile.outputs import CapturedOutputs
 from torchlike.autograd import engine, partial
-from torchlike.autograd.partial import Partial
+from torchlike.autograd.partial import ConditionalGrad
 from torchlike.tensor import Tensor, wrap
 
 
@@ -58,7 +58,7 @@ class JointBackward:
         with partitioner.hooks_left_to_others(boundary):
             gradients = engine.run(
                 edges,
-                [Partial(c, {i: True}) for i, c in enumerate(self._cotangents)],
+                [ConditionalGrad(c, {i: True}) for i, c in enumerate(self._cotangents)],
                 retain_graph=True,
                 create_graph=False,
                 targets=boundary,

@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture.scalars import Number
 from torchlike._jit.control_flow import cond_lowering
-from torchlike._jit.control_flow.subgraph import Leaf, Subgraph
+from torchlike._jit.control_flow.subgraph import SubgraphLeaf, TracedSubgraph
 from torchlike._jit.guards.values import same
 from torchlike._runtime.value_check import has_checks
 from torchlike.tensor import Tensor
@@ -47,12 +47,12 @@ def choose(
     that only one function gives is ABSENT, or (``filled``) zeros where the other is taken.
     """
 
-    def traced(fn: Callable[[], tuple[Any, ...]], name: str) -> Subgraph:
+    def traced(fn: Callable[[], tuple[Any, ...]], name: str) -> TracedSubgraph:
         def body() -> Any:
             parts = [flatten(part) for part in fn()]
             return [x for leaves, _ in parts for x in leaves if is_value(x)], parts
 
-        return Subgraph(body, [], [], name)
+        return TracedSubgraph(body, [], [], name)
 
     subgraphs = [traced(fn, name) for fn, name in zip(functions, names, strict=True)]
     outputs: list[tuple[int, int]] = []
@@ -112,5 +112,5 @@ def choose(
 def describe(x: Any) -> str:
     """Describe a value of a branch in a few words."""
     if is_value(x):
-        return str(Leaf(x))
+        return str(SubgraphLeaf(x))
     return f"{x!r}" if x is None or isinstance(x, str) else f"a {type(x).__name__}"

@@ -15,8 +15,8 @@ from jax import lax
 
 from torchlike._jit.capture.scalars import weak
 from torchlike._jit.control_flow.subgraph import (
-    Leaf,
-    Subgraph,
+    SubgraphLeaf,
+    TracedSubgraph,
     array_of,
     filled,
     joined,
@@ -30,7 +30,9 @@ def predicate(x: Any) -> Any:
     return (array if array.dtype == bool else array != 0).reshape(())
 
 
-def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, int]]) -> list[Any]:
+def select(
+    test: Any, subgraphs: Sequence[TracedSubgraph], pairs: Sequence[tuple[int, int]]
+) -> list[Any]:
     """Return the outputs of the subgraph that ``test`` chooses: pair (i, j) is output i of the
     first or output j of the second, which must be alike; -1 stands for zeros that nobody will look
     at."""
@@ -102,7 +104,7 @@ def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, 
 
 
 def _ways_out(
-    subgraph: Subgraph, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
+    subgraph: TracedSubgraph, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
 ) -> dict[Any, When]:
     """Return for each edge out of a branch, which of these outputs of it lead there, and when."""
     roots = {i: subgraph.roots.index(o) for i, o in enumerate(outputs) if o in subgraph.roots}
@@ -124,22 +126,22 @@ def _in_either(yes: When, no: When, is_taken: Sequence[Any]) -> When:
     return {**found, **dict.fromkeys(always, True)}
 
 
-def merged(a: Leaf, b: Leaf) -> Leaf:
+def merged(a: SubgraphLeaf, b: SubgraphLeaf) -> SubgraphLeaf:
     """Merge the results of two branches, which are alike, into one of either."""
-    found = object.__new__(Leaf)
+    found = object.__new__(SubgraphLeaf)
     found.kind, found.shape, found.dtype = a.kind, a.shape, a.dtype
     found.requires_grad = a.requires_grad or b.requires_grad
     return found
 
 
-def _blank(subgraph: Subgraph, i: int) -> Any:
+def _blank(subgraph: TracedSubgraph, i: int) -> Any:
     """Return zeros of the kind of a subgraph's output."""
     leaf, aval = subgraph.outputs[i], subgraph.output_avals[i]
     zeros = jnp.zeros(aval.shape, aval.dtype)
     return zeros if leaf.kind is None else weak(leaf.kind, zeros)
 
 
-def zeros_of(subgraph: Subgraph) -> dict[int, Any]:
+def zeros_of(subgraph: TracedSubgraph) -> dict[int, Any]:
     """Return the cotangents of a subgraph's outputs, still zero."""
     avals = subgraph.output_avals
     return {i: jnp.zeros(avals[i].shape, avals[i].dtype) for i in subgraph.roots}

@@ -24,7 +24,7 @@ from torchlike._jit.capture import scalars
 from torchlike._jit.capture.slots import set_slot, slot_value
 from torchlike._jit.control_flow import loop_lowering
 from torchlike._jit.control_flow.layer_equivalence import difference, is_module
-from torchlike._jit.control_flow.subgraph import Leaf, SubgraphCapture, SubgraphNode, joined
+from torchlike._jit.control_flow.subgraph import SubgraphCapture, SubgraphLeaf, SubgraphNode, joined
 from torchlike.tensor import Tensor, wrap
 
 #: Layers that were compared: {first layer: (modes.epoch then, the ids of all)}.
@@ -107,7 +107,7 @@ def _sharing(layer: Any) -> list[int]:
 def _stack(column: Sequence[Tensor], indices: Sequence[Any]) -> Tensor:
     """Stack one tensor of each layer; its gradient is taken apart again."""
     array = jnp.stack([t._read() for t in column])
-    leaf = Leaf(column[0])
+    leaf = SubgraphLeaf(column[0])
     leaf.requires_grad = leaf.requires_grad and modes.current.grad_enabled
     edges = [gradient_edge(t) for t in column] if leaf.requires_grad else []
     (stacked,) = joined(
@@ -170,7 +170,7 @@ class LayerCapture(SubgraphCapture):
         self._draws = draws
         self._drawn = 0
 
-    def give(self, index: int, leaf: Leaf, array: Any) -> Tensor | scalars.Number:
+    def give(self, index: int, leaf: SubgraphLeaf, array: Any) -> Tensor | scalars.Number:
         t = self._placeholders.get(index)
         if t is None:
             return super().give(index, leaf, array)
@@ -276,7 +276,7 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
         written, contents = inside.written()
         return [*found, *contents], written
 
-    def mismatch(i: int, before: Leaf, after: Leaf) -> None:
+    def mismatch(i: int, before: SubgraphLeaf, after: SubgraphLeaf) -> None:
         raise RuntimeError(
             f"scan_layers: a layer must keep shapes and dtypes, but it is given {before} and "
             f"returns {after}"

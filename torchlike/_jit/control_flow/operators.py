@@ -22,7 +22,7 @@ from torchlike._jit.capture.scalars import device_number, is_device, weak
 from torchlike._jit.control_flow import cond, cond_lowering, loop_lowering
 from torchlike._jit.control_flow.ast_transform import VALUE
 from torchlike._jit.control_flow.effects import Effects
-from torchlike._jit.control_flow.subgraph import Leaf, Subgraph, array_of
+from torchlike._jit.control_flow.subgraph import SubgraphLeaf, TracedSubgraph, array_of
 from torchlike._jit.guards.values import same
 from torchlike.tensor import Tensor, wrap
 
@@ -435,17 +435,19 @@ def _with_return_value(
         found = turn(*values)
         for k in missing:
             leaves, structure = flatten(found[k])
-            seen[k] = [Leaf(x) if cond.is_value(x) else x for x in leaves], structure
+            seen[k] = [SubgraphLeaf(x) if cond.is_value(x) else x for x in leaves], structure
         return [], None
 
-    Subgraph(probe, [], [], what)
+    TracedSubgraph(probe, [], [], what)
     filled = list(values)
     for k, (leaves, structure) in seen.items():
-        filled[k] = unflatten(structure, [_zero(x) if isinstance(x, Leaf) else x for x in leaves])
+        filled[k] = unflatten(
+            structure, [_zero(x) if isinstance(x, SubgraphLeaf) else x for x in leaves]
+        )
     return tuple(filled)
 
 
-def _zero(leaf: Leaf) -> Any:
+def _zero(leaf: SubgraphLeaf) -> Any:
     if leaf.kind is not None:
         return leaf.kind(0)
     return wrap(jnp.zeros(leaf.shape, leaf.dtype.numpy))

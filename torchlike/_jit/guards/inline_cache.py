@@ -15,7 +15,7 @@ from typing import Any
 from torchlike._core import dtypes
 from torchlike._jit.compile.generated_call import Source
 from torchlike._jit.guards.guard import ARGUMENTS, GuardSet
-from torchlike._jit.guards.keys import Identity
+from torchlike._jit.guards.keys import ObjectKey
 from torchlike._jit.guards.signatures import PLAIN, is_plain
 from torchlike.tensor import Tensor
 
@@ -46,7 +46,7 @@ def generate_inline_cache(guards: GuardSet, args: tuple[Any, ...], key: tuple[An
     ]
     aliases = {}
     for i, signature in enumerate(signatures):
-        if isinstance(signature, Identity):
+        if isinstance(signature, ObjectKey):
             conditions.append(f"args[{i}] is {name(signature.value)}")
             continue
         if i not in tensors:

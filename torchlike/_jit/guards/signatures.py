@@ -9,7 +9,7 @@ import numpy as np
 
 from torchlike._core.tensor_copies import FIELDS
 from torchlike._jit.capture.slots import hooks_of
-from torchlike._jit.guards.keys import Identity, static_key
+from torchlike._jit.guards.keys import ObjectKey, static_key
 from torchlike.tensor import Tensor
 
 #: The signature of a tensor that has nothing but a storage on the device, in the usual order.
@@ -95,4 +95,4 @@ def describe_slot(value: Any) -> Any:
     slot is None, False that there is none."""
     if isinstance(value, Tensor):
         return signature(value, {})
-    return Identity(value) if isinstance(value, np.ndarray) else ("value", static_key(value))
+    return ObjectKey(value) if isinstance(value, np.ndarray) else ("value", static_key(value))

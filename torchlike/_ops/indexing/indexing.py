@@ -241,7 +241,7 @@ def take_apart(
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
         )
     written, items = items, _expand_ellipsis(items, x.dim())
-    parts = _Parts(x, masks)
+    parts = _IndexParts(x, masks)
     for k, i in enumerate(items):
         if i is None:
             parts.add_dimension(None)
@@ -284,7 +284,7 @@ def _leaves(n: int, index: Any) -> Any:
     return (index < -n) | (index >= n)
 
 
-class _Parts:
+class _IndexParts:
     """An index taken apart from left to right: the view so far, and the index tensors left."""
 
     def __init__(self, x: Tensor, masks: list[tuple[Tensor, int]] | None) -> None:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._runtime.first_calls.internals import internals
-from torchlike._runtime.first_calls.rules import CALLS, Unsupported
+from torchlike._runtime.first_calls.rules import CALLS, NoNumpyRule
 
 
 class SlotEquation(NamedTuple):
@@ -32,7 +32,7 @@ class SlotEquation(NamedTuple):
 
 def _constant(value: Any) -> np.ndarray:
     if jnp.issubdtype(value.dtype, jax.dtypes.extended):
-        raise Unsupported("a constant of jax.random's")
+        raise NoNumpyRule("a constant of jax.random's")
     return np.asarray(value)
 
 
@@ -46,7 +46,7 @@ class SlotEquations:
         self._equations: list[SlotEquation] = []
         jaxpr = getattr(closed, "jaxpr", closed)
         if jaxpr.effects:
-            raise Unsupported("effects")
+            raise NoNumpyRule("effects")
         slots: dict[Any, int] = {}
         for var, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
             slots[var] = self._new(_constant(value))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from torchlike.porting.divergence.digests import Digest, digest, digests, of_tensor
-from torchlike.porting.divergence.framework import Framework
-from torchlike.porting.divergence.scope import Scope, resolved
-from torchlike.porting.divergence.watch import EnoughSeen, Watch
+from torchlike.porting.divergence.framework import WatchedFramework
+from torchlike.porting.divergence.scope import EventScope, resolved
+from torchlike.porting.divergence.watch import EnoughSeen, EventWatch
 from torchlike.porting.step_finder import StepFinder
 
 #: Options of optimizers that say how an update is computed, not what it is.
@@ -30,14 +30,17 @@ _PASSES = 10
 _LIBRARY = ("torch.nn.", "torchlike.nn.")
 
 
-class Observer(Watch):
+class EventObserver(EventWatch):
     """Notes the events of the first ``steps`` updates, and ends the script then.
 
     ``finder`` is told of what a step consists of.
     """
 
     def __init__(
-        self, framework: Framework, steps: int | None = None, finder: StepFinder | None = None
+        self,
+        framework: WatchedFramework,
+        steps: int | None = None,
+        finder: StepFinder | None = None,
     ) -> None:
         super().__init__(framework)
         self._steps = steps
@@ -155,7 +158,7 @@ class Observer(Watch):
         if self.scope.updates >= self._steps or passes >= _PASSES * self._steps:
             raise EnoughSeen
 
-    def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
+    def program_ran(self, program: EventScope, arrays: list[np.ndarray | None]) -> None:
         for event in resolved(program.noted, arrays):
             self._place(event)
             self._siblings().append(event)

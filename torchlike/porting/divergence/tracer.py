@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from torchlike.porting.divergence.digests import Digest, digests
-from torchlike.porting.divergence.framework import Framework
-from torchlike.porting.divergence.scope import Scope, resolved
-from torchlike.porting.divergence.watch import EnoughSeen, Watch
+from torchlike.porting.divergence.framework import WatchedFramework
+from torchlike.porting.divergence.scope import EventScope, resolved
+from torchlike.porting.divergence.watch import EnoughSeen, EventWatch
 
 _OWN = str(Path(__file__).parent)
 
 
-class Tracer(Watch):
+class OperationTracer(EventWatch):
     """Notes the operations of one part of a run, and ends the script then.
 
     Args:
@@ -34,7 +34,7 @@ class Tracer(Watch):
 
     def __init__(
         self,
-        framework: Framework,
+        framework: WatchedFramework,
         *,
         call: int | None = None,
         within: int | None = None,
@@ -68,7 +68,7 @@ class Tracer(Watch):
         """Return everything that was noted: numbers and words fit for JSON."""
         return {"operations": self.scope.operations, "gradients": self.scope.gradients}
 
-    def __enter__(self) -> Tracer:
+    def __enter__(self) -> OperationTracer:
         super().__enter__()
         self._undo.append(self._stop)
         if self._backward is not None:
@@ -179,7 +179,7 @@ class Tracer(Watch):
         for remove in self.scope.remove:
             remove()
 
-    def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
+    def program_ran(self, program: EventScope, arrays: list[np.ndarray | None]) -> None:
         scope = self.scope
         if self._call is not None:
             if scope.calls <= self._call < scope.calls + program.calls:

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.porting.divergence.framework import Framework
-from torchlike.porting.divergence.scope import Scope
+from torchlike.porting.divergence.framework import WatchedFramework
+from torchlike.porting.divergence.scope import EventScope
 
 _OWN = str(Path(__file__).resolve().parents[2])
 
@@ -29,13 +29,13 @@ class EnoughSeen(SystemExit):
     """Ends the script: what was to be seen has been."""
 
 
-class Watch:
+class EventWatch:
     """A context in which events are told to the methods of a subclass."""
 
-    def __init__(self, framework: Framework) -> None:
+    def __init__(self, framework: WatchedFramework) -> None:
         self.framework = framework
         #: The script's, or within the capture of a program the program's.
-        self.scope = Scope()
+        self.scope = EventScope()
         #: How many programs have run.
         self.programs = 0
         self._busy = False
@@ -69,7 +69,7 @@ class Watch:
     def program_ends(self) -> None:
         """Run as the program's function has ended, and with it what can be noted."""
 
-    def program_ran(self, program: Scope, arrays: list[np.ndarray | None]) -> None:
+    def program_ran(self, program: EventScope, arrays: list[np.ndarray | None]) -> None:
         """Run after a program has run, and given the arrays of the tensors that were kept."""
 
     @contextlib.contextmanager
@@ -79,7 +79,7 @@ class Watch:
 
     # --- hooks
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> EventWatch:
         module, tensor = self.framework.module, self.framework.tensor
         self._replace(module, "__call__", self._watched_call)
         self._replace(tensor, "backward", self._watched_backward)
@@ -199,10 +199,10 @@ class Watch:
     # --- programs
 
     @contextlib.contextmanager
-    def within(self, capture: Any) -> Iterator[Scope]:
+    def within(self, capture: Any) -> Iterator[EventScope]:
         """Make the scope of a program whose function is run to capture it, in a ``with`` block."""
         outer = self.scope
-        self.scope = made = Scope(capture, list(outer.stack), outer.inside)
+        self.scope = made = EventScope(capture, list(outer.stack), outer.inside)
         try:
             self.program_begins()
             yield made
@@ -210,7 +210,7 @@ class Watch:
             self.program_ends()
             self.scope = outer
 
-    def ran(self, program: Scope, kept: list[Any]) -> None:
+    def ran(self, program: EventScope, kept: list[Any]) -> None:
         """Note that a program has run; what happened in it happened now."""
         if not self.is_watching:
             return

@@ -6,7 +6,7 @@ import re
 from html import escape
 
 from torchlike.porting.document import document
-from torchlike.porting.scan.findings import KINDS, Report
+from torchlike.porting.scan.findings import KINDS, ScanReport
 from torchlike.porting.scan.table import lines, place, summary
 
 _STYLE = """
@@ -30,7 +30,7 @@ code { font: .9em ui-monospace, monospace; }
 """
 
 
-def html(report: Report) -> str:
+def html(report: ScanReport) -> str:
     """Return the page: sums, a bar, and a row for each finding that asks for attention."""
     whole = max(1, sum(report.count(kind) for kind in KINDS))
     bar = "".join(

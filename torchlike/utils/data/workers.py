@@ -78,7 +78,7 @@ def _copied(dataset: Any) -> Any:
     return new
 
 
-class Worker:
+class WorkerContext:
     """One worker: its streams and its dataset."""
 
     def __init__(self, place: int, count: int, base_seed: int, dataset: Any) -> None:
@@ -119,7 +119,7 @@ class Crew:
     """The workers of a loader, for one pass or (persistent) for all."""
 
     def __init__(self, dataset: Any, count: int, base_seed: int, start: Any) -> None:
-        self.workers = [Worker(i, count, base_seed, dataset) for i in range(count)]
+        self.workers = [WorkerContext(i, count, base_seed, dataset) for i in range(count)]
         for worker in self.workers:
             if start is None:
                 break

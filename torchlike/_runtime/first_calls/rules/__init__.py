@@ -16,6 +16,6 @@ from torchlike._runtime.first_calls.rules import (
     windows,
 )
 from torchlike._runtime.first_calls.rules.control_flow import CALLS
-from torchlike._runtime.first_calls.rules.registry import RULES, Equation, TooLong, Unsupported
+from torchlike._runtime.first_calls.rules.registry import RULES, Equation, NoNumpyRule, TooLong
 
-__all__ = ["CALLS", "RULES", "Equation", "TooLong", "Unsupported"]
+__all__ = ["CALLS", "RULES", "Equation", "NoNumpyRule", "TooLong"]

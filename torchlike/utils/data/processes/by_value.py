@@ -144,12 +144,12 @@ def _is_plain(kind: type) -> bool:
         and not hasattr(kind, "__setstate__")
         and not hasattr(kind, "__getnewargs__")
         and not hasattr(kind, "__getnewargs_ex__")
-        and kind.__basicsize__ == _Plain.__basicsize__
+        and kind.__basicsize__ == _PlainAttributes.__basicsize__
         and kind.__itemsize__ == 0
     )
 
 
-class _Plain:
+class _PlainAttributes:
     """Has attributes, and nothing else."""
 
 
