@@ -15,15 +15,17 @@ a number beside a float64 array is rounded to float32, and an int of more than 3
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
+from torchlike._runtime.frames import IMPORT_SYSTEM, users_frame, warn_at
+
 _config: Any = jax.config  # which has attributes that are not declared
+#: What lies between the line that imports torchlike and here.
+_BETWEEN = IMPORT_SYSTEM | {"torchlike"}
 
 WORDS = (
     "JAX was in use before torchlike was imported, which turns on JAX's 64-bit types for the whole "
@@ -37,7 +39,7 @@ def enable() -> None:
     """Turn 64-bit types on. Where JAX computed before, warn at the line that imports torchlike."""
     if not _config.jax_enable_x64:
         if _has_started():
-            warnings.warn(WORDS, UserWarning, stacklevel=_importer())
+            warn_at(users_frame(beneath=_BETWEEN), WORDS, UserWarning)
         _config.update("jax_enable_x64", True)
 
 
@@ -68,16 +70,3 @@ def _has_started() -> bool:
     bridge = sys.modules.get("jax._src.xla_bridge")
     asked = getattr(bridge, "backends_are_initialized", None)
     return asked is not None and asked()
-
-
-def _importer() -> int:
-    """Return the ``stacklevel``, for our caller's warning, of the innermost line outside this
-    package. Frames of the import system do not count."""
-    frame: Any = sys._getframe(1)
-    for level in itertools.count(1):
-        if frame is None or not frame.f_globals.get("__name__", "").startswith("torchlike"):
-            return level
-        frame = frame.f_back
-        while frame is not None and "importlib" in frame.f_code.co_filename:
-            frame = frame.f_back
-    raise AssertionError

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._runtime.frames import innermost
 from torchlike.porting.divergence.framework import WatchedFramework
 from torchlike.porting.divergence.scope import EventScope
 
@@ -41,6 +42,7 @@ class EventWatch:
         self._busy = False
         self._thread = threading.get_ident()
         self._undo: list[Callable[[], None]] = []
+        # By folders: the framework may be real PyTorch, whose generated code is no user's.
         self._not_the_users = (str(Path(framework.folder)), _OWN, "<")
 
     # --- what a subclass may do
@@ -228,9 +230,7 @@ class EventWatch:
 
     def line(self) -> str:
         """Return the innermost line of the user's that is being executed, as ``file:number``."""
-        frame = sys._getframe(1)
-        while frame is not None:
-            if not frame.f_code.co_filename.startswith(self._not_the_users):
-                return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-            frame = frame.f_back  # type: ignore[assignment]
-        return ""
+        frame = innermost(
+            sys._getframe(1), lambda f: f.f_code.co_filename.startswith(self._not_the_users)
+        )
+        return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
