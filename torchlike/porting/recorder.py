@@ -7,6 +7,10 @@ compiled: each call of it then counts as one step, the one-element tensor it ret
 The clock stands still while a DataLoader loads. A loss that a GradScaler has scaled counts as it
 was before.
 
+`torchlike.porting.divergence` has hooks of its own (`EventWatch`): it notes the values of every
+call, backward pass and update, and reads them at once, which takes time that must not be in what is
+timed here. This one lets go of modules after the first call, and reads losses when all is over.
+
 Standard library only: the process that runs a script with real PyTorch uses it too.
 """
 

@@ -53,6 +53,11 @@ class RecordedRun:
         """The median after the first: one more compilation or an evaluation moves it little."""
         return statistics.median(self.steps) if self.steps else None
 
+    @property
+    def milliseconds(self) -> list[float]:
+        """The time of each step, of the first too; none where no step was seen."""
+        return [] if self.first_step is None else [1e3 * t for t in (self.first_step, *self.steps)]
+
 
 @dataclass(frozen=True)
 class Agreement:

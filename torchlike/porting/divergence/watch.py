@@ -3,6 +3,9 @@
 What a script does at its own level is an event: the call of a module that no module calls, a
 backward pass, an update. They are numbered, and so are all calls of modules.
 
+It reads values as they come, so it tells no times: `torchlike.porting.recorder` does, with hooks
+that wait for nothing.
+
 No framework is imported: the process that runs a script with real PyTorch uses it too.
 """
 
