@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax import core, lax
 
-from torchlike._core import boxes, meta, modes, tape
+from torchlike._core import cells, meta, modes, tape
 from torchlike._core.sharing import tensors_on
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad
@@ -23,7 +23,7 @@ from torchlike._core.trees import (
     unflatten_call,
 )
 from torchlike._core.views import UNKNOWN
-from torchlike._core.wrapped import Wrapped
+from torchlike._extensions.wrapped import Wrapped
 from torchlike._jit.capture.capture import Capture
 from torchlike._jit.capture.given import CallValues, Copies
 from torchlike._jit.capture.held import tensors_held
@@ -372,7 +372,7 @@ class Tracing:
             capture.refuse(
                 "a wrapper subclass as a result", "the tensors inside, and wrap them outside"
             )
-        if boxes.involved(outputs):
+        if cells.kind_among(outputs) is not None:
             capture.refuse(
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )
