@@ -17,7 +17,7 @@ import jax
 
 from torchlike._core import errors, modes, tape
 from torchlike._core.storage import Storage
-from torchlike._core.tape import saving
+from torchlike._core.tape import op_of_node_name, saving
 from torchlike._dispatch import kept
 from torchlike._dispatch.executable import Residuals
 from torchlike._dispatch.record import OpNode, SavedNames, shown_kinds
@@ -53,7 +53,8 @@ class Frozen:
         self.array = t._value_now()
 
 
-def _is_leaf(x: Any) -> bool:
+def is_no_container(x: Any) -> bool:
+    """Return whether what hooks or arguments hold is one thing: no tuple, list or dictionary."""
     return type(x) not in (tuple, list, dict)
 
 
@@ -79,7 +80,7 @@ def pack(t: Tensor, hook: Hook | None = None) -> Any:
     if modes.current.capture is None:
         return packed
     return jax.tree_util.tree_map(
-        lambda x: Frozen(x) if isinstance(x, Tensor) else x, packed, is_leaf=_is_leaf
+        lambda x: Frozen(x) if isinstance(x, Tensor) else x, packed, is_leaf=is_no_container
     )
 
 
@@ -89,7 +90,7 @@ def unpack(hook: Callable[[Any], Any], packed: Any, shape: Any = None) -> Tensor
     TypeError when the hook gives something else, RuntimeError when it has another shape.
     """
     thawed = jax.tree_util.tree_map(
-        lambda x: wrap(x.array) if type(x) is Frozen else x, packed, is_leaf=_is_leaf
+        lambda x: wrap(x.array) if type(x) is Frozen else x, packed, is_leaf=is_no_container
     )
     previous = modes.current.grad_enabled
     modes.current.grad_enabled = False
@@ -257,7 +258,7 @@ class VersionWatch:
         node = None if t is None else t._node
         which = ""
         if t is not None and node is not None:
-            which = f", which is output {t._output_nr} of {_stem(node.name())},"
+            which = f", which is output {t._output_nr} of {op_of_node_name(node.name())},"
         hint = errors.MODIFIED_HINT_SHOWN if modes.current.anomaly else errors.MODIFIED_HINT
         raise RuntimeError(
             errors.MODIFIED.format(
@@ -269,10 +270,6 @@ class VersionWatch:
             )
             + hint
         )
-
-
-def _stem(name: str) -> str:
-    return name.removesuffix("0").removesuffix("Backward")
 
 
 class WatchedNode(SavedNames, OpNode):

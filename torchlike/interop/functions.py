@@ -18,6 +18,7 @@ from torchlike._dispatch.record import execute
 from torchlike._jit.guards.keys import static_key
 from torchlike._jit.guards.trace_guards import TraceGuards
 from torchlike.interop import modules
+from torchlike.interop.leaves import is_tensor_or_module
 from torchlike.nn import Module
 from torchlike.tensor import Tensor
 
@@ -91,10 +92,6 @@ class _Module(NamedTuple):
     n: int
 
 
-def _is_leaf(x: Any) -> bool:
-    return isinstance(x, (Tensor, Module))
-
-
 def from_jax_function(
     function: Callable[..., Any] | None = None, *, residuals: bool = False
 ) -> Callable[..., Any]:
@@ -126,7 +123,7 @@ def from_jax_function(
 
     @functools.wraps(fn)
     def op(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=is_tensor_or_module)
         operands: list[Any] = []
         arrays: list[Any] = []
         statics: list[Any] = []

@@ -25,13 +25,9 @@ from torchlike._core.tape import saving
 from torchlike._jit.capture.slots import set_slot, slot_value
 from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
-from torchlike.autograd.saved import pack, unpack
+from torchlike.autograd.saved import is_no_container, pack, unpack
 from torchlike.random import fork_rng, get_rng_state, set_rng_state
 from torchlike.tensor import Tensor, wrap
-
-
-def _is_leaf(x: Any) -> bool:
-    return type(x) not in (tuple, list, dict)
 
 
 class _ArgumentSnapshot:
@@ -156,7 +152,9 @@ class Region:
         preserve_rng_state: bool,
     ) -> None:
         self.function = function
-        leaves, self._structure = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
+        leaves, self._structure = jax.tree_util.tree_flatten(
+            (args, kwargs), is_leaf=is_no_container
+        )
         self._leaves: Any = [_ArgumentSnapshot(x) if isinstance(x, Tensor) else x for x in leaves]
         self._preserve = preserve_rng_state
         self._autocast = [

@@ -176,17 +176,15 @@ def _give_object(observer: LibraryObserver, frame: Any, event: str, arg: Any) ->
     if event == "return" and arg is not None and observer.has_entered(frame.f_back):
         name = frame.f_code.co_name
         if name == "current_thread":
-            observer.see_setting("threading.current_thread()", threading.current_thread, _untold)
+            observer.see_setting(
+                "threading.current_thread()", threading.current_thread, outside.cannot_be_set
+            )
         observer.visit(arg, f"{name}()")
 
 
 def _list_threads(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:
     if event == "call" and observer.has_entered(frame.f_back):
-        observer.see_setting("threading.enumerate()", threading.enumerate, _untold)
-
-
-def _untold(value: Any) -> None:
-    """Do nothing: it cannot be set."""
+        observer.see_setting("threading.enumerate()", threading.enumerate, outside.cannot_be_set)
 
 
 def _ask_level(observer: LibraryObserver, frame: Any, event: str, arg: Any) -> None:

@@ -44,7 +44,7 @@ class Setting(NamedTuple):
     tell: Callable[[Any], Any]
 
 
-def _untold(value: Any) -> None:
+def cannot_be_set(value: Any) -> None:
     """Do nothing: it cannot be set."""
 
 
@@ -61,7 +61,7 @@ _SETTINGS: dict[Any, Setting] = {
     function: setting
     for functions, setting in (
         ((os.getcwd, os.getcwdb, os.chdir), Setting("os.getcwd()", os.getcwd, os.chdir)),
-        ((os.getpid,), Setting("os.getpid()", os.getpid, _untold)),
+        ((os.getpid,), Setting("os.getpid()", os.getpid, cannot_be_set)),
         (
             (sys.getrecursionlimit, sys.setrecursionlimit),
             Setting("sys.getrecursionlimit()", sys.getrecursionlimit, sys.setrecursionlimit),
@@ -78,7 +78,7 @@ _SETTINGS: dict[Any, Setting] = {
                 sys.set_int_max_str_digits,
             ),
         ),
-        ((sys.gettrace,), Setting("sys.gettrace()", sys.gettrace, _untold)),
+        ((sys.gettrace,), Setting("sys.gettrace()", sys.gettrace, cannot_be_set)),
         (
             (gc.get_threshold, gc.set_threshold),
             Setting("gc.get_threshold()", gc.get_threshold, lambda value: gc.set_threshold(*value)),
@@ -95,11 +95,11 @@ _SETTINGS: dict[Any, Setting] = {
         ),
         (
             (threading.get_ident, threading.get_native_id),
-            Setting("threading.get_ident()", threading.get_ident, _untold),
+            Setting("threading.get_ident()", threading.get_ident, cannot_be_set),
         ),
         (
             (decimal.getcontext, decimal.setcontext, decimal.localcontext),
-            Setting("decimal.getcontext()", _decimal_context, _untold),
+            Setting("decimal.getcontext()", _decimal_context, cannot_be_set),
         ),
     )
     for function in functions

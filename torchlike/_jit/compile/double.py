@@ -47,7 +47,7 @@ class Double:
                 bound.append(what)
             else:
                 variables.append(var)
-                self.inputs.append(source_key((kind, what)))
+                self.inputs.append(source_key_across_traces((kind, what)))
         n = len(backward.gradients)
         split = partitioner.partition(
             closed.jaxpr, n, variables, constants, cotangents, len(backward.roots)
@@ -134,7 +134,7 @@ def on_boxes(
     return found if isinstance(found, (tuple, list)) else (found,)
 
 
-def source_key(source: tuple[str, Any]) -> tuple[Any, ...]:
+def source_key_across_traces(source: tuple[str, Any]) -> tuple[Any, ...]:
     """Return a key by which a source can be matched in two traces of one function."""
     kind, what = source
     if kind == "slot":
@@ -161,7 +161,7 @@ def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
         program.state.double = program.retrace(call)
         if _comparable(program.state.double.boundary) != _comparable(program.gradient.boundary):
             raise errors.InternalError("two traces of one function differ in what they depend on")
-    keys = [source_key(s) for s in program.inputs.sources]
+    keys = [source_key_across_traces(s) for s in program.inputs.sources]
     given = dict(zip(keys, call.arrays, strict=True))
     full = [
         wrap(jnp.zeros(a.shape, a.dtype)) if c is None else c

@@ -15,7 +15,7 @@ from operator import is_
 from sys import getrefcount
 from typing import Any
 
-from torchlike._core.storage import Storage
+from torchlike._core.storage import SOLE_LOCAL, Storage
 from torchlike._core.trees import unflatten
 from torchlike._jit.capture import given
 from torchlike._jit.compile.output_templates import (
@@ -34,16 +34,6 @@ from torchlike.tensor import Tensor
 UNFIT = object()
 #: Inputs of the longest call: with 1,000 the loops are as fast, and nothing has to be compiled.
 MOST = 500
-
-
-def _count_references() -> int:
-    """Return the getrefcount of an array held by its cell and by a local variable."""
-    probe = Storage(object(), None)
-    array = probe.cell
-    return getrefcount(array)
-
-
-_SOLE = _count_references()
 
 
 def generate_guard(guards: GuardSet) -> Callable[..., Any]:
@@ -137,7 +127,7 @@ class _Call(Source):
         for array, storage in zip(arrays, inputs, strict=True):
             self.line(f"{array} = {storage}.cell")
         refused = [f"{storage}.host is not None" for storage in self._storages.values()]
-        refused += [f"getrefcount(a{i}) != {_SOLE}" for i in program.inputs.donated]
+        refused += [f"getrefcount(a{i}) != {SOLE_LOCAL}" for i in program.inputs.donated]
         if refused:
             self.line(f"if {' or '.join(refused)}: return UNFIT")
         generators = program.generators

@@ -6,6 +6,8 @@ Python's and NumPy's belong to the process. So the first batch is loaded in the 
 the worker's streams in the process's place. Where that has drawn from Python's or NumPy's, all
 batches are loaded so, one after another when they are asked for, and the numbers are those of
 PyTorch's workers; else threads load the others ahead.
+
+For processes the turns are `torchlike.utils.data.processes.order`'s, which says why there are two.
 """
 
 from __future__ import annotations

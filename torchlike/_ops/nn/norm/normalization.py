@@ -34,17 +34,13 @@ from torchlike._dispatch.schema import (
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.norm import running_statistics
 from torchlike._ops.nn.pool.pooling import means_only
-from torchlike._ops.promotion import in_float32, promoted_float
+from torchlike._ops.promotion import in_float32, promoted_float, widened
 from torchlike._runtime import mixed_operands, targets
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 _SPACES = ("", "nn.functional")
 _Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]
-
-
-def _wide(x: Any) -> jax.Array:
-    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
@@ -75,9 +71,9 @@ def _standardized_jvp(
 
 def _affine(y: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> jax.Array:
     if weight is not None:
-        y = y * _wide(weight).reshape(shape)
+        y = y * widened(weight).reshape(shape)
     if bias is not None:
-        y = y + _wide(bias).reshape(shape)
+        y = y + widened(bias).reshape(shape)
     return y
 
 
@@ -146,11 +142,11 @@ def batch_norm_train(
     channels = _checked_channels(input, running_mean, running_var, weight, bias)
     if not input.size:  # has no mean, and moves none
         shape = (1, channels) + (1,) * (input.ndim - 2)
-        y = _affine(_wide(input), weight, bias, shape).astype(input.dtype)
+        y = _affine(widened(input), weight, bias, shape).astype(input.dtype)
         kept = () if running_mean is None else (running_mean, running_var)
         return y, *map(lax.stop_gradient, kept)
     axis = input.ndim - 1 if by_last else 1
-    x = jnp.moveaxis(_wide(input), 1, axis)
+    x = jnp.moveaxis(widened(input), 1, axis)
     over = tuple([d for d in range(input.ndim) if d != axis])
     y, mean, var = _standardized(x, over, eps)
     y = _affine(y, weight, bias, mean.shape)
@@ -205,9 +201,9 @@ def batch_norm_eval(
     """Normalise each channel by its running statistics."""
     channels = _checked_channels(input, running_mean, running_var, weight, bias)
     shape = (1, channels) + (1,) * (input.ndim - 2) if input.ndim > 1 else (channels,)
-    mean = lax.stop_gradient(_wide(running_mean)).reshape(shape)
-    scale = lax.rsqrt(lax.stop_gradient(_wide(running_var)) + eps).reshape(shape)
-    return _affine((_wide(input) - mean) * scale, weight, bias, shape).astype(input.dtype)
+    mean = lax.stop_gradient(widened(running_mean)).reshape(shape)
+    scale = lax.rsqrt(lax.stop_gradient(widened(running_var)) + eps).reshape(shape)
+    return _affine((widened(input) - mean) * scale, weight, bias, shape).astype(input.dtype)
 
 
 def _batch_norm(
@@ -449,7 +445,7 @@ def layer_norm_op(
                 "mixed dtype (CPU): expect parameter to have scalar type of "
                 f"{scalar_type_of(input)}"
             )
-    y, _, _ = _standardized(_wide(input), over, eps)
+    y, _, _ = _standardized(widened(input), over, eps)
     return _affine(y, weight, bias, normalized_shape).astype(input.dtype)
 
 
@@ -494,7 +490,7 @@ def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps
     over = _check_normalized(input, normalized_shape, weight, None, "")
     if input.dtype.kind != "c":
         floats_only(input, "rms_norm")
-    x = _wide(input)
+    x = widened(input)
     if eps is None:
         eps = float(ml_dtypes.finfo(x.real.dtype).eps)
     energy = jnp.mean(x * x, over, keepdims=True) + eps
@@ -543,7 +539,7 @@ def group_norm_op(
             )
     floats_only(input, "GroupNormKernelImpl")
     rest = input.size // max(input.shape[0] * num_groups, 1)
-    grouped = _wide(input).reshape(input.shape[0], num_groups, rest)
+    grouped = widened(input).reshape(input.shape[0], num_groups, rest)
     y, _, _ = _standardized(grouped, (2,), eps)
     shape = (-1,) + (1,) * (input.ndim - 2)
     return _affine(y.reshape(input.shape), weight, bias, shape).astype(input.dtype)

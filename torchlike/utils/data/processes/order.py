@@ -2,6 +2,10 @@
 
 Jobs go to the workers in turn, ``ahead`` of them for each; one more goes out with each batch that
 is given out. Batches are given out in the order of their jobs or (``in_order=False``) as they come.
+
+`torchlike.utils.data.workers` hands jobs out in the same turns where workers are threads, and is no
+part of this: there a batch is a future that is waited for, here a message of a process that may
+also be late, end before its time, or belong to the pass before.
 """
 
 from __future__ import annotations
