@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from torchlike._core import modes
+from torchlike._core import modes, trees
 from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.record import still
 from torchlike._extensions import boxes
@@ -35,7 +35,7 @@ def level_of(args: Sequence[Any]) -> boxes.Level | None:
     """Return the innermost level whose boxes are among the arguments of a Function."""
     if not modes.current.levels:
         return None
-    return boxes.top([a._value_now() for a in flatten(list(args))[0] if isinstance(a, Tensor)])
+    return boxes.top([a._value_now() for a in trees.leaves(list(args), Tensor)])
 
 
 def run_at(level: boxes.Level, base: Any, function: Any, args: Sequence[Any], ctx: Any) -> Any:

@@ -8,6 +8,7 @@ import jax
 from jax.extend import core
 
 from torchlike import autograd
+from torchlike._core import trees
 from torchlike._core.trees import flatten, unflatten
 from torchlike.nn import Module
 from torchlike.nn.utils.stateless import reparametrized
@@ -38,7 +39,7 @@ def graph_of(model: Module, inputs: Any) -> Any:
         stand_ins = dict(zip(state, map(wrap, own), strict=True))
         with reparametrized(model, stand_ins, tie_weights=True):
             result = model(*unflatten(structure, taken))
-        return [x._read() for x in flatten(result)[0] if isinstance(x, Tensor)]
+        return [x._read() for x in trees.leaves(result, Tensor)]
 
     with autograd.no_grad():
         closed = jax.make_jaxpr(program)(
