@@ -131,6 +131,15 @@ ALIASES = {
     "long": int64,
 }
 
+#: Names of methods that convert to a dtype: ``t.half()``.
+BY_METHOD = {
+    **ALIASES,
+    "bfloat16": bfloat16,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool,
+}
+
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BAREBONES = (uint16, uint32, uint64)
 _FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz)
@@ -215,6 +224,14 @@ def scalar_type(d: Any) -> str:
     """Return PyTorch's internal name of a dtype, ours or NumPy's: most of its error messages use
     it."""
     return _NAMES_IN_CPP[d.name][0] if d.name in _NAMES_IN_CPP else d.name.capitalize()
+
+
+#: The dtypes with classes of their own (``HalfTensor``, ``HalfStorage``), by PyTorch's internal
+#: name.
+WITH_CLASSES = {
+    scalar_type(d): d
+    for d in (float32, float64, float16, bfloat16, int64, int32, int16, int8, uint8, bool)
+}
 
 
 def c_name(d: Any) -> str:

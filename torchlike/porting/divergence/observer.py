@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.porting.divergence.digests import Digest, digest, digests, of_tensor
+from torchlike.porting.divergence.digests import Digest, digest, of_tensor
 from torchlike.porting.divergence.framework import WatchedFramework
 from torchlike.porting.divergence.scope import EventScope, resolved
 from torchlike.porting.divergence.watch import EnoughSeen, EventWatch
@@ -74,7 +74,7 @@ class EventObserver(EventWatch):
             result = proceed()
         finally:
             self.scope.open.pop()
-        event["outputs"] = self._digests(result)
+        event["outputs"] = self.digests(result)
         return result
 
     def _siblings(self) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ class EventObserver(EventWatch):
             "class": type(module).__qualname__,
             "library": f"{type(module).__module__}.".startswith(_LIBRARY),
             "training": module.training,
-            "inputs": self._digests(given),
+            "inputs": self.digests(given),
             "state": {key: self._digest(value) for key, value in own},
             "children": [],
         }
@@ -110,7 +110,7 @@ class EventObserver(EventWatch):
             "step": self.scope.updates + 1,
             "line": self.line(),
             "before": self._gradients(),
-            "loss": self._digests(loss),
+            "loss": self.digests(loss),
         }
         self.scope.noted.append(event)
         proceed()
@@ -248,9 +248,6 @@ class EventObserver(EventWatch):
 
     def _digest(self, tensor: Any) -> Digest:
         return self.quietly(lambda: of_tensor(tensor, self.array))
-
-    def _digests(self, value: Any) -> list[Digest]:
-        return self.quietly(lambda: digests(value, self.framework.tensor, self.array))
 
     def _gradients(self, parameters: dict[str, Any] | None = None) -> dict[str, Digest | None]:
         parameters = self._parameters() if parameters is None else parameters

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.porting.divergence.digests import Digest, digests
+from torchlike.porting.divergence.digests import digests
 from torchlike.porting.divergence.framework import WatchedFramework
 from torchlike.porting.divergence.scope import EventScope, resolved
 from torchlike.porting.divergence.watch import EnoughSeen, EventWatch
@@ -256,7 +256,7 @@ class OperationTracer(EventWatch):
         """Enter a note of an operation that is about to be executed, and return it. ``own``: the
         function's own name."""
         scope = self.scope
-        found = self._digests(given)
+        found = self.digests(given)
         entry = {
             "name": name,
             "line": self.line(),
@@ -274,7 +274,7 @@ class OperationTracer(EventWatch):
         return entry
 
     def _left(self, entry: dict[str, Any], result: Any) -> None:
-        entry["outputs"] = [one for one in self._digests(result) if "shape" in one]
+        entry["outputs"] = [one for one in self.digests(result) if "shape" in one]
         entry["gives"] = self._places(result, anew=True)
         if not entry["outputs"]:
             self._drop(entry)
@@ -295,9 +295,6 @@ class OperationTracer(EventWatch):
                 return False
             frame = frame.f_back  # type: ignore[assignment]
         return False
-
-    def _digests(self, value: Any) -> list[Digest]:
-        return self.quietly(lambda: digests(value, self.framework.tensor, self.array))
 
     # --- gradients
 
@@ -329,7 +326,7 @@ class OperationTracer(EventWatch):
 
         def arrived(gradient: Any) -> None:
             if self.scope is scope and self.is_in_sight():
-                scope.gradients[place] = self._digests(gradient)[0]
+                scope.gradients[place] = self.digests(gradient)[0]
 
         scope.remove.append(tensor.register_hook(arrived).remove)
         return place

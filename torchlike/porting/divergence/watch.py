@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._runtime.frames import innermost
+from torchlike.porting.divergence.digests import Digest, digests
 from torchlike.porting.divergence.framework import WatchedFramework
 from torchlike.porting.divergence.scope import EventScope
 
@@ -127,6 +128,10 @@ class EventWatch:
             return work()
         finally:
             self._busy = before
+
+    def digests(self, value: Any) -> list[Digest]:
+        """Return the digests of the tensors in a value."""
+        return self.quietly(lambda: digests(value, self.framework.tensor, self.array))
 
     def array(self, tensor: Any) -> Any:
         """Return a tensor's values, or what stands for them in a program; None where it has
