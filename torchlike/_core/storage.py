@@ -28,10 +28,10 @@ from torchlike._core import devices, modes
 from torchlike._core.addresses import Address, address_of
 from torchlike._core.cells import KINDS
 from torchlike._core.layouts import strided
-from torchlike._core.mapped_files import is_private
 from torchlike._core.meta import MetaArray
 from torchlike._core.views.geometry import contiguous_strides, dense_order
 from torchlike._runtime import first_calls, late_checks, shared_memory, x64
+from torchlike._runtime.mapped_files import is_private
 from torchlike._runtime.transfer import to_device
 
 _ndarray = np.ndarray

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import devices, dtypes, mapped_files, modes
+from torchlike._core import devices, dtypes, modes
 from torchlike._core.cells import KINDS
 from torchlike._core.errors import type_name
 from torchlike._core.storage import Storage, Unread
-from torchlike._runtime import shared_memory
+from torchlike._runtime import mapped_files, shared_memory
 
 
 class UntypedStorage:

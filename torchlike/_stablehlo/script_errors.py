@@ -11,7 +11,7 @@ import linecache
 from types import TracebackType
 
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.tracebacks import of_the_script
+from torchlike._runtime.tracebacks import of_the_script
 
 _HEAD = "The following operation failed in the TorchScript interpreter.\n"
 _RAISE = dis.opmap["RAISE_VARARGS"]

@@ -15,10 +15,10 @@ import jax
 from torchlike import nn
 from torchlike._core import modes
 from torchlike._core.errors import JitCaptureError
-from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike._jit.call import Call
 from torchlike._jit.function import JitFunction
 from torchlike._jit.markers import scripting
+from torchlike._runtime.trees import flatten, flatten_call, unflatten
 from torchlike._stablehlo import archive
 from torchlike._stablehlo.artifact import Artifact, built
 from torchlike._stablehlo.checks import are_wanted as checks_are_wanted

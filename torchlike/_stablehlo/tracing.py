@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlike import nn, random
-from torchlike._core.trees import flatten
+from torchlike._runtime.trees import flatten
 from torchlike._stablehlo.torchscript import (
     ScriptFunction,
     ScriptModule,

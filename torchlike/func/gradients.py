@@ -12,10 +12,11 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike._core import modes, protocol, trees
+from torchlike._core import modes, protocol
 from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
 from torchlike._extensions import boxes
 from torchlike._ops.shape.joining import stack
+from torchlike._runtime import trees
 from torchlike.autograd.backward import gradients
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.autograd.partial import array_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import dtypes, modes, printing, trees
+from torchlike._core import dtypes, modes, printing
 from torchlike._core.layouts import sparse_coo, sparse_csr
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
@@ -22,6 +22,7 @@ from torchlike._extensions.tensor_of_parts import TensorOfParts
 from torchlike._ops.creation.filled import WITHOUT_ELEMENTS
 from torchlike._ops.creation.from_data import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
+from torchlike._runtime import trees
 from torchlike.sparse._elsewhere import (
     as_it_is,
     following,

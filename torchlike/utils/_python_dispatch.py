@@ -61,7 +61,7 @@ class TorchDispatchMode:
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """False: no mode is PyTorch's own."""
+        """Return False: no mode is PyTorch's own."""
         return False
 
 

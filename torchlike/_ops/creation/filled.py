@@ -11,17 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import (
-    casts,
-    determinism,
-    devices,
-    dtypes,
-    errors,
-    layouts,
-    modes,
-    protocol,
-    views,
-)
+from torchlike._compat import determinism
+from torchlike._core import casts, devices, dtypes, errors, layouts, modes, protocol, views
 from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
-from torchlike._core.trees import leaves, tree_map
+from torchlike._runtime.trees import leaves, tree_map
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.distributed.crossings import shared
