@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Annotated, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,11 +24,10 @@ from torchlike._dispatch.schema import (
     Float,
     Input,
     Int,
-    Kind,
+    Ints,
     OptFloat,
     OptInput,
     Scalar,
-    ints,
     require_tensor,
 )
 from torchlike._ops.checks import floats_only, scalar_type_of
@@ -40,7 +39,6 @@ from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
 _SPACES = ("", "nn.functional")
-_Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
@@ -427,7 +425,7 @@ def _check_normalized(
 )
 def layer_norm_op(
     input: Input,
-    normalized_shape: _Ints,
+    normalized_shape: Ints,
     weight: OptInput = None,
     bias: OptInput = None,
     eps: Float = 1e-05,
@@ -482,7 +480,7 @@ def _int_tuple(value: Any, name: str) -> Any:
 
 
 @op(namespaces=_SPACES, method=False, grad_name="FusedRmsNormBackward0")
-def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps: OptFloat = None):
+def rms_norm(input: Input, normalized_shape: Ints, weight: OptInput = None, eps: OptFloat = None):
     """Return ``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang &
     Sennrich 2019); ``eps`` is the dtype's machine epsilon unless given."""
     if not input.ndim:
