@@ -409,7 +409,7 @@ def test_the_root_holds_pytorchs_names_and_few_of_ours():
 
 
 def test_what_lower_rooms_ask_of_upper_ones_is_provided():
-    """`Provided` and `Event` are the one way up, beside ``add_method``; each is used."""
+    """`Provided` and `Signal` are the one way up, beside ``add_method``; each is used."""
     importlib.import_module("torchlike._aten.calling")  # imported when the first mode is there
     for asked in provided.ALL:
         assert asked.providers, asked.what

@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from torchlike._core.provided import Event
+from torchlike._core.provided import Signal
 from torchlike._runtime import x64
 
 x64.enable()
@@ -245,7 +245,7 @@ def c_name(d: Any) -> str:
 
 _default = float32
 #: Caches that depend on the default dtype are cleared.
-default_dtype_changed = Event("the default dtype has changed")
+default_dtype_changed = Signal("the default dtype has changed")
 
 
 def get_default_dtype() -> dtype:
